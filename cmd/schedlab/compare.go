@@ -78,7 +78,7 @@ VARIABLE=VALUE words before it are its environment; --arm name=http://127.0.0.1:
 takes one that runs already.
 
 It prints the answer; the whole report is in the record, below --out. Verdicts are
-FASTER, SLOWER, SAME, INCONCLUSIVE or REFUSED, which comes with its reason.`,
+FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 		Example: `  schedlab compare
   schedlab compare plaintext --seed 7
   schedlab compare --arms nethttp,pool --window 3.6s --budget 10m
@@ -666,10 +666,10 @@ func writeBudget(w io.Writer, c *experiment.Comparison) {
 		}
 		// A rate that depends on the probes: how long windows get is known when they have run.
 		if f.NeedsRate > 0 {
-			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is undecided then is told\n", f.NeedsRate)
+			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is open then is told\n", f.NeedsRate)
 		}
 		for _, u := range experiment.Undecided(*f, false) {
-			fmt.Fprintf(w, "undecided   %s\n", u.String())
+			fmt.Fprintf(w, "open        %s\n", u.String())
 		}
 	}
 	for _, text := range p.Expect {

@@ -14,7 +14,7 @@ import (
 
 func TestOutcome(t *testing.T) {
 	t.Parallel()
-	refused, same := record.Verdict{Primary: true, Verdict: "REFUSED"}, record.Verdict{Primary: true, Verdict: "SAME"}
+	refused, same := record.Verdict{Primary: true, Verdict: "refused"}, record.Verdict{Primary: true, Verdict: "SAME"}
 	goodput := record.Verdict{Metric: "goodput", Verdict: "SAME"}
 	for _, c := range []struct {
 		verdicts     []record.Verdict

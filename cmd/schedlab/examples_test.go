@@ -194,7 +194,7 @@ func plannable(t *testing.T, c shown) {
 		if name, ok := strings.CutPrefix(l, "scenario "); ok {
 			scenario, _, _ = strings.Cut(strings.TrimSpace(name), ":")
 		}
-		if why, bad := strings.CutPrefix(l, "undecided"); bad {
+		if why, bad := strings.CutPrefix(l, "open        "); bad {
 			t.Errorf("%s: schedlab %s: %s: %s", c.at, strings.Join(c.argv, " "), scenario, strings.TrimSpace(why))
 		}
 	}
@@ -272,14 +272,14 @@ func TestDryRunSaysWhatItCannotDecide(t *testing.T) {
 	if code := run(t.Context(), argv, &out, &errs); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
-	if want := "undecided   p99 cannot be decided: a window holds 500 requests, it needs 1100; --window 2.2s --budget "; !strings.Contains(out.String(), want) {
+	if want := "open        p99 cannot be decided: a window holds 500 requests, it needs 1100; --window 2.2s --budget "; !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s, want %s", &out, want)
 	}
 	out.Reset()
 	if code := run(t.Context(), []string{"map", "--arms", "nethttp,fasthttp", "--x", "cpu=20us,100us", "--y", "rate=2/s,500/s", "--dry-run", "--cpus", "none"}, &out, &errs); code != exitDone {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
-	if want := "undecided   2 of 4 cells cannot be decided; the first: "; !strings.Contains(out.String(), want) {
+	if want := "open        2 of 4 cells cannot be decided; the first: "; !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s, want %s", &out, want)
 	}
 }

@@ -306,7 +306,7 @@ func (f *mapFlags) writePlan(w io.Writer, r *mapping.Run) {
 	fmt.Fprintf(w, "cell        %d blocks of %d arms, %v + %s each: about %v, and up to %v where an arm is overloaded\n", p.Blocks, len(m.Arms)+1,
 		record.Duration(p.Warmup).Round(time.Millisecond), window, o.Cell.Round(time.Second), o.Overloaded.Round(time.Second))
 	if why := f.outOfReach(r); why != "" {
-		fmt.Fprintf(w, "undecided   %s\n", why)
+		fmt.Fprintf(w, "open        %s\n", why)
 	}
 	fmt.Fprintf(w, "cells       %d; measured are those of a coarse lattice and what lies between different verdicts\n", len(m.Cells))
 	fmt.Fprintf(w, "worst case  %v for every cell once, %v with every one again; --budget %v ends it\n",

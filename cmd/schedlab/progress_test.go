@@ -24,10 +24,10 @@ func TestAnswerSoFarIsToldOnce(t *testing.T) {
 	for i, headline := range []string{
 		"Open: a request takes 56.6 µs with 64 locks, and 1,200/s end.",
 		"Open: a request takes 55.9 µs with 64 locks, and 1,194/s end.",
-		"pool,workers=4 against nethttp is undecided after 14 blocks and leans slower (p50 +20 %): 14 of 14 blocks show it; 2 more would decide.",
-		"pool,workers=4 against nethttp is undecided after 16 blocks and leans slower (p50 +9 %): 16 of 16 blocks show it; 4 more would decide.",
-		"pool,workers=8 against nethttp is undecided after 20 blocks and leans slower (p50 ×3): 20 of 20 blocks show it; 4 more would decide.",
-		"pool,workers=8 against nethttp is undecided after 24 blocks and leans slower (p50 ×2.5): 24 of 24 blocks show it; 4 more would decide.",
+		"pool,workers=4 against nethttp is open after 14 blocks and leans slower (p50 +20 %): 14 of 14 blocks show it; 2 more would decide.",
+		"pool,workers=4 against nethttp is open after 16 blocks and leans slower (p50 +9 %): 16 of 16 blocks show it; 4 more would decide.",
+		"pool,workers=8 against nethttp is open after 20 blocks and leans slower (p50 ×3): 20 of 20 blocks show it; 4 more would decide.",
+		"pool,workers=8 against nethttp is open after 24 blocks and leans slower (p50 ×2.5): 24 of 24 blocks show it; 4 more would decide.",
 		"Open: a request takes 56.6 µs with 64 locks, and 1,200/s end.",
 	} {
 		show.soFar(&record.Result{Scenario: "demo", Valid: 10 + 2*i, Headline: headline})
@@ -156,7 +156,7 @@ func watchedScreen() (s screen) {
 		}
 	}
 	s.Step, s.Done, s.Total, s.Left = "block 13: pool,workers=8,steal=true", 49, 160, 83
-	s.Answer = "after 12 blocks: pool,workers=4,steal=true against nethttp is undecided after 12 blocks and leans slower (p50 +20\u00a0%): 12 of 12 blocks show it; 2 more would decide."
+	s.Answer = "after 12 blocks: pool,workers=4,steal=true against nethttp is open after 12 blocks and leans slower (p50 +20\u00a0%): 12 of 12 blocks show it; 2 more would decide."
 	return s
 }
 
@@ -166,8 +166,8 @@ func TestScreenAtEachWidth(t *testing.T) {
 		60: `
  30 %  block 13: pool,workers=8,steal=… about 1m23s left
 after 12 blocks: pool,workers=4,steal=true against nethttp
-is undecided after 12 blocks and leans slower (p50 +20 %):
-12 of 12 blocks show it; 2 more would decide.
+is open after 12 blocks and leans slower (p50 +20 %): 12 of
+12 blocks show it; 2 more would decide.
             p50    p99  goodput accepted   done  open p99
 nethttp  1.25ms 4.00ms  2,229/s    72010  72000    10 ▁▁▁▁▁
 …rs=4,s… 90.0µs 13.9ms  2,229/s       64      0    64 ▂▂▂▂▂
@@ -176,8 +176,8 @@ nginx     2.00s  21.2s  2,229/s        -      -     - █████
 `,
 		80: `
  30 %  block 13: pool,workers=8,steal=true      about 1m23s left
-after 12 blocks: pool,workers=4,steal=true against nethttp is undecided after
-12 blocks and leans slower (p50 +20 %): 12 of 12 blocks show it; 2 more would
+after 12 blocks: pool,workers=4,steal=true against nethttp is open after 12
+blocks and leans slower (p50 +20 %): 12 of 12 blocks show it; 2 more would
 decide.
                           p50    p99  goodput accepted   done  open p99
 nethttp                1.25ms 4.00ms  2,229/s    72010  72000    10 ▁▁▁▁▁▁▁▁▁▁▁
@@ -187,8 +187,8 @@ nginx                   2.00s  21.2s  2,229/s        -      -     - ▇███
 `,
 		120: `
  30 %  block 13: pool,workers=8,steal=true      about 1m23s left
-after 12 blocks: pool,workers=4,steal=true against nethttp is undecided after 12 blocks and leans slower (p50 +20 %):
-12 of 12 blocks show it; 2 more would decide.
+after 12 blocks: pool,workers=4,steal=true against nethttp is open after 12 blocks and leans slower (p50 +20 %): 12 of
+12 blocks show it; 2 more would decide.
                              p50    p99  goodput accepted   done  open p99 by block
 nethttp                   1.25ms 4.00ms  2,229/s    72010  72000    10 ▁▁▁▁▁▁▁▁▁▁▁▁
 pool,workers=4,steal=true 90.0µs 13.9ms  2,229/s       64      0    64 ▁▁▁▁▂▂▂▂▂▂▂▂

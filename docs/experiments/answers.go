@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"schedlab/internal/outcome"
+	"schedlab/internal/stats"
 )
 
 //go:embed answers.tsv
@@ -34,7 +35,7 @@ type Row struct {
 	Metric                string  // such as p50 or cpu_per_request, or the kind of a text
 	Arm, Baseline         string  // Baseline is "" without a verdict
 	Figure                float64 // the arm's median in base units, 0 if unknown: seconds, bytes, a second, a ratio
-	Verdict               string  // FASTER, SLOWER, HIGHER, LOWER, SAME, INCONCLUSIVE or REFUSED; of a claim yes, no, open or refused
+	Verdict               string  // FASTER, SLOWER, HIGHER, LOWER, SAME, open or refused; of a claim yes, no, open or refused
 	Ratio, Low, High      float64 // the change of Arm against Baseline with its interval; 0 if unknown
 	Reason                string  // the code of a refusal, or a claim's evidence
 	Asks, Text            string
@@ -64,6 +65,10 @@ func Parse(text string) ([]Row, error) {
 		r.Blocks = blocks
 		if r.Metric == "claim" && err == nil { // an older file has other words
 			var of outcome.Outcome
+			err = of.UnmarshalText([]byte(r.Verdict))
+			r.Verdict = string(of)
+		} else if err == nil {
+			var of stats.Decision
 			err = of.UnmarshalText([]byte(r.Verdict))
 			r.Verdict = string(of)
 		}

@@ -595,7 +595,7 @@ func undecided(arms []string, verdicts []record.Verdict) (open []string) {
 		has := func(is func(record.Verdict) bool) bool {
 			return slices.ContainsFunc(verdicts, func(v record.Verdict) bool { return v.Arm == arm && is(v) })
 		}
-		undecided := func(v record.Verdict) bool { return v.Verdict == stats.Inconclusive || v.Verdict == stats.Refused }
+		undecided := func(v record.Verdict) bool { return v.Verdict == stats.Open || v.Verdict == stats.Refused }
 		if has(undecided) && !has(record.Verdict.Worse) {
 			open = append(open, arm)
 		}

@@ -178,13 +178,13 @@ func TestCellsFollowFromVerdicts(t *testing.T) {
 		{"two tie", "quick", "cpu_per_request fasthttp nethttp SAME\ncpu_per_request pool nethttp HIGHER\ncpu_per_request pool fasthttp HIGHER", Throughput, record.TieForBest, "nethttp fasthttp"},
 		{"one wins", "quick", "cpu_per_request fasthttp nethttp LOWER\ncpu_per_request pool nethttp SAME\ncpu_per_request pool fasthttp HIGHER", Throughput, record.OneWins, "fasthttp"},
 		{"two beat the baseline", "quick", "cpu_per_request fasthttp nethttp LOWER\ncpu_per_request pool nethttp LOWER\ncpu_per_request pool fasthttp LOWER", Throughput, record.OneWins, "pool"},
-		{"which of two is open", "quick", "cpu_per_request fasthttp nethttp LOWER\ncpu_per_request pool nethttp LOWER\ncpu_per_request pool fasthttp INCONCLUSIVE", Throughput, record.SeveralWin, "fasthttp pool"},
-		{"of undecided ones a median far behind is last", "quick", "cpu_per_request fasthttp nethttp INCONCLUSIVE 0.88\ncpu_per_request pool nethttp INCONCLUSIVE 0.95\ncpu_per_request pool fasthttp INCONCLUSIVE", Throughput, record.OpenOutcome, "fasthttp pool nethttp"},
-		{"one a little behind is not", "quick", "cpu_per_request fasthttp nethttp INCONCLUSIVE 0.92\ncpu_per_request pool nethttp INCONCLUSIVE 0.95\ncpu_per_request pool fasthttp INCONCLUSIVE", Throughput, record.OpenOutcome, "nethttp fasthttp pool"},
-		{"more goodput is better", "pool-block", "goodput pool,workers=4 nethttp INCONCLUSIVE 0.96\ngoodput pool,workers=8 nethttp INCONCLUSIVE 1.04\ngoodput pool,workers=8 pool,workers=4 INCONCLUSIVE", Overload, record.OpenOutcome, "pool,workers=8 nethttp pool,workers=4"},
-		{"nobody is known to be slower", "quick", "cpu_per_request fasthttp nethttp INCONCLUSIVE\ncpu_per_request pool nethttp HIGHER\ncpu_per_request pool fasthttp INCONCLUSIVE", Throughput, record.OpenOutcome, "nethttp fasthttp"},
+		{"which of two is open", "quick", "cpu_per_request fasthttp nethttp LOWER\ncpu_per_request pool nethttp LOWER\ncpu_per_request pool fasthttp open", Throughput, record.SeveralWin, "fasthttp pool"},
+		{"of undecided ones a median far behind is last", "quick", "cpu_per_request fasthttp nethttp open 0.88\ncpu_per_request pool nethttp open 0.95\ncpu_per_request pool fasthttp open", Throughput, record.OpenOutcome, "fasthttp pool nethttp"},
+		{"one a little behind is not", "quick", "cpu_per_request fasthttp nethttp open 0.92\ncpu_per_request pool nethttp open 0.95\ncpu_per_request pool fasthttp open", Throughput, record.OpenOutcome, "nethttp fasthttp pool"},
+		{"more goodput is better", "pool-block", "goodput pool,workers=4 nethttp open 0.96\ngoodput pool,workers=8 nethttp open 1.04\ngoodput pool,workers=8 pool,workers=4 open", Overload, record.OpenOutcome, "pool,workers=8 nethttp pool,workers=4"},
+		{"nobody is known to be slower", "quick", "cpu_per_request fasthttp nethttp open\ncpu_per_request pool nethttp HIGHER\ncpu_per_request pool fasthttp open", Throughput, record.OpenOutcome, "nethttp fasthttp"},
 		{"two metrics", "quick", "p90 fasthttp nethttp SAME\np99 fasthttp nethttp FASTER\np90 pool nethttp SLOWER\np99 pool nethttp SLOWER\np90 pool fasthttp SLOWER\np99 pool fasthttp SLOWER", Tail, record.OneWins, "fasthttp"},
-		{"refused", "quick", "cpu_per_request fasthttp nethttp REFUSED\ncpu_per_request pool nethttp REFUSED\ncpu_per_request pool fasthttp REFUSED", Throughput, record.NoVerdict, ""},
+		{"refused", "quick", "cpu_per_request fasthttp nethttp refused\ncpu_per_request pool nethttp refused\ncpu_per_request pool fasthttp refused", Throughput, record.NoVerdict, ""},
 		{"not all is there", "quick", "cpu_per_request fasthttp nethttp SAME", Throughput, "", ""},
 	} {
 		cell := cellOf(Cells(rows(c.scenario, c.verdicts), someModes()), Blocking, c.matters)
@@ -204,7 +204,7 @@ func TestAdviceRestsOnACell(t *testing.T) {
 	for _, c := range []struct{ name, verdicts, mode string }{
 		{"measured, and a pool that takes requests stands for one that keeps connections", "memory fasthttp nethttp LOWER\nmemory pool nethttp LOWER\nmemory pool fasthttp LOWER", "pool-request"},
 		{"not all is there", "memory fasthttp nethttp LOWER", ""},
-		{"refused is not measured", "memory fasthttp nethttp REFUSED\nmemory pool nethttp REFUSED\nmemory pool fasthttp REFUSED", ""},
+		{"refused is not measured", "memory fasthttp nethttp refused\nmemory pool nethttp refused\nmemory pool fasthttp refused", ""},
 	} {
 		got, _, err := Choose(asking(t, "cpu=20us,sleep=28ms", 300, func(a *Ask) { a.Matters = Memory }), rows("quick", c.verdicts), someModes())
 		if got.Mode != c.mode || (err == nil) != (c.mode != "") || (got.Cell == nil) != (c.mode == "") {
@@ -388,17 +388,17 @@ func TestVerify(t *testing.T) {
 		{name: "slower others", verdicts: "p99 b a SLOWER\np99 c a SAME", want: outcome.Yes, says: "the advice held: nothing is surely better than a; b against a"},
 		{name: "a refused request", verdicts: "p99 b a SLOWER\np99 c a SAME", errors: 1, want: outcome.Refused},
 		{name: "under overload that is the point", verdicts: "good_mean b a SLOWER\ngood_mean c a SAME", errors: 1, want: outcome.Yes},
-		{name: "worse at p90", verdicts: "p90 b a SLOWER\np99 b a INCONCLUSIVE\np90 c a SAME\np99 c a SAME", want: outcome.Yes, says: "the advice held: nothing is surely better than a; b against a at p90: SLOWER"},
+		{name: "worse at p90", verdicts: "p90 b a SLOWER\np99 b a open\np90 c a SAME\np99 c a SAME", want: outcome.Yes, says: "the advice held: nothing is surely better than a; b against a at p90: SLOWER"},
 		{name: "a broken SLO", verdicts: "p99 b a SLOWER\np99 c a SAME", slo: broken, want: outcome.No},
-		{name: "undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a REFUSED", want: outcome.Yes,
-			says: "not refuted: nothing is surely better than a; against b and c it is undecided; b against a at p99: INCONCLUSIVE, +20 % (+10 % to +30 %); c against a at p99: REFUSED"},
-		{name: "one undecided", verdicts: "p99 b a INCONCLUSIVE\np99 c a SAME", want: outcome.Yes, says: "not refuted: nothing is surely better than a; against b it is undecided; "},
-		{name: "worse at one", verdicts: "good_mean b a SLOWER\ngoodput b a INCONCLUSIVE\ngood_mean c a SAME\ngoodput c a SAME", want: outcome.Yes, says: "the advice held: "},
+		{name: "undecided", verdicts: "p99 b a open\np99 c a refused", want: outcome.Yes,
+			says: "not refuted: nothing is surely better than a; against b and c it is undecided; b against a at p99: open, +20 % (+10 % to +30 %); c against a at p99: refused"},
+		{name: "one undecided", verdicts: "p99 b a open\np99 c a SAME", want: outcome.Yes, says: "not refuted: nothing is surely better than a; against b it is undecided; "},
+		{name: "worse at one", verdicts: "good_mean b a SLOWER\ngoodput b a open\ngood_mean c a SAME\ngoodput c a SAME", want: outcome.Yes, says: "the advice held: "},
 		{name: "a faster one", verdicts: "p99 b a FASTER\np99 c a SAME", want: outcome.No},
 		{name: "two faster ones", verdicts: "p99 b a FASTER\np99 c a FASTER", want: outcome.No},
 		{name: "less memory", verdicts: "memory b a LOWER\nmemory c a SAME", want: outcome.No},
 		{name: "a trade", verdicts: "good_mean b a FASTER\ngoodput b a LOWER\ngood_mean c a SAME\ngoodput c a SAME", want: outcome.Yes},
-		{name: "all refused", verdicts: "p99 b a REFUSED\np99 c a REFUSED", want: outcome.Refused},
+		{name: "all refused", verdicts: "p99 b a refused\np99 c a refused", want: outcome.Refused},
 	} {
 		var verdicts []record.Verdict
 		var metrics []string
@@ -417,7 +417,7 @@ func TestVerify(t *testing.T) {
 func TestTestedPlainerMode(t *testing.T) {
 	t.Parallel()
 	asked := record.Choice{Answer: record.Fact{Code: chooseAdvice, Names: record.Names{"open": "open", "mode": "b", "summary": "about b", "plain": "a"}, Values: record.Values{}}}
-	for verdict, want := range map[stats.Decision]string{stats.Slower: "the plainest, was worse in the test. Each of the 2 tested models kept p99<=10ms in 20 of 27 blocks or more, but over all requests b did not", stats.Inconclusive: "the plainest, is not known to be worse. Each of the 2 tested models kept p99<=10ms in 20 of 27 blocks or more, but over all requests b did not"} {
+	for verdict, want := range map[stats.Decision]string{stats.Slower: "the plainest, was worse in the test. Each of the 2 tested models kept p99<=10ms in 20 of 27 blocks or more, but over all requests b did not", stats.Open: "the plainest, is not known to be worse. Each of the 2 tested models kept p99<=10ms in 20 of 27 blocks or more, but over all requests b did not"} {
 		kept := func(arm, broken string, blocks float64) record.Fact {
 			return record.Fact{Code: chooseKeeps, Arm: arm, Names: record.Names{"answer": "yes", "slo": "p99<=10ms", "broken": broken}, Values: record.Values{"kept": blocks, "blocks": 27}}
 		}

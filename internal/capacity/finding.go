@@ -11,11 +11,11 @@ import (
 
 // The outcomes of a search.
 const (
-	Between   = "between"   // the capacity lies between Low and High
-	Beyond    = "beyond"    // kept at Low, and broken at no rate that was offered
-	Below     = "below"     // broken at High, and kept at no rate that was offered
-	Never     = "never"     // kept at no rate at all: broken at High, and a term asks for at least this much goodput
-	Undecided = "undecided" // the windows cannot tell
+	Between = "between" // the capacity lies between Low and High
+	Beyond  = "beyond"  // kept at Low, and broken at no rate that was offered
+	Below   = "below"   // broken at High, and kept at no rate that was offered
+	Never   = "never"   // kept at no rate at all: broken at High, and a term asks for at least this much goodput
+	Open    = "open"    // the windows say neither
 )
 
 // The reasons why a search stopped, and went no further up or down.
@@ -66,9 +66,9 @@ func finite(v float64) float64 {
 }
 
 // Judge computes the finding from the windows of one arm and the options of its search, at any time during it. The
-// outcome is [Undecided] unless the windows settle another one.
+// outcome is [Open] unless the windows settle another one.
 func Judge(o Options, windows []record.RateWindow) (f Finding) {
-	f.Outcome, f.Windows = Undecided, windows
+	f.Outcome, f.Windows = Open, windows
 	slo := o.SLO
 	b, term := o.binding(windows)
 	f.Estimate, f.HalfWidth = finite(b.rate), finite(b.half)

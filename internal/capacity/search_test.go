@@ -129,7 +129,7 @@ func TestAGoodputBelowItsLimitIsNoPromise(t *testing.T) {
 	for range trials {
 		windows = append(windows, window(Verify, 490, .005), window(Refute, 545, .020))
 	}
-	if f := Judge(Options{SLO: slo}, windows); f.Outcome != Undecided || f.Low != 0 || f.High != 545 {
+	if f := Judge(Options{SLO: slo}, windows); f.Outcome != Open || f.Low != 0 || f.High != 545 {
 		t.Errorf("from 490/s and 545/s alone: %+v, want undecided about 500/s", f)
 	}
 	for range trials {
@@ -157,7 +157,7 @@ func TestErrorsNeedOneOverTheirLimit(t *testing.T) {
 	t.Parallel()
 	s := newSimulated(t, 2000, "errors<=0.0166%", 17) // 6,024 requests, and windows of 2000/s have about as many
 	f, windows := s.search(t, 1000, 20, 17)
-	if f.Outcome != Undecided || f.Used != 0 || len(windows) == 0 {
+	if f.Outcome != Open || f.Used != 0 || len(windows) == 0 {
 		t.Errorf("ended in %+v, want no window that counts", f)
 	}
 }
@@ -188,7 +188,7 @@ func TestRefusedWindowsAreRepeatedAndBounded(t *testing.T) {
 
 	s.refuses = 1
 	f, windows = s.search(t, 2000, 40, 13)
-	if f.Outcome != Undecided || f.Used != 0 || len(windows) > 40 {
+	if f.Outcome != Open || f.Used != 0 || len(windows) > 40 {
 		t.Errorf("ended in %+v of %d windows, all refused", f, len(windows))
 	}
 }
@@ -196,7 +196,7 @@ func TestRefusedWindowsAreRepeatedAndBounded(t *testing.T) {
 func TestTooFewRequestsForTheQuantileAreNoEvidence(t *testing.T) {
 	t.Parallel()
 	s := newSimulated(t, 2000, "p99.9<=20ms", 17) // 10,000 requests a window, and 2000/s give 6000
-	if f, _ := s.search(t, 2000, 20, 17); f.Outcome != Undecided || f.Used != 0 {
+	if f, _ := s.search(t, 2000, 20, 17); f.Outcome != Open || f.Used != 0 {
 		t.Errorf("ended in %+v, want no window that counts", f)
 	}
 }

@@ -166,7 +166,7 @@ func within(value, target, share float64) bool {
 // verdict returns the word of a challenger's verdict; an inconclusive one cannot answer.
 func (s *scope) verdict(metric, arm string) (string, error) {
 	v, err := s.run.Verdict(metric, arm)
-	if err == nil && v.Verdict == stats.Inconclusive {
+	if err == nil && v.Verdict == stats.Open {
 		err = bounds(verdictOpen, v)
 	}
 	return string(v.Verdict), err

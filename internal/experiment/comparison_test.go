@@ -160,7 +160,7 @@ func TestRunInterrupted(t *testing.T) {
 		t.Errorf("it took %v to stop", took)
 	}
 	run = readable(t, dir)
-	if run.Status != record.Interrupted || run.Result.Valid != 1 || report.Headline(run.Result) != "No single winner: two against one is undecided after 1 block." {
+	if run.Status != record.Interrupted || run.Result.Valid != 1 || report.Headline(run.Result) != "No single winner: two against one is open after 1 block." {
 		t.Errorf("got %s of %d blocks, %q", run.Status, run.Result.Valid, report.Headline(run.Result))
 	}
 	trials := 0

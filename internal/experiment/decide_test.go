@@ -189,7 +189,7 @@ func TestPlanMustJudge(t *testing.T) {
 	if budget, _ := (&Comparison{p}).Budget(); budget != 75*time.Second {
 		t.Errorf("an expectation of the scenario: got a budget of %v", budget)
 	}
-	if facts := p.foreseen(); len(facts) != 1 || facts[0].String() != "1 of 1 expectation will be REFUSED, because a window holds too few requests for the quantile: "+gate {
+	if facts := p.foreseen(); len(facts) != 1 || facts[0].String() != "1 of 1 expectation will be refused, because a window holds too few requests for the quantile: "+gate {
 		t.Errorf("an expectation of the scenario: got %v", facts)
 	}
 	for _, c := range []struct {

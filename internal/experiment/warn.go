@@ -282,7 +282,7 @@ var (
 	rateSendable      = record.Sentence("rate-sendable", `{{per .Values.rate}} are what the load's {{.Names.cpus}} can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--cpus) or ask for more work`)
 	rateShared        = record.Sentence("rate-shared", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: at more the load takes over {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the servers; --rate offers more`)
 	windowsLonger     = record.Sentence("windows-longer", `windows last {{time .Values.window}} instead of {{time .Values.planned}}, to hold enough requests for what {{.Names.flag}} asks{{with .Values.budget}}; this takes {{time .}} at most (--budget){{end}}`)
-	expectationsShort = record.Sentence("expectations-short", `{{count .Values.short}} of {{plural .Values.all "expectation"}} will be REFUSED, because a window holds too few requests for the quantile: {{.Names.which}}`)
+	expectationsShort = record.Sentence("expectations-short", `{{count .Values.short}} of {{plural .Values.all "expectation"}} will be refused, because a window holds too few requests for the quantile: {{.Names.which}}`)
 	cannotBeDecided   = record.Sentence("cannot-be-decided", `{{template "short" .}}{{if .Names.would}}; {{.Names.would}} would do{{else if eq .Names.asked "no"}}; no expectation asks for it{{end}}`)
 )
 

@@ -149,7 +149,7 @@ func answer(r *record.Result) (rows []row) {
 	rows = append(rows, row{Of: "run", Outcome: said(r.Status), Blocks: r.Valid})
 	if r.Capacity == nil {
 		winner := r.Winner
-		if winner == "undecided" {
+		if winner == "open" || winner == "undecided" {
 			winner = ""
 		}
 		rows = append(rows, row{Of: "answer", Arm: winner, Outcome: said(r.Answer.Outcome), Blocks: r.Ran, Codes: codes(r.Answer.Reason)})

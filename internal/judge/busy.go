@@ -108,7 +108,7 @@ func (b blocks) busy(r *record.Result) record.Fact {
 	}
 	// What the run cannot tell shows in the widest interval.
 	for _, v := range r.Verdicts {
-		if v.Primary && v.Verdict == stats.Inconclusive && v.Low > 0 && v.High/v.Low > max(1, f.Values["high"]/max(f.Values["low"], 1e-9)) {
+		if v.Primary && v.Verdict == stats.Open && v.Low > 0 && v.High/v.Low > max(1, f.Values["high"]/max(f.Values["low"], 1e-9)) {
 			f.Baseline, f.Metric, f.Names["arm"] = v.Baseline, v.Metric, v.Arm
 			f.Values["low"], f.Values["high"] = v.Low, v.High
 		}
@@ -143,7 +143,7 @@ func questionOpen(r *record.Result) bool {
 	same := []record.Rank{record.RankOpen, record.RankPartlySame, record.RankSame}
 	differs := slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool { return !slices.Contains(same, s.Rank) })
 	return enough && open && !differs && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-		return v.Primary && (v.Verdict == stats.Inconclusive || mayBeOthers(r, v.Reason))
+		return v.Primary && (v.Verdict == stats.Open || mayBeOthers(r, v.Reason))
 	})
 }
 

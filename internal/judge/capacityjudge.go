@@ -119,7 +119,7 @@ func (a *searched) find() {
 		a.End = &end
 	}
 	switch {
-	case a.Outcome != capacity.Undecided:
+	case a.Outcome != capacity.Open:
 	case a.End != nil && a.End.Died:
 		a.Outcome = died
 	case len(a.Windows) == 0 && a.XMax > 0 && a.XMax < a.options.Floor:

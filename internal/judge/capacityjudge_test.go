@@ -193,7 +193,7 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 		t.Errorf("that is of windows at %v/s, want %v/s", a.CPURates, want)
 	}
 	r = recordSearch(t, trials[:4]...)
-	if a := r.Capacity.Arms[0]; a.Outcome != "undecided" || !strings.Contains(words(a.Answer), "no rate is verified or refuted in 4 windows") {
+	if a := r.Capacity.Arms[0]; a.Outcome != "open" || !strings.Contains(words(a.Answer), "no rate is verified or refuted in 4 windows") {
 		t.Errorf("a search that was cut short says %q", words(a.Answer))
 	}
 }
@@ -238,13 +238,13 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 		{append(broken(900), window(capacity.Verify, 700, .030)), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
 		{broken(900), 24, 1700, nil, "p99<=10ms,goodput>=1000/s", "a keeps p99<=10ms,goodput>=1000/s at no rate: 2 of 2 windows at 900/s break it, and no lower one has goodput>=1000/s"},
 		{append(kept(490), times(2, window(capacity.Refute, 545, .050))...), 24, 600, nil, "p99<=10ms,goodput>=500/s",
-			"a is undecided for p99<=10ms,goodput>=500/s: 545/s is refuted, and 500/s itself, which goodput>=500/s asks for, is neither verified nor refuted; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell"},
+			"a for p99<=10ms,goodput>=500/s: open, 545/s is refuted, and 500/s itself, which goodput>=500/s asks for, is neither verified nor refuted; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell"},
 		{nil, 24, 40, nil, "", "a is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s with --budget 14m11.2s or ask for a lower quantile"},
 		{nil, 24, 1000, nil, "p99<=10ms,errors<=0.03%", "a is too slow to judge: it does 1,000/s at most, and a window of 3 s needs 1,222/s to judge errors<=0.03%; lengthen --window to 8s with --budget 2m11.2s or promise less"},
 		{broken(5000)[:4], 24, 4700, died, "", "a died at 4,800/s: the server ended at 4800/s (exit status 7)"},
 		{append(kept(4000), times(2, window(capacity.Refute, 4400, .050))...), 24, 4700, died, "",
 			"a keeps p99<=10ms up to between 4,000/s and 4,400/s; it does not recover: at 4,800/s it died (the server ended at 4800/s (exit status 7))"},
-		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, "", "a is undecided for p99<=10ms: not one good reply"},
+		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, "", "a for p99<=10ms: open, not one good reply"},
 	} {
 		slo := objective(t, cmp.Or(c.slo, "p99<=10ms"))
 		run := record.Run{Plan: record.Plan{Window: 3, Warmup: .5, Budget: 90, Windows: c.budget}, XMax: map[string]float64{"a": c.xmax}}
@@ -266,7 +266,7 @@ func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	}
 	c := &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{
 		between("base", 1000, 1100), between("more", 1200, 1300), between("less", 800, 990), between("like", 1090, 1150),
-		{Name: "open", Outcome: "undecided", Low: 2000},
+		{Name: "open", Outcome: "open", Low: 2000},
 	}}
 	var lines []string
 	for _, f := range comparedCapacities(c.Arms) {

@@ -115,7 +115,7 @@ func TestOpenAnswers(t *testing.T) {
 	} {
 		a := arm(t)
 		a.Finding, a.options.SLO = c.f, objective(t, c.slo)
-		a.Outcome = capacity.Undecided
+		a.Outcome = capacity.Open
 		if got := a.conclusion(); got.Code != c.want {
 			t.Errorf("%+v for %s: %q, want %q", c.f, c.slo, got.Code, c.want)
 		}
@@ -128,7 +128,7 @@ func TestOpenAnswerNamesRateAndBudget(t *testing.T) {
 	a := arm(t, at99(capacity.Refute, 900, .02), at99(capacity.Refute, 900, .02), at99(capacity.Verify, 800, .005), at99(capacity.Verify, 800, .005))
 	a.options.Windows, a.run.Plan.Budget = 4, 60
 	a.find()
-	want := "a is undecided for p99<=10ms: 900/s is refuted, and no lower rate is verified (2 of 2 windows at 800/s kept it, and 3 of 3 have to)" +
+	want := "a for p99<=10ms: open, 900/s is refuted, and no lower rate is verified (2 of 2 windows at 800/s kept it, and 3 of 3 have to)" +
 		"; the budget ended before that was settled: --budget 3m0s has room for the windows that decide"
 	if got := a.conclusion().String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -212,7 +212,7 @@ func TestCPUOfASearch(t *testing.T) {
 func TestFindingsBesideTheSearch(t *testing.T) {
 	t.Parallel()
 	floor := arm(t).options.Floor
-	for xmax, want := range map[float64]string{0: capacity.Undecided, floor - 1: slow, floor: capacity.Undecided} {
+	for xmax, want := range map[float64]string{0: capacity.Open, floor - 1: slow, floor: capacity.Open} {
 		a := arm(t)
 		a.run.XMax = map[string]float64{"a": xmax}
 		if a.find(); a.Outcome != want {
@@ -221,7 +221,7 @@ func TestFindingsBesideTheSearch(t *testing.T) {
 	}
 	measured := arm(t, at99(capacity.Curve, 100, .005))
 	measured.run.XMax = map[string]float64{"a": 1}
-	if measured.find(); measured.Outcome != capacity.Undecided {
+	if measured.find(); measured.Outcome != capacity.Open {
 		t.Errorf("with a window: %q", measured.Outcome)
 	}
 	for rate, want := range map[float64]bool{1000: false, 1001: true} {

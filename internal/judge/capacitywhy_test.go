@@ -20,9 +20,9 @@ func TestASearchThatWasCutSaysSo(t *testing.T) {
 	}
 	add("curve", 600)
 	for status, want := range map[record.Status]string{
-		record.Interrupted: "a is undecided for p99<=10ms: no rate is verified or refuted in 1 window; interrupted after 1 window",
-		record.Running:     "a is undecided for p99<=10ms: no rate is verified or refuted in 1 window; cut off after 1 window",
-		record.Complete:    "a is undecided for p99<=10ms: no rate is verified or refuted in 1 window; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell",
+		record.Interrupted: "a for p99<=10ms: open, no rate is verified or refuted in 1 window; interrupted after 1 window",
+		record.Running:     "a for p99<=10ms: open, no rate is verified or refuted in 1 window; cut off after 1 window",
+		record.Complete:    "a for p99<=10ms: open, no rate is verified or refuted in 1 window; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell",
 	} {
 		if r := recordSearchAs(t, status, "p99<=10ms", trials...); words(r.Capacity.Arms[0].Answer) != want {
 			t.Errorf("%s: says %q, want %q", status, words(r.Capacity.Arms[0].Answer), want)
@@ -52,10 +52,10 @@ func TestAnOpenRecoveryIsSaid(t *testing.T) {
 		budget int // windows
 		want   string
 	}{
-		{[]record.RateWindow{broken, kept}, 8, "recovery undecided: after the overload 1 of 2 windows at 1,000/s kept it; the budget ended there: raise --budget"},
-		{[]record.RateWindow{broken, kept}, 24, "recovery undecided: after the overload 1 of 2 windows at 1,000/s kept it; the search ended there"},
-		{[]record.RateWindow{broken, broken}, 8, "recovery undecided: after the overload 0 of 2 windows at 1,000/s kept it; the budget ended there: raise --budget"},
-		{[]record.RateWindow{broken, broken, kept}, 24, "recovery undecided: after the overload 1 of 3 windows at 1,000/s kept it, and noise alone may break it so near its limit"},
+		{[]record.RateWindow{broken, kept}, 8, "recovery open: after the overload 1 of 2 windows at 1,000/s kept it; the budget ended there: raise --budget"},
+		{[]record.RateWindow{broken, kept}, 24, "recovery open: after the overload 1 of 2 windows at 1,000/s kept it; the search ended there"},
+		{[]record.RateWindow{broken, broken}, 8, "recovery open: after the overload 0 of 2 windows at 1,000/s kept it; the budget ended there: raise --budget"},
+		{[]record.RateWindow{broken, broken, kept}, 24, "recovery open: after the overload 1 of 3 windows at 1,000/s kept it, and noise alone may break it so near its limit"},
 		{[]record.RateWindow{broken, broken, broken}, 24, "it does not recover: overloaded once, it breaks it at 1,000/s, too"},
 	} {
 		a := arm(t, slices.Concat(first, c.again)...)
@@ -90,7 +90,7 @@ func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 			a.Windows = append(a.Windows, record.RateWindow{Purpose: capacity.Curve, Rate: 41000, Values: map[string]float64{"p99": .001}, Refused: why, Busy: c.generator})
 		}
 		n := len(c.refused)
-		want := fmt.Sprintf("a is undecided for p99<=10ms: no rate is verified or refuted in %[1]d windows; %[1]d of %[1]d windows are refused, the last for %[2]s", n, c.want)
+		want := fmt.Sprintf("a for p99<=10ms: open, no rate is verified or refuted in %[1]d windows; %[1]d of %[1]d windows are refused, the last for %[2]s", n, c.want)
 		if a.find(); words(a.conclusion()) != want {
 			t.Errorf("says %q, want %q", words(a.conclusion()), want)
 		}

@@ -37,7 +37,7 @@ func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 // disturbance refused one, or no block counts. A run that was cut short has another reason.
 func undecided(r *record.Result) bool {
 	return r.Status == record.Complete && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-		return v.Primary && (v.Verdict == stats.Inconclusive || ofNoise(v.Reason))
+		return v.Primary && (v.Verdict == stats.Open || ofNoise(v.Reason))
 	})
 }
 

@@ -96,7 +96,7 @@ func TestWithinOnBothSides(t *testing.T) {
 	const around, above = `within(p50("pool"), 1.8ms, 0.1)`, `within(p50("pool"), 9ms, 0.1)`
 	got := asserted(t, swinging, around, above)
 	if got[around].Outcome != outcome.Open || got[above].Outcome != outcome.No {
-		t.Errorf("got %+v, want the one around the blocks REFUSED, the other failed", got)
+		t.Errorf("got %+v, want the one around the blocks refused, the other failed", got)
 	}
 }
 

@@ -32,12 +32,12 @@ func TestPairs(t *testing.T) {
 		{Pair{"p50", "nethttp'", "pool"}, "SLOWER", ""},
 		{Pair{"p50", "pool", "nethttp"}, "FASTER", ""},
 		{Pair{"p50", "nethttp", "nethttp'"}, "SAME", ""},
-		{Pair{"p50", "pool", "fasthttp"}, "REFUSED", causeErrors},
-		{Pair{"p50", "fasthttp", "pool"}, "REFUSED", causeErrors},
+		{Pair{"p50", "pool", "fasthttp"}, "refused", causeErrors},
+		{Pair{"p50", "fasthttp", "pool"}, "refused", causeErrors},
 		{Pair{"good_mean", "pool", "fasthttp"}, "FASTER", ""}, // of the good replies, as they are
 		{Pair{"goodput", "pool", "fasthttp"}, "LOWER", ""},
-		{Pair{"p50", "pool", "ghost"}, "REFUSED", noSuchArm},
-		{Pair{"p50", "ghost", "pool"}, "REFUSED", noSuchArm},
+		{Pair{"p50", "pool", "ghost"}, "refused", noSuchArm},
+		{Pair{"p50", "ghost", "pool"}, "refused", noSuchArm},
 	}
 	var asked []Pair
 	for _, p := range pairs {

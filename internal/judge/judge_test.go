@@ -29,8 +29,8 @@ func doubtTexts(r *record.Result) (texts []string) {
 func wantRefused(t *testing.T, r *record.Result, arm, reason string) {
 	t.Helper()
 	for _, v := range r.Verdicts {
-		if v.Arm == arm && (v.Verdict != "REFUSED" || words(v.Reason) != reason) {
-			t.Errorf("%s of %s: got %s, %q\nwant REFUSED, %q", v.Metric, arm, v.Verdict, words(v.Reason), reason)
+		if v.Arm == arm && (v.Verdict != "refused" || words(v.Reason) != reason) {
+			t.Errorf("%s of %s: got %s, %q\nwant refused, %q", v.Metric, arm, v.Verdict, words(v.Reason), reason)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestErrorsOfAFewBlocks(t *testing.T) {
 		}), blocks...)}
 	}
 	few := stalled(4).judged(t)
-	if got := decisions(few, "fasthttp"); got["p50"] == "REFUSED" || decisions(few, "pool")["p99"] != "SLOWER" || few.Arms[2].Errors == 0 {
+	if got := decisions(few, "fasthttp"); got["p50"] == "refused" || decisions(few, "pool")["p99"] != "SLOWER" || few.Arms[2].Errors == 0 {
 		t.Errorf("one block of twelve: fasthttp %v, pool %v, %d errors", got, decisions(few, "pool"), few.Arms[2].Errors)
 	}
 	many := stalled(1, 3, 4, 6, 7, 9, 11).judged(t)
@@ -85,8 +85,8 @@ func TestLeans(t *testing.T) {
 	t.Parallel()
 	r := synthetic{blocks: 9, status: record.Interrupted, times: scaled(map[string]float64{"pool": 1.5})}.judged(t)
 	for metric, want := range map[string]record.Verdict{
-		"p99":     {Verdict: "INCONCLUSIVE", Lean: "SLOWER", Needed: 10, Blocks: 9, Lost: 9},
-		"goodput": {Verdict: "INCONCLUSIVE", Needed: 10, Blocks: 9},
+		"p99":     {Verdict: "open", Lean: "SLOWER", Needed: 10, Blocks: 9, Lost: 9},
+		"goodput": {Verdict: "open", Needed: 10, Blocks: 9},
 	} {
 		v := verdictOf(t, r.Verdicts, "pool", metric)
 		if v.Verdict != want.Verdict || v.Lean != want.Lean || v.Needed != want.Needed || v.Blocks != 9 || v.Low != 0 || v.Ratio == 0 || want.Lost > 0 && v.Lost != want.Lost {

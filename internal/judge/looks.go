@@ -72,7 +72,7 @@ func (j *Judge) Open() (open []record.Verdict) {
 	}
 	now := j.judge()
 	for _, v := range now.result.Verdicts {
-		if v.Verdict == stats.Inconclusive && now.awaited(v) {
+		if v.Verdict == stats.Open && now.awaited(v) {
 			open = append(open, v)
 		}
 	}

@@ -71,7 +71,7 @@ func contestOf(n int, figures map[string][]float64, names ...string) *record.Res
 			}
 			for _, arm := range []string{v.Arm, v.Baseline} {
 				if of[max(slices.Index(names, arm)-1, 0)] == 0 {
-					v.Verdict, v.Reason = "REFUSED", record.Fact{Code: causeOverload}
+					v.Verdict, v.Reason = "refused", record.Fact{Code: causeOverload}
 				}
 			}
 			kept = append(kept, v)
@@ -155,7 +155,7 @@ func TestLessGoodputInAClosedLoopIsATrade(t *testing.T) {
 func TestOutcomeInDoubt(t *testing.T) {
 	t.Parallel()
 	r := contest(map[string][]float64{"p50": {10, 10.2}, "p90": {10, 10.1}, "goodput": {10, 5}}, "a", "b")
-	r.Verdicts[0].Verdict = stats.Inconclusive
+	r.Verdicts[0].Verdict = stats.Open
 	for _, metric := range []string{"", "p50"} {
 		if got := Outcome(r, metric); got.Decision != record.InDoubt || got.Winner != "" || got.Among != nil {
 			t.Errorf("metric %q: got %+v, want it undecided", metric, got)

@@ -129,7 +129,7 @@ func TestUnstampedRunExplainsNothing(t *testing.T) {
 	t.Parallel()
 	for text, got := range asserted(t, synthetic{times: scaled(map[string]float64{"pool": 2})}, `explained("queue", "pool") >= 0.8`, `phase("pool", "queue") > 0`) {
 		if got.Outcome != outcome.Refused || words(got.Reason) != "timeline not recorded" {
-			t.Errorf("%s: got %s, %q; want REFUSED, timeline not recorded", text, got.Outcome, words(got.Reason))
+			t.Errorf("%s: got %s, %q; want refused, timeline not recorded", text, got.Outcome, words(got.Reason))
 		}
 	}
 }

@@ -116,7 +116,7 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 			starves = v.Reason
 		}
 	}
-	same, open := count[stats.Same], count[stats.Inconclusive]
+	same, open := count[stats.Same], count[stats.Open]
 	// silent: not one verdict that was asked for was given, because clients starved.
 	silent := !starves.None() && faster+slower+same+open == 0
 	switch {
@@ -265,7 +265,7 @@ func (f ranking) faster() (names []string) {
 	return names
 }
 
-// conclude draws the answer of a comparison from its ranking. winner is the name of the winning arm, "trade" or "undecided";
+// conclude draws the answer of a comparison from its ranking. winner is the name of the winning arm, "trade" or "open";
 // "" if there are fewer than two arms.
 func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	if len(r.Arms) < 2 {
@@ -276,7 +276,7 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	var best []string
 	a.Outcome, best = f.decide()
 	// Under different loads no arm wins, whatever the verdicts say.
-	winner = "undecided"
+	winner = "open"
 	switch {
 	case len(r.LoadsDiffer) > 0:
 		a.Outcome = record.OtherLoads

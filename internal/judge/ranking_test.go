@@ -92,7 +92,7 @@ func TestImplied(t *testing.T) {
 		{same, same, "SAME SAME", "SAME SAME", "", ""},
 		{faster, faster, "FASTER SAME", "FASTER SAME", "", ""},
 		{slower, slower, "SLOWER SAME", "SLOWER SAME", record.RankOpen, record.RankOpen},
-		{faster, behind, "FASTER SAME", "REFUSED REFUSED", faster, slower},
+		{faster, behind, "FASTER SAME", "refused refused", faster, slower},
 		{record.RankTrade, slower, "FASTER SLOWER", "SLOWER SAME", "", ""},
 	} {
 		var verdicts []record.Verdict
@@ -127,16 +127,16 @@ func TestDuels(t *testing.T) {
 	}
 	r = contest(map[string][]float64{"p50": {10, 8, 6}}, "a", "b", "c")
 	for _, v := range []*record.Verdict{&r.Verdicts[1], &r.Duels[0]} {
-		v.Verdict, v.Reason = "REFUSED", record.Fact{Code: causeDrift, Arm: "c", Baseline: "a"}
+		v.Verdict, v.Reason = "refused", record.Fact{Code: causeDrift, Arm: "c", Baseline: "a"}
 	}
-	if winner, answer := conclude(r); winner != "undecided" || answer.Duels != nil {
+	if winner, answer := conclude(r); winner != "open" || answer.Duels != nil {
 		t.Errorf("c is refused for its drift: got %s, %+v", winner, answer.Duels)
 	}
 	r = contest(map[string][]float64{"p50": {10, 8, 6}}, "a", "b", "c")
 	for i := range r.Arms {
 		r.Arms[i].Clients = record.Clients{Loop: "closed", Connections: 1 + i}
 	}
-	if winner, answer := conclude(r); winner != "undecided" || answer.Duels != nil {
+	if winner, answer := conclude(r); winner != "open" || answer.Duels != nil {
 		t.Errorf("closed loops of other clients: got %s, %+v", winner, answer.Duels)
 	}
 }
@@ -178,7 +178,7 @@ func TestConclusions(t *testing.T) {
 	}{
 		{
 			"all the same", synthetic{}, same, same,
-			"undecided", "A tie: fasthttp is the same as nethttp; pool is the same as nethttp.",
+			"open", "A tie: fasthttp is the same as nethttp; pool is the same as nethttp.",
 		},
 		{
 			"the baseline wins", synthetic{times: scaled(map[string]float64{"fasthttp": 1.2, "pool": 1.5})}, times("SLOWER", nil), times("SLOWER", nil),
@@ -186,7 +186,7 @@ func TestConclusions(t *testing.T) {
 		},
 		{
 			"a multiple, as the verdicts write it", synthetic{times: scaled(map[string]float64{"fasthttp": 8, "pool": 1.02})}, times("SLOWER", nil), same,
-			"undecided", "A tie for the best: fasthttp is slower than nethttp (" + atAll("×8.0") + "); pool is the same as nethttp.",
+			"open", "A tie for the best: fasthttp is slower than nethttp (" + atAll("×8.0") + "); pool is the same as nethttp.",
 		},
 		{
 			"a challenger wins", synthetic{times: scaled(map[string]float64{"fasthttp": .8})}, times("FASTER", nil), same,
@@ -198,7 +198,7 @@ func TestConclusions(t *testing.T) {
 		},
 		{
 			"two are better, and the same", synthetic{times: scaled(map[string]float64{"fasthttp": .7, "pool": .7})}, times("FASTER", nil), times("FASTER", nil),
-			"undecided", "A tie for the best: fasthttp is faster than nethttp (" + atAll("-30 %") + "); pool is faster than nethttp (" + atAll("-30 %") + "); pool is the same as fasthttp.",
+			"open", "A tie for the best: fasthttp is faster than nethttp (" + atAll("-30 %") + "); pool is faster than nethttp (" + atAll("-30 %") + "); pool is the same as fasthttp.",
 		},
 		{
 			"a trade",
@@ -215,19 +215,19 @@ func TestConclusions(t *testing.T) {
 			"trade", "A trade: fasthttp is the same as nethttp; pool trades with nethttp: better at p50 -20 %, worse at p99 +50 %.",
 		},
 		{
-			"undecided",
+			"open",
 			synthetic{times: func(block int, arm string, u float64) float64 {
 				if arm == "pool" {
 					return math.Pow(1.4, float64(block%3-1)) * usual(u)
 				}
 				return usual(u)
 			}},
-			same, times("INCONCLUSIVE", nil),
-			"undecided", "No single winner: fasthttp is the same as nethttp; pool against nethttp is undecided after 12 blocks.",
+			same, times("open", nil),
+			"open", "No single winner: fasthttp is the same as nethttp; pool against nethttp is open after 12 blocks.",
 		},
 		{
 			"who starves clients cannot win", synthetic{times: scaled(map[string]float64{"fasthttp": .8}), edit: starve}, times("FASTER", nil), same,
-			"undecided", "No single winner: fasthttp is faster than nethttp (" + atAll("-20 %") + "); pool is the same as nethttp; fasthttp starved 1 of 3 connections in 2 of 12 blocks.",
+			"open", "No single winner: fasthttp is faster than nethttp (" + atAll("-20 %") + "); pool is the same as nethttp; fasthttp starved 1 of 3 connections in 2 of 12 blocks.",
 		},
 		{
 			"who starves clients in one block of twelve can", synthetic{times: scaled(map[string]float64{"fasthttp": .8}), edit: starveOnce}, times("FASTER", nil), same,

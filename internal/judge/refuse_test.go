@@ -33,7 +33,7 @@ func TestArmsOfOtherLoads(t *testing.T) {
 			t.Errorf("%s: %s against %s, want %s against %s", c.arm, v.Verdict, v.Baseline, c.verdict, c.against)
 		}
 	}
-	if r.Winner != "undecided" || !strings.HasPrefix(report.Headline(r), "No one winner, for the arms' loads differ: fasthttp is slower than nethttp (") {
+	if r.Winner != "open" || !strings.HasPrefix(report.Headline(r), "No one winner, for the arms' loads differ: fasthttp is slower than nethttp (") {
 		t.Errorf("got %q, %q", r.Winner, report.Headline(r))
 	}
 	if v := Outcome(r, ""); v.Decision != record.Rejected || !strings.Contains(words(v.Reason), "different loads") {
@@ -66,7 +66,7 @@ func TestHeadlineOfOtherClosedLoops(t *testing.T) {
 		if name == "" {
 			want = "A tie for the best: fasthttp is slower than nethttp (p50 ×12"
 		}
-		if !strings.HasPrefix(report.Headline(r), want) || r.Winner != "undecided" {
+		if !strings.HasPrefix(report.Headline(r), want) || r.Winner != "open" {
 			t.Errorf("%s: got %q, %q", name, r.Winner, report.Headline(r))
 		}
 		if name != "" && (strings.Contains(report.Headline(r), "slower") || !strings.Contains(report.Headline(r), "), and response times follow the load ("+name+"); pool ")) {
@@ -117,19 +117,19 @@ func TestStarvationIsInTheHeadline(t *testing.T) {
 		winner   string
 		headline string
 	}{
-		{"nobody", nil, 0, "undecided", "A tie for the best: fasthttp is the same as nethttp; pool is slower than nethttp (" + atAll("+50 %") + ")."},
-		{"a challenger", map[string]int{"pool": 9}, 0, "undecided", "No single winner: fasthttp is the same as nethttp; pool starved 9 of 10 connections, so that it has no times to set against nethttp."},
+		{"nobody", nil, 0, "open", "A tie for the best: fasthttp is the same as nethttp; pool is slower than nethttp (" + atAll("+50 %") + ")."},
+		{"a challenger", map[string]int{"pool": 9}, 0, "open", "No single winner: fasthttp is the same as nethttp; pool starved 9 of 10 connections, so that it has no times to set against nethttp."},
 		{
 			"the baseline, and its copy once less", map[string]int{"nethttp": 2, "nethttp'": 1}, 0,
-			"undecided", "No verdict: nethttp starved 2 of 10 connections, and the times lack the waits of those.",
+			"open", "No verdict: nethttp starved 2 of 10 connections, and the times lack the waits of those.",
 		},
 		{
 			"the copy", map[string]int{"nethttp'": 1}, 0,
-			"undecided", "No verdict: nethttp' starved 1 of 10 connections, and the times lack the waits of those.",
+			"open", "No verdict: nethttp' starved 1 of 10 connections, and the times lack the waits of those.",
 		},
 		{
 			"two of a run that was cut short", map[string]int{"pool": 9, "fasthttp": 1}, 4,
-			"undecided", "No verdict: fasthttp starved 1 of 10 connections; pool starved 9 of 10 connections, and the times lack the waits of those.",
+			"open", "No verdict: fasthttp starved 1 of 10 connections; pool starved 9 of 10 connections, and the times lack the waits of those.",
 		},
 	} {
 		run := synthetic{}.run()
@@ -222,7 +222,7 @@ func TestStarvedOpenLoopSpoilsNothing(t *testing.T) {
 	if diff := cmp.Diff(same, decisions(r, "fasthttp")); diff != "" {
 		t.Errorf("fasthttp (-want +got):\n%s", diff)
 	}
-	want := times("REFUSED", nil)
+	want := times("refused", nil)
 	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
 		t.Errorf("pool (-want +got):\n%s", diff)
 	}
@@ -339,11 +339,11 @@ func TestSilentArmHasLessGoodput(t *testing.T) {
 	if v := verdictOf(t, r.Verdicts, "pool", "goodput"); v.Verdict != "LOWER" || !(v.High < .1) || !(v.Ratio > 0) {
 		t.Errorf("got %+v, want LOWER by nearly all", v)
 	}
-	if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict != "REFUSED" {
+	if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict != "refused" {
 		t.Errorf("got %+v, want no verdict on times that are all of failures", v)
 	}
 	r = synthetic{edit: never}.judged(t)
-	if v := verdictOf(t, r.Verdicts, "pool", "goodput"); v.Verdict != "REFUSED" {
+	if v := verdictOf(t, r.Verdicts, "pool", "goodput"); v.Verdict != "refused" {
 		t.Errorf("no arm answers, and goodput is %+v", v)
 	}
 }

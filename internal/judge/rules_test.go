@@ -88,7 +88,7 @@ func TestOverload(t *testing.T) {
 	if diff := cmp.Diff(same, decisions(r, "fasthttp")); diff != "" {
 		t.Errorf("fasthttp (-want +got):\n%s", diff)
 	}
-	want := times("REFUSED", map[string]string{"goodput": "LOWER", "cpu_per_request": "REFUSED"})
+	want := times("refused", map[string]string{"goodput": "LOWER", "cpu_per_request": "refused"})
 	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
 		t.Errorf("pool (-want +got):\n%s", diff)
 	}
@@ -98,7 +98,7 @@ func TestOverload(t *testing.T) {
 	if got := doubtTexts(r); !slices.Contains(got, "pool: overloaded: its backlog grows through the window, so only goodput is judged") {
 		t.Errorf("got the doubts %q", got)
 	}
-	if got, want := report.Headline(r), "A tie for the best: fasthttp is the same as nethttp; pool does not keep up with nethttp (goodput -"; !strings.HasPrefix(got, want) || r.Winner != "undecided" {
+	if got, want := report.Headline(r), "A tie for the best: fasthttp is the same as nethttp; pool does not keep up with nethttp (goodput -"; !strings.HasPrefix(got, want) || r.Winner != "open" {
 		t.Errorf("got %q, %q, want %q", r.Winner, got, want)
 	}
 }
@@ -219,7 +219,7 @@ func TestRunRules(t *testing.T) {
 			r := c.run.judged(t)
 			for arm, reason := range map[string]string{"fasthttp": c.fasthttp, "pool": c.pool} {
 				for _, metric := range stats.Names(stats.Quantiles()) {
-					if v := verdictOf(t, r.Verdicts, arm, metric); words(v.Reason) != reason || (v.Verdict == "REFUSED") != (reason != "") {
+					if v := verdictOf(t, r.Verdicts, arm, metric); words(v.Reason) != reason || (v.Verdict == "refused") != (reason != "") {
 						t.Errorf("%s of %s: got %s, %q\nwant the reason %q", metric, arm, v.Verdict, words(v.Reason), reason)
 					}
 				}
@@ -234,7 +234,7 @@ func TestRunRules(t *testing.T) {
 			}
 			return usual(u)
 		}}.judged(t)
-		if got := decisions(r, "pool"); got["p50"] != "SAME" || got["p99"] != "REFUSED" {
+		if got := decisions(r, "pool"); got["p50"] != "SAME" || got["p99"] != "refused" {
 			t.Errorf("got %v, want p99 alone refused", got)
 		}
 		want := "nethttp differs from its own copy at p99 by +20 % (+20 % to +20 %), and only a difference beyond that stands"
@@ -261,9 +261,9 @@ func TestCopyIsARuler(t *testing.T) {
 	}{
 		{1, 1.2, .8, [2]string{"SLOWER", "FASTER"}},
 		{1.07, 1.2, .8, [2]string{"SLOWER", "FASTER"}},
-		{1.07, 1.06, 1 / 1.06, [2]string{"REFUSED", "REFUSED"}},
-		{1 / 1.07, 1.06, 1.2, [2]string{"REFUSED", "SLOWER"}},
-		{1.07, 1, 1.2, [2]string{"REFUSED", "SLOWER"}}, // SAME is no finding where the copy is SLOWER
+		{1.07, 1.06, 1 / 1.06, [2]string{"refused", "refused"}},
+		{1 / 1.07, 1.06, 1.2, [2]string{"refused", "SLOWER"}},
+		{1.07, 1, 1.2, [2]string{"refused", "SLOWER"}}, // SAME is no finding where the copy is SLOWER
 		{1.03, 1, 1.2, [2]string{"SAME", "SLOWER"}},
 	} {
 		if got := off(c.copied, c.fasthttp, c.pool); got["fasthttp"] != c.want[0] || got["pool"] != c.want[1] {
@@ -361,7 +361,7 @@ func TestTurningAwayIsNotKeepingUp(t *testing.T) {
 	}
 	const behind = "does not keep up with nethttp (goodput -40 %, no good reply to 40 % of its requests)"
 	r := synthetic{edit: at("pool", full)}.judged(t)
-	want := times("REFUSED", map[string]string{"goodput": "LOWER", "cpu_per_request": "REFUSED"})
+	want := times("refused", map[string]string{"goodput": "LOWER", "cpu_per_request": "refused"})
 	if diff := cmp.Diff(want, decisions(r, "pool")); diff != "" {
 		t.Errorf("pool (-want +got):\n%s", diff)
 	}
@@ -402,7 +402,7 @@ func TestFallsShort(t *testing.T) {
 		{"drift", "a", "open", record.Fact{Code: causeDrift, Arm: "a"}, false},
 	} {
 		less := record.Arm{Name: c.less, Clients: record.Clients{Loop: c.loop}}
-		if got := fallsShort(less, []record.Verdict{{Metric: "p50", Verdict: "REFUSED", Reason: c.why}}); got != c.want {
+		if got := fallsShort(less, []record.Verdict{{Metric: "p50", Verdict: "refused", Reason: c.why}}); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -93,7 +93,7 @@ func spareShares(challengers int) int {
 // that does not depend on their values, or no fact. An inconclusive comparison is not checked: it claims nothing.
 func (b blocks) against(c stats.Comparison, base, arm record.Arm, why record.Fact, r ruler) record.Fact {
 	switch why = firstOf(why, r.broken); {
-	case !why.None() || c.Decision == stats.Inconclusive:
+	case !why.None() || c.Decision == stats.Open:
 		return why
 	case c.Decision == stats.Refused:
 		return b.unfit(c, base.Name, arm.Name)

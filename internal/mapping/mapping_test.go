@@ -54,7 +54,7 @@ func (l *fakeLab) compare(ctx context.Context, c *experiment.Comparison, root st
 		v.Verdict, v.Ratio, v.Low, v.High = stats.Lower, 0.6, 0.58, 0.62
 	}
 	if l.open != "" && strings.Contains(c.Planned().Note, l.open) {
-		v.Verdict = stats.Inconclusive
+		v.Verdict = stats.Open
 	}
 	run := record.Run{Trials: 30, Plan: c.Planned(), Result: &record.Result{
 		Verdicts: []record.Verdict{v}, Arms: []record.Arm{{Name: "nethttp", Role: record.Baseline}, {Name: "nethttp'", Role: record.Copy}, {Name: "pool", Role: record.Challenger}},

@@ -30,7 +30,7 @@ type ArmCapacity struct {
 	Name string `json:"name"`
 	Mode string `json:"mode"` // "" for a foreign command
 	// Outcome is "between" Low and High, "beyond" Low, "below" High, "never" if no rate can keep the objective,
-	// "slow" if X_max is too low for a window to judge, "died" if the server died under load, or "undecided".
+	// "slow" if X_max is too low for a window to judge, "died" if the server died under load, or "open".
 	Outcome string `json:"outcome"`
 	// Stopped tells why a search "beyond" tried no higher rate, or a search "below" no lower one:
 	// "floor", "ceiling", "refused" or "budget"; "" when the search was cut short.

@@ -51,7 +51,7 @@ type Result struct {
 	// Differences are the surely different mean times of arms. A difference must exceed the
 	// difference between the baseline and its own copy.
 	Differences []Difference `json:"differences,omitempty"`
-	Winner      string       `json:"winner"` // an arm's name, "trade" or "undecided"
+	Winner      string       `json:"winner"` // an arm's name, "trade" or "open"
 	Answer      Conclusion   `json:"answer,omitzero"`
 	// NoPage is set where the record has no report.html, as when it could not be written: then nothing names it.
 	NoPage bool `json:"-"`
@@ -246,7 +246,7 @@ type Verdict struct {
 	Primary  bool           `json:"primary"`
 	Baseline string         `json:"baseline"`
 	Arm      string         `json:"arm"`
-	Verdict  stats.Decision `json:"verdict"`        // FASTER, SLOWER (for goodput and CPU time HIGHER, LOWER), SAME, INCONCLUSIVE, REFUSED
+	Verdict  stats.Decision `json:"verdict"`        // FASTER, SLOWER (for goodput and CPU time HIGHER, LOWER), SAME, open, refused
 	Ratio    float64        `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
 	Low      float64        `json:"low,omitzero"`   // confidence interval of Ratio; absent when refused, and while there are too few blocks
 	High     float64        `json:"high,omitzero"`
@@ -254,12 +254,12 @@ type Verdict struct {
 	Look     int            `json:"look,omitempty"` // a difference or SAME: the number of blocks since which the decision stands
 	Won      int            `json:"won"`            // blocks in which the arm had the better value
 	Lost     int            `json:"lost"`           // blocks in which it had the worse value
-	Lean     stats.Decision `json:"lean,omitempty"` // INCONCLUSIVE: FASTER or SLOWER (HIGHER, LOWER) if the blocks so far point there
-	Needed   int            `json:"needed"`         // INCONCLUSIVE: blocks that would decide it; else 0
+	Lean     stats.Decision `json:"lean,omitempty"` // open: FASTER or SLOWER (HIGHER, LOWER) if the blocks so far point there
+	Needed   int            `json:"needed"`         // open: blocks that would decide it; else 0
 	// Least is the fewest blocks that may decide a verdict that is not final; else 0. Only the run that
 	// judges needs it: records leave it out.
 	Least  int  `json:"-"`
-	Reason Fact `json:"reason,omitzero"` // REFUSED: why
+	Reason Fact `json:"reason,omitzero"` // refused: why
 }
 
 // Quotient returns the figure of the verdict's arm divided by its baseline's, both as reports print them; 0 if one is not
@@ -399,16 +399,30 @@ type Conclusion struct {
 // An AnswerKind is the kind of a Conclusion. It decides the words of the headline.
 type AnswerKind string
 
+// UnmarshalText reads a kind, also in the word of records that an older schedlab wrote.
+func (k *AnswerKind) UnmarshalText(text []byte) error {
+	*k = AnswerKind(opened(string(text)))
+	return nil
+}
+
+// opened returns a word, and open for undecided, the word of older records.
+func opened(word string) string {
+	if word == "undecided" {
+		return "open"
+	}
+	return word
+}
+
 // The kinds.
 const (
 	NoVerdict   AnswerKind = "no-verdict"   // every verdict is refused
 	OtherLoads  AnswerKind = "other-loads"  // the arms' loads differ, so no arm wins
 	OneWins     AnswerKind = "one-wins"     // one arm beats all others
-	SeveralWin  AnswerKind = "several-win"  // several beat the baseline; the best of them is undecided
+	SeveralWin  AnswerKind = "several-win"  // several beat the baseline; the best of them is open
 	ATrade      AnswerKind = "trade"        // better at one metric, worse at another
 	ATie        AnswerKind = "tie"          // all are the same
 	TieForBest  AnswerKind = "tie-for-best" // some are the same, the others slower
-	OpenOutcome AnswerKind = "undecided"
+	OpenOutcome AnswerKind = "open"
 )
 
 // A Standing is the outcome of the verdicts on one challenger.
@@ -430,14 +444,20 @@ type Duel struct {
 // A Rank is the place of a challenger relative to the arm it is compared with.
 type Rank string
 
+// UnmarshalText reads a rank, also in the word of records that an older schedlab wrote.
+func (k *Rank) UnmarshalText(text []byte) error {
+	*k = Rank(opened(string(text)))
+	return nil
+}
+
 // The ranks.
 const (
 	RankFaster     Rank = "faster"
 	RankSlower     Rank = "slower"
 	RankTrade      Rank = "trade"
 	RankSame       Rank = "same"
-	RankPartlySame Rank = "partly-same" // the same at some metrics, undecided at the others
-	RankOpen       Rank = "undecided"
+	RankPartlySame Rank = "partly-same" // the same at some metrics, open at the others
+	RankOpen       Rank = "open"
 	KeepsUp        Rank = "keeps-up"     // the other arm's backlog grows, or it fails requests: more goodput
 	FallsBehind    Rank = "falls-behind" // its own backlog grows, or it fails requests: less goodput
 	OtherLoad      Rank = "other-load"   // see Differs

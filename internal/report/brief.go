@@ -216,7 +216,7 @@ func mark(r *record.Result, v record.Verdict) string {
 	if v.Verdict.Differs() {
 		return changed(r, v)
 	}
-	return map[stats.Decision]string{stats.Same: markSame, stats.Inconclusive: markOpen, stats.Refused: markRefused}[v.Verdict]
+	return map[stats.Decision]string{stats.Same: markSame, stats.Open: markOpen, stats.Refused: markRefused}[v.Verdict]
 }
 
 // unjudged returns the mark of the baseline's own time where every verdict against it is refused, as when
@@ -240,7 +240,7 @@ func markLegend(r *record.Result, used []string) string {
 		base = "the arm it is compared with"
 	}
 	meaning := func(mark, words string) string { return when(slices.Contains(used, mark), "%s %s", mark, words) }
-	marks := nonEmpty(meaning(markSame, "the same"), meaning(markOpen, "not decided"), meaning(markRefused, "refused"))
+	marks := nonEmpty(meaning(markSame, "the same"), meaning(markOpen, "open"), meaning(markRefused, "refused"))
 	return "Beside a figure: difference from " + base + ", if sure" + when(marks != nil, "; %s", strings.Join(marks, ", ")) + "."
 }
 
@@ -323,13 +323,13 @@ func openVerdicts(r *record.Result) string {
 		return of.Primary || of.Metric == "goodput" && (overloaded || !hasTimes)
 	}
 	open := only(r.Verdicts, func(v record.Verdict) bool {
-		return v.Verdict == stats.Inconclusive && !waits(v.Arm) && !waits(v.Baseline) && counts(v)
+		return v.Verdict == stats.Open && !waits(v.Arm) && !waits(v.Baseline) && counts(v)
 	})
 	best := func(arm string) bool { return slices.Contains(r.Answer.Faster, arm) }
 	// Of several that beat the baseline, the best is asked for.
 	if r.Answer.Outcome == record.SeveralWin {
 		open = append(open, only(r.Duels, func(v record.Verdict) bool {
-			return v.Verdict == stats.Inconclusive && v.Primary && best(v.Arm) && best(v.Baseline)
+			return v.Verdict == stats.Open && v.Primary && best(v.Arm) && best(v.Baseline)
 		})...)
 	}
 	name := func(v record.Verdict) string {
@@ -340,7 +340,7 @@ func openVerdicts(r *record.Result) string {
 	parts := each(grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }), func(group []record.Verdict) string {
 		return strings.TrimSuffix(listed(group, name)+": "+remedy(r, group[0].Needed), ": ")
 	})
-	return when(parts != nil, "not decided: %s", strings.Join(parts, "; "))
+	return when(parts != nil, "open: %s", strings.Join(parts, "; "))
 }
 
 // aaBriefly tells in a few words whether the baseline and its copy differ, as they must not. If they do not,

@@ -56,10 +56,10 @@ func TestBriefNamesNoReasonThatDeniesTheVerdict(t *testing.T) {
 func TestHowLikeTheCopyIs(t *testing.T) {
 	t.Parallel()
 	narrow := record.Verdict{Primary: true, Metric: "p50", Baseline: "nethttp", Verdict: "SAME", Ratio: 1, Low: .98, High: 1.02}
-	wide := record.Verdict{Primary: true, Metric: "p99", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1.3, Low: .36, High: 2.75}
-	early := record.Verdict{Primary: true, Metric: "p90", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1}
-	cpu := record.Verdict{Metric: "cpu_per_request", Baseline: "nethttp", Verdict: "INCONCLUSIVE", Ratio: 1, Low: .8, High: 1.1}
-	overloaded := record.Verdict{Primary: true, Metric: "p50", Baseline: "nethttp", Verdict: "REFUSED"}
+	wide := record.Verdict{Primary: true, Metric: "p99", Baseline: "nethttp", Verdict: "open", Ratio: 1.3, Low: .36, High: 2.75}
+	early := record.Verdict{Primary: true, Metric: "p90", Baseline: "nethttp", Verdict: "open", Ratio: 1}
+	cpu := record.Verdict{Metric: "cpu_per_request", Baseline: "nethttp", Verdict: "open", Ratio: 1, Low: .8, High: 1.1}
+	overloaded := record.Verdict{Primary: true, Metric: "p50", Baseline: "nethttp", Verdict: "refused"}
 	goodput := record.Verdict{Metric: "goodput", Baseline: "nethttp", Verdict: "SAME", Ratio: 1, Low: .99, High: 1.01}
 	for want, aa := range map[string][]record.Verdict{
 		"nethttp and its own copy do not differ in goodput":             {overloaded, goodput},
@@ -149,7 +149,7 @@ func TestBriefSaysWhatMayMislead(t *testing.T) {
 		{"no arm differs", func(v *record.Verdict) { v.Verdict = "SAME" }, false, false},
 		{"p99 refused", func(v *record.Verdict) {
 			if v.Verdict = "SAME"; v.Metric == "p99" {
-				v.Verdict, v.Reason = "REFUSED", short
+				v.Verdict, v.Reason = "refused", short
 			}
 		}, false, true},
 	} {

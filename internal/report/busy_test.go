@@ -28,8 +28,8 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		"Next: end hog, or give --wait-idle 2m, which starts as soon as 3 s were quiet", "So far: ",
 	}
 	open := func(r *record.Result) {
-		v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "INCONCLUSIVE", Ratio: 1.2, Low: .9, High: 1.3, Lean: "SLOWER", Blocks: 12, Lost: 11, Won: 1, Needed: 20}
-		r.Verdicts, r.Winner = []record.Verdict{v}, "undecided"
+		v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "open", Ratio: 1.2, Low: .9, High: 1.3, Lean: "SLOWER", Blocks: 12, Lost: 11, Won: 1, Needed: 20}
+		r.Verdicts, r.Winner = []record.Verdict{v}, "open"
 		r.Answer = record.Conclusion{Outcome: record.OpenOutcome, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}}
 	}
 	gate := func(r *record.Result) {
@@ -37,7 +37,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		r.Gate = []record.Gated{{Metric: "p50", Allow: .1, Ratio: 1.05, Low: .9, High: 1.3, Needed: 20, Outcome: outcome.Open}}
 	}
 	search := func(r *record.Result) {
-		r.Capacity = &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{{Name: "pool", Outcome: "undecided", Answer: said("pool is undecided for p99<=10ms")}}}
+		r.Capacity = &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{{Name: "pool", Outcome: "open", Answer: said("pool for p99<=10ms: open,")}}}
 		r.Verdicts, r.Answer = nil, record.Conclusion{}
 	}
 	writers := map[string]func(*strings.Builder, *record.Result) error{

@@ -236,7 +236,7 @@ func interval(a record.ArmCapacity) string {
 		end := cmp.Or(a.End, &record.SearchEnd{})
 		return "died" + when(end.Rate > 0, " at %s", rate(end.Rate))
 	}
-	return "undecided" + either(a.Low > 0, ": above "+rate(a.Low), when(a.High > 0, ": below %s", rate(a.High)))
+	return "open" + either(a.Low > 0, ": above "+rate(a.Low), when(a.High > 0, ": below %s", rate(a.High)))
 }
 
 // capacityLines returns the arms' answers, how they compare, and a note on what a request
@@ -291,7 +291,7 @@ func capacityCompared(r *record.Result) []string {
 	return slices.Concat(each(r.Capacity.Lines, record.Fact.String), notes, broken)
 }
 
-// capacityOpen tells why arms are undecided, and what would decide them; nil where the headline does.
+// capacityOpen tells why arms are open, and what would decide them; nil where the headline does.
 func capacityOpen(r *record.Result) []string {
 	open := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return !a.Decided() && a.Starves.None() })
 	return either(len(open) == len(r.Capacity.Arms), nil, each(open, func(a record.ArmCapacity) string { return a.Answer.String() }))

@@ -57,11 +57,11 @@ func promised() *record.Result {
 	}
 	shedding := record.ArmCapacity{
 		Name: "shedding", Mode: "shedding", Outcome: "beyond", Stopped: "budget", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900, AgainKept: 1, AgainOf: 2,
-		Answer:  said("shedding keeps p99<=10ms at 9,000/s, and nothing up to 9,000/s broke it; the budget ended there: raise --budget; recovery undecided: after the overload 1 of 2 windows at 9,000/s kept it, and the budget ended; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%"),
+		Answer:  said("shedding keeps p99<=10ms at 9,000/s, and nothing up to 9,000/s broke it; the budget ended there: raise --budget; recovery open: after the overload 1 of 2 windows at 9,000/s kept it, and the budget ended; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%"),
 		Windows: []record.RateWindow{window(12, "curve", 1500, .002, ""), window(13, "reach", 9000, .004, "")},
 	}
 	pool := record.ArmCapacity{
-		Name: "pool", Mode: "pool", Outcome: "undecided", XMax: 2800, Answer: said("pool is undecided for p99<=10ms: all 3 windows are refused, the last for foreign load"),
+		Name: "pool", Mode: "pool", Outcome: "open", XMax: 2800, Answer: said("pool for p99<=10ms: open, all 3 windows are refused, the last for foreign load"),
 		Windows: []record.RateWindow{window(14, "curve", 1400, .003, "foreign load"), {Trial: 15, Purpose: "overload", Rate: 4000, Values: map[string]float64{"p99": 2}}},
 	}
 	late := record.ArmCapacity{
@@ -109,7 +109,7 @@ func TestAnUndecidedSearchKeepsItsRemedy(t *testing.T) {
 	r.Capacity.Arms, r.Capacity.Lines, r.Arms = r.Capacity.Arms[2:3], nil, r.Arms[:1]
 	const remedy = "twice as much of both, --window 2s --budget 1m0s, may tell"
 	long := record.Fact{Code: record.StickyPool, Arm: "pool,workers=2", Values: record.Values{"waiting": 62, "connections": 64, "workers": 2}}
-	r.Capacity.Arms[0].Answer = said(long.String() + ". nethttp is undecided for p99<=10ms,errors<=0.1%: 5,221/s is refuted, and no lower rate is verified (1 of 2 windows at 3,819/s kept it, and 3 of 3 have to); windows of one rate differ too much, or the budget is too small: " + remedy)
+	r.Capacity.Arms[0].Answer = said(long.String() + ". nethttp for p99<=10ms,errors<=0.1%: open, 5,221/s is refuted, and no lower rate is verified (1 of 2 windows at 3,819/s kept it, and 3 of 3 have to); windows of one rate differ too much, or the budget is too small: " + remedy)
 	var brief bytes.Buffer
 	if err := Brief(&brief, r, TextOptions{Width: 100}); err != nil {
 		t.Fatal(err)
@@ -240,10 +240,10 @@ func TestCapacityTableNamesTheRateTried(t *testing.T) {
 	t.Parallel()
 	r := promised()
 	r.Capacity.Arms = []record.ArmCapacity{{
-		Name: "pool", Outcome: "undecided", High: 900, HighBroken: 2, HighOf: 2, LowKept: 2, LowOf: 2,
+		Name: "pool", Outcome: "open", High: 900, HighBroken: 2, HighOf: 2, LowKept: 2, LowOf: 2,
 		Windows: []record.RateWindow{{Purpose: "refute", Rate: 900}, {Purpose: "verify", Rate: 800, Kept: true}},
 	}}
-	if row := capacityTable(r)[1]; row[1] != "undecided: below 900/s" || row[3] != "2 of 2 at 800/s" || row[4] != "2 of 2" {
+	if row := capacityTable(r)[1]; row[1] != "open: below 900/s" || row[3] != "2 of 2 at 800/s" || row[4] != "2 of 2" {
 		t.Errorf("got %q", row)
 	}
 }

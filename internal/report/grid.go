@@ -25,7 +25,7 @@ const (
 var cellWords = [][2]string{
 	{cellSame, "the best arms are the same"},
 	{cellTrade, "better at one metric, worse at another"},
-	{cellOpen, "not decided"},
+	{cellOpen, "no arm is surely better"},
 	{cellRefused, "nothing could be compared; its record says why"},
 	{cellNotRun, "not run"},
 }

@@ -34,7 +34,7 @@ func TestGrid(t *testing.T) {
 		return b.String()
 	}
 	want := []string{"rate \\ cpu 20us 100us", "2000/s open .", "1000/s refused .", "500/s pool same",
-		"same: the best arms are the same", "open: not decided"}
+		"same: the best arms are the same", "open: no arm is surely better"}
 	var lines []string
 	for line := range strings.Lines(got(TextOptions{})) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))

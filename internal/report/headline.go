@@ -283,12 +283,12 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + andGoodput(r, goodput) + onAverage(r, s)
 	case record.RankPartlySame:
 		return fmt.Sprintf("%s is the same as %s at %s, open at %s", s.Arm, s.Baseline,
-			listed(of(stats.Same), metric), listed(of(stats.Inconclusive, stats.Refused), metric)) + andGoodput(r, goodput) + onAverage(r, s)
+			listed(of(stats.Same), metric), listed(of(stats.Open, stats.Refused), metric)) + andGoodput(r, goodput) + onAverage(r, s)
 	}
 	if behind := behindInAll(r, goodput); behind != "" {
 		return behind
 	}
-	return undecided(r, s, of(stats.Inconclusive, stats.Refused)) + andGoodput(r, goodput) + onAverage(r, s)
+	return undecided(r, s, of(stats.Open, stats.Refused)) + andGoodput(r, goodput) + onAverage(r, s)
 }
 
 // andGoodput returns a clause about a sure difference of goodput, for arms whose times do not tell them apart: clients
@@ -335,7 +335,7 @@ func undecided(r *record.Result, s record.Standing, open []record.Verdict) strin
 	if ways := grouped(leans, func(v record.Verdict) stats.Decision { return v.Lean }); len(ways) == 1 {
 		leaning = strings.TrimSuffix(fmt.Sprintf(" and leans %s (%s): %s", lower(leans[0].Lean), changes(r, leans), shownBy(r, leans)), ": ")
 	}
-	return fmt.Sprintf("%s against %s is undecided after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)
+	return fmt.Sprintf("%s against %s is open after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)
 }
 
 // flagsFor returns the flags, after a comma, with which a comparison has these two arms alone and windows long enough
@@ -374,10 +374,8 @@ func capacityHeadline(c *record.Capacity) string {
 	}
 	open := only(arms, func(a record.ArmCapacity) bool { return !a.Decided() })
 	switch {
-	case len(arms) == 1 || len(open) == len(arms) && arms[0].Outcome != "undecided":
+	case len(arms) == 1 || len(open) == len(arms):
 		return arms[0].Answer.String() + "."
-	case len(open) == len(arms):
-		return "Undecided: " + arms[0].Answer.String() + "."
 	}
 	low := func(a record.ArmCapacity) float64 { low, _ := a.Bounds(); return low }
 	best := slices.MaxFunc(arms, func(a, b record.ArmCapacity) int { return cmp.Compare(low(a), low(b)) })

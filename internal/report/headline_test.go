@@ -17,7 +17,7 @@ func TestHeadlineOfATrade(t *testing.T) {
 	}
 	for want, verdicts := range map[string][]record.Verdict{
 		"A trade: b trades with a: better at p50 -60 %, worse at p99 +40 %.":      {verdict("p50", "FASTER", .4), verdict("p99", "SLOWER", 1.4), verdict("goodput", "LOWER", .9)},
-		"A trade: b trades with a: better at p50 -60 %, worse at goodput -70 %.":  {verdict("p50", "FASTER", .4), verdict("p99", "INCONCLUSIVE", 1), verdict("goodput", "LOWER", .3)},
+		"A trade: b trades with a: better at p50 -60 %, worse at goodput -70 %.":  {verdict("p50", "FASTER", .4), verdict("p99", "open", 1), verdict("goodput", "LOWER", .3)},
 		"A trade: b trades with a: better at goodput +150 %, worse at p99 +40 %.": {verdict("p99", "SLOWER", 1.4), verdict("goodput", "HIGHER", 2.5)},
 	} {
 		r := &record.Result{Verdicts: verdicts, Answer: record.Conclusion{Outcome: record.ATrade, Standings: []record.Standing{{Arm: "b", Baseline: "a", Rank: record.RankTrade}}}}
@@ -131,18 +131,18 @@ func TestClaimsAreTheAnswer(t *testing.T) {
 func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 	t.Parallel()
 	open := func(metric string, lean stats.Decision, lost, needed int) record.Verdict {
-		return record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: metric, Primary: true, Verdict: "INCONCLUSIVE", Ratio: 1.2, Low: .9, High: 1.3, Lean: lean, Blocks: 12, Lost: lost, Won: 12 - lost, Needed: needed}
+		return record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: metric, Primary: true, Verdict: "open", Ratio: 1.2, Low: .9, High: 1.3, Lean: lean, Blocks: 12, Lost: lost, Won: 12 - lost, Needed: needed}
 	}
 	r := &record.Result{
 		Valid: 12, Ran: 12, Window: .5, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
 		Verdicts: []record.Verdict{open("p50", "SLOWER", 11, 20), open("p90", "SLOWER", 10, 28), open("p99", "", 6, 50_000)},
 		Answer:   record.Conclusion{Outcome: record.OpenOutcome, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}},
 	}
-	const headline = "No single winner: pool against nethttp is undecided after 12 blocks and leans slower (p50 +20 %, p90 +20 %): about 20 blocks would decide p50, about 28 blocks would decide p90."
+	const headline = "No single winner: pool against nethttp is open after 12 blocks and leans slower (p50 +20 %, p90 +20 %): about 20 blocks would decide p50, about 28 blocks would decide p90."
 	if got := Headline(r); got != headline {
 		t.Errorf("got  %s\nwant %s", got, headline)
 	}
-	const below = "not decided: pool at p50 (leans slower): about 20 blocks would decide; pool at p90 (leans slower): about 28 blocks would decide; " +
+	const below = "open: pool at p50 (leans slower): about 20 blocks would decide; pool at p90 (leans slower): about 28 blocks would decide; " +
 		"pool at p99: as noisy as here, no --window up to a minute would decide"
 	if got := strings.ReplaceAll(openVerdicts(r), nbsp, " "); got != below {
 		t.Errorf("got  %s\nwant %s", got, below)
@@ -152,9 +152,9 @@ func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 // A lean that every block shows says so, and how many more blocks would decide it.
 func TestHeadlineOfALeanInAllBlocks(t *testing.T) {
 	t.Parallel()
-	v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "INCONCLUSIVE", Ratio: 14, Lean: "SLOWER", Blocks: 10, Lost: 10, Needed: 12}
+	v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "open", Ratio: 14, Lean: "SLOWER", Blocks: 10, Lost: 10, Needed: 12}
 	r := &record.Result{Verdicts: []record.Verdict{v}, Answer: record.Conclusion{Outcome: record.OpenOutcome, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}}}
-	const want = "No single winner: pool against nethttp is undecided after 10 blocks and leans slower (p50 ×14): 10 of 10 blocks show it; 2 more would decide."
+	const want = "No single winner: pool against nethttp is open after 10 blocks and leans slower (p50 ×14): 10 of 10 blocks show it; 2 more would decide."
 	if got := Headline(r); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -180,7 +180,7 @@ func TestHeadlineHasTheGoodput(t *testing.T) {
 		verdicts []record.Verdict
 		want     string
 	}{
-		{record.RankPartlySame, []record.Verdict{verdict("p50", stats.Same), verdict("p90", stats.Same), verdict("p99", stats.Inconclusive), verdict("goodput", stats.Higher)},
+		{record.RankPartlySame, []record.Verdict{verdict("p50", stats.Same), verdict("p90", stats.Same), verdict("p99", stats.Open), verdict("goodput", stats.Higher)},
 			"b is the same as a at p50, p90, open at p99, and its goodput is +4.3 %"},
 		{record.RankSame, []record.Verdict{verdict("p50", stats.Same), verdict("goodput", stats.Higher)}, "b is the same as a, and its goodput is +4.3 %"},
 		{record.RankSame, []record.Verdict{verdict("p50", stats.Same), verdict("goodput", stats.Same)}, "b is the same as a"},

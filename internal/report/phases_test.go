@@ -55,7 +55,7 @@ func TestRefusedRunIsNoFinding(t *testing.T) {
 			"hese figures are of 4 blocks, too few for a finding",
 			"on average (means of 4 blocks, too few for a finding)",
 			"on average (means of 4 blocks, too few for a finding; 48 requests an arm at the least, too few to tell)",
-			"4 blocks, 9 left out", "All 10 verdicts are REFUSED: errors: nethttp failed 31 of 4732",
+			"4 blocks, 9 left out", "All 10 verdicts are refused: errors: nethttp failed 31 of 4732",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s lacks %q", format, want)
@@ -86,7 +86,7 @@ func TestRefusedRunIsNoFinding(t *testing.T) {
 	}
 	steal := quick()
 	for i := range steal.Verdicts {
-		steal.Verdicts[i].Verdict, steal.Verdicts[i].Reason = "REFUSED", said("steal")
+		steal.Verdicts[i].Verdict, steal.Verdicts[i].Reason = "refused", said("steal")
 	}
 	if got := caveat(steal); got != "of a run without a verdict: no finding" {
 		t.Errorf("got %q of a run refused for steal", got)

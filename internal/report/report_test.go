@@ -135,11 +135,11 @@ func TestSentences(t *testing.T) {
 		{v("FASTER", 0.8, 0.7, 0.9, 11, 0, ""), "b is FASTER than a at p50: -20 % (95 % interval -30 % to -10 %), faster in 11 of 12 blocks"},
 		{v("SLOWER", 5.25, 4, 12.5, 0, 0, ""), "b is SLOWER than a at p50: ×5.2 (95 % interval ×4.0 to ×12), slower in 12 of 12 blocks"},
 		{v("SAME", 1.0001, 0.985, 1.013, 5, 0, ""), "b is the SAME as a at p50: ±0 % (95 % interval -1.5 % to +1.3 %), within ±10 %"},
-		{v("INCONCLUSIVE", 1.03, 0.9, 1.2, 5, 31, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -10 % to +20 %), about 31 blocks would decide"},
-		{v("INCONCLUSIVE", 1.03, 0.2, 9, 5, 201, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -80 % to ×9.0), --window 5.1s --budget 7m should decide"},
-		{v("INCONCLUSIVE", 1.03, 0.1, 9, 5, 8784, ""), "b against a at p50 is INCONCLUSIVE after 12 blocks: +3.0 % (95 % interval -90 % to ×9.0), as noisy as here, no --window up to a minute would decide"},
-		{v("REFUSED", 0, 0, 0, 0, 0, "lag p99 3 ms, limit 1 ms"), "b against a at p50 is REFUSED: lag p99 3 ms, limit 1 ms"},
-		{v("", 0, 0, 0, 0, 0, ""), "b against a at p50 is REFUSED: no reason recorded"},
+		{v("open", 1.03, 0.9, 1.2, 5, 31, ""), "b against a at p50 is open after 12 blocks: +3.0 % (95 % interval -10 % to +20 %), about 31 blocks would decide"},
+		{v("open", 1.03, 0.2, 9, 5, 201, ""), "b against a at p50 is open after 12 blocks: +3.0 % (95 % interval -80 % to ×9.0), --window 5.1s --budget 7m should decide"},
+		{v("open", 1.03, 0.1, 9, 5, 8784, ""), "b against a at p50 is open after 12 blocks: +3.0 % (95 % interval -90 % to ×9.0), as noisy as here, no --window up to a minute would decide"},
+		{v("refused", 0, 0, 0, 0, 0, "lag p99 3 ms, limit 1 ms"), "b against a at p50 is refused: lag p99 3 ms, limit 1 ms"},
+		{v("", 0, 0, 0, 0, 0, ""), "b against a at p50 is refused: no reason recorded"},
 		{v("FASTER", 0.8, 0.68, 0.9996, 11, 0, ""), "b is FASTER than a at p50: -20 % (95 % interval -32 % to -0.04 %), faster in 11 of 12 blocks"},
 		{v("SLOWER", 1.2, 1.000004, 1.3, 1, 0, ""), "b is SLOWER than a at p50: +20 % (95 % interval +0.0004 % to +30 %), slower in 11 of 12 blocks"},
 		{v("SAME", 0.98, 0.97, 0.9996, 11, 0, ""), "b is the SAME as a at p50: -2.0 % (95 % interval -3.0 % to ±0 %), within ±10 %"},
@@ -181,7 +181,7 @@ func TestControlThatWasNotJudged(t *testing.T) {
 	t.Parallel()
 	aa := []record.Verdict{
 		{Metric: "p50", Baseline: "a", Arm: "a'", Verdict: "SAME", Ratio: 1.01, Low: .98, High: 1.03},
-		{Metric: "p99", Baseline: "a", Arm: "a'", Verdict: "REFUSED", Reason: said("too few requests")},
+		{Metric: "p99", Baseline: "a", Arm: "a'", Verdict: "refused", Reason: said("too few requests")},
 	}
 	if got, want := aaBriefly(aa, 12), "a and its own copy do not differ in p50"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -70,7 +70,7 @@ func summaryTable(r *record.Result) document.Part {
 // answers returns the scenario's claims and then its other assertions, each with its answer and
 // the reason. A claim is an assertion that the scenario also has in words, and so has its answer.
 func answers(r *record.Result) document.Findings {
-	class := map[outcome.Outcome]string{outcome.Yes: "FASTER", outcome.No: "SLOWER", outcome.Open: "INCONCLUSIVE", outcome.Refused: "REFUSED"} // classes of verdicts' badges
+	class := map[outcome.Outcome]string{outcome.Yes: "FASTER", outcome.No: "SLOWER", outcome.Open: "open", outcome.Refused: "refused"} // classes of verdicts' badges
 	finding := func(e record.Expectation) document.Finding {
 		return document.Finding{Mark: outcome.Expectation.Phrase(e.Outcome), Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
 	}

@@ -22,10 +22,10 @@ import (
 type TextOptions = document.Options
 
 // Colours are the colours of a text for a terminal. The words of verdicts and states stand out:
-// blue for faster, red for slower and starved, yellow for open, magenta for refused or incomplete.
+// blue for faster, red for slower and starved, magenta for incomplete. Open and refused are words of any sentence.
 var Colours = map[string]string{
 	string(stats.Faster): "1;34", string(stats.Slower): "1;31", string(stats.Same): "1",
-	string(stats.Higher): "1", string(stats.Lower): "1", string(stats.Inconclusive): "1;33", string(stats.Refused): "1;35",
+	string(stats.Higher): "1", string(stats.Lower): "1",
 	"INTERRUPTED": "1;35", "INCOMPLETE": "1;35", "PARTIAL": "1;35", "STARVED": "1;31",
 }
 
@@ -143,7 +143,7 @@ func verdicts(r *record.Result) document.Part {
 	says := verdictLines(r)
 	// One sentence is enough where every verdict has the same reason.
 	if why := oneReason(r.Verdicts); why != "" {
-		refused := fmt.Sprintf("All %s are REFUSED: %s", plural(len(r.Verdicts), "verdict"), why)
+		refused := fmt.Sprintf("All %s are refused: %s", plural(len(r.Verdicts), "verdict"), why)
 		lead, says = lead+" "+refused+".", []document.Part{document.Lines{refused}}
 	}
 	return document.Section{

@@ -31,12 +31,12 @@ func sentence(r *record.Result, v record.Verdict) string {
 	case v.Verdict == stats.Same:
 		within := when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
 		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within)
-	case v.Verdict == stats.Inconclusive:
+	case v.Verdict == stats.Open:
 		hint := hint(r, v)
-		return fmt.Sprintf("%s against %s %s is INCONCLUSIVE after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by) +
+		return fmt.Sprintf("%s against %s %s is open after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by) +
 			when(hint != "", ", %s", hint)
 	}
-	return fmt.Sprintf("%s against %s %s is REFUSED: %s", v.Arm, v.Baseline, m.In, reason(v))
+	return fmt.Sprintf("%s against %s %s is refused: %s", v.Arm, v.Baseline, m.In, reason(v))
 }
 
 // agreeing tells how many blocks point the way of a decision: "9 of 10 blocks".
@@ -114,7 +114,7 @@ func oneReason(vs []record.Verdict) string {
 // says so once.
 func sentences(r *record.Result, group []record.Verdict) []string {
 	if why := oneReason(group); why != "" && len(group) > 1 {
-		return []string{fmt.Sprintf("%s against %s is REFUSED: %s", group[0].Arm, group[0].Baseline, why)}
+		return []string{fmt.Sprintf("%s against %s is refused: %s", group[0].Arm, group[0].Baseline, why)}
 	}
 	return each(group, func(v record.Verdict) string { return sentence(r, v) })
 }

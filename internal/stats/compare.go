@@ -26,9 +26,9 @@ type Comparison struct {
 	Look     int      // blocks at the look since which the decision stands; 0 unless it is a difference or SAME
 	Won      int      // blocks in which the arm had the better value; 0 when refused
 	Lost     int      // blocks in which it had the worse one; an equal pair is neither
-	Lean     Decision // INCONCLUSIVE: the difference to which the blocks so far point, else ""
-	Needed   int      // INCONCLUSIVE: blocks that would decide it, an estimate; else 0
-	Least    int      // INCONCLUSIVE: blocks that would decide it if one dissenting block so far was bad luck; else 0
+	Lean     Decision // open: the difference to which the blocks so far point, else ""
+	Needed   int      // open: blocks that would decide it, an estimate; else 0
+	Least    int      // open: blocks that would decide it if one dissenting block so far was bad luck; else 0
 	Reason   string   // why it was refused; "" otherwise
 }
 
@@ -49,12 +49,12 @@ type Comparison struct {
 // Alpha/comparisons: if the true ratio is beyond Same they are SAME and the wrong direction, which
 // the same end of an interval excludes; if not, a difference is the only one.
 //
-// Otherwise, too few blocks for a look included, it is INCONCLUSIVE: it leans when the plain 90 % interval of
+// Otherwise, too few blocks for a look included, it is open: it leans when the plain 90 % interval of
 // all blocks excludes 0 and their median is at least Effect off. The decision is taken again from all blocks,
 // so that the word agrees with the figures. Values that are not positive and finite, and slices of different
-// length, are REFUSED with a Reason.
+// length, are refused with a Reason.
 func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
-	c := Comparison{Metric: m, Decision: Inconclusive, Blocks: min(len(base), len(arm))}
+	c := Comparison{Metric: m, Decision: Open, Blocks: min(len(base), len(arm))}
 	if c.Reason = unfit(m, base, arm); c.Reason != "" {
 		c.Decision = Refused
 		return c
@@ -71,7 +71,7 @@ func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 	ranks, _ := spend(share, 1)
 	alike, _ := sameRanks(share)
 	c.look(ratios, 1, ranks, alike)
-	if c.Decision == Inconclusive {
+	if c.Decision == Open {
 		c.lean(ranks)
 		c.mayBeSame(ratios, math.Log1p(m.Same), alike)
 	}
@@ -87,7 +87,7 @@ func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 // That gives the ranks of the looks among all arm/base and arm/twin together, as the coin of [LookRank]
 // does among one. Won, Lost, Lean and Least stay empty.
 func CompareCopies(m Metric, base, twin, arm []float64, comparisons int) Comparison {
-	c := Comparison{Metric: m, Decision: Inconclusive, Blocks: min(len(base), len(twin), len(arm))}
+	c := Comparison{Metric: m, Decision: Open, Blocks: min(len(base), len(twin), len(arm))}
 	if c.Reason = cmp.Or(unfit(m, base, arm), unfit(m, twin, arm)); c.Reason != "" {
 		c.Decision = Refused
 		return c
@@ -98,7 +98,7 @@ func CompareCopies(m Metric, base, twin, arm []float64, comparisons int) Compari
 	}
 	ranks, _ := spend(Alpha/float64(max(comparisons, 1)), 2)
 	c.look(ratios, 2, ranks, ranks)
-	if c.Decision == Inconclusive {
+	if c.Decision == Open {
 		c.Needed = nextLook(max(c.blocksForSame(), c.Blocks+1))
 	}
 	return c
@@ -167,7 +167,7 @@ func (in interval) hold(median float64) float64 {
 // decide sets Decision, Ratio, Low and High from the median of the first n blocks and the interval
 // for a difference and for SAME. Look becomes n when the decision changes.
 func (c *Comparison) decide(median float64, n int, differs, same interval) {
-	d, from, margin := Inconclusive, differs, math.Log1p(c.Metric.Same)+rounding
+	d, from, margin := Open, differs, math.Log1p(c.Metric.Same)+rounding
 	switch ratio := differs.hold(median); {
 	case (differs.low > 1 || 0 < differs.high && differs.high < 1) && c.matters(math.Log(ratio)):
 		d = c.Metric.direction(ratio > 1)
@@ -180,7 +180,7 @@ func (c *Comparison) decide(median float64, n int, differs, same interval) {
 	if d != c.Decision {
 		c.Decision, c.Look = d, n
 	}
-	if d == Inconclusive {
+	if d == Open {
 		c.Look = 0
 	}
 }

@@ -44,26 +44,26 @@ func TestCompareVerdicts(t *testing.T) {
 		{"clearly slower", "p99", 1.2, 1.3, 1.4, Slower},
 		{"clearly faster", "p99", 0.6, 0.7, 0.8, Faster},
 		{"effect met exactly", "p50", 1.01, 1.05, 1.2, Slower},
-		{"effect missed", "p50", 1.01, 1.05 * down, 1.2, Inconclusive},
+		{"effect missed", "p50", 1.01, 1.05 * down, 1.2, Open},
 		{"effect met exactly, other side", "p50", 0.8, 1 / 1.05, 0.99, Faster},
-		{"effect missed, other side", "p50", 0.8, 1 / 1.05 * up, 0.99, Inconclusive},
+		{"effect missed, other side", "p50", 0.8, 1 / 1.05 * up, 0.99, Open},
 		{"five per cent less is more than ln 1.05", "p50", 0.8, 0.95, 0.99, Faster},
-		{"interval touches equality", "p90", 1, 1.3, 1.5, Inconclusive},
+		{"interval touches equality", "p90", 1, 1.3, 1.5, Open},
 		{"interval just excludes equality", "p90", up, 1.3, 1.5, Slower},
-		{"interval touches equality, other side", "p90", 0.6, 0.7, 1, Inconclusive},
+		{"interval touches equality, other side", "p90", 0.6, 0.7, 1, Open},
 		{"interval just excludes equality, other side", "p90", 0.6, 0.7, down, Faster},
 		{"identical", "p90", 1, 1, 1, Same},
 		{"same at its limits", "p90", 1 / 1.10, 1, 1.10, Same},
-		{"same exceeded above", "p90", 1 / 1.10, 1, 1.10 * up, Inconclusive},
-		{"same exceeded below", "p90", 1 / 1.10 * down, 1, 1.10, Inconclusive},
+		{"same exceeded above", "p90", 1 / 1.10, 1, 1.10 * up, Open},
+		{"same exceeded below", "p90", 1 / 1.10 * down, 1, 1.10, Open},
 		{"same although equality is excluded", "p90", 1.01, 1.03, 1.08, Same},
 		{"slower comes before same", "p90", 1.04, 1.06, 1.08, Slower},
-		{"a large median alone is nothing", "p90", 0.9, 1.3, 1.5, Inconclusive},
+		{"a large median alone is nothing", "p90", 0.9, 1.3, 1.5, Open},
 		{"more goodput", "goodput", 1.01, 1.02, 1.05, Higher},
 		{"less goodput", "goodput", 0.95, 1 / 1.02, 0.99, Lower},
-		{"goodput effect missed", "goodput", 1.01, 1.02 * down, 1.05, Inconclusive},
+		{"goodput effect missed", "goodput", 1.01, 1.02 * down, 1.05, Open},
 		{"goodput same at its limits", "goodput", 1 / 1.03, 1, 1.03, Same},
-		{"goodput same exceeded", "goodput", 1 / 1.03, 1, 1.03 * up, Inconclusive},
+		{"goodput same exceeded", "goodput", 1 / 1.03, 1, 1.03 * up, Open},
 		{"less cpu", "cpu_per_request", 0.8, 0.9, 0.94, Lower},
 		{"more cpu", "cpu_per_request", 1.1, 1.2, 1.3, Higher},
 	} {
@@ -77,7 +77,7 @@ func TestCompareVerdicts(t *testing.T) {
 			if math.Abs(c.Ratio/tt.median-1) > 1e-12 || c.Low != tt.low || c.High != tt.high {
 				t.Errorf("got %v, %v..%v, want %v, %v..%v", c.Ratio, c.Low, c.High, tt.median, tt.low, tt.high)
 			}
-			if (c.Needed > 0) != (tt.want == Inconclusive) {
+			if (c.Needed > 0) != (tt.want == Open) {
 				t.Errorf("needed = %d for %s", c.Needed, c.Decision)
 			}
 		})
@@ -121,7 +121,7 @@ func TestCompareLooks(t *testing.T) {
 			}
 			c := Compare(none, base, arm, 6)
 			if n < 10 {
-				if c.Low != 0 || c.High != 0 || c.Decision != Inconclusive || c.Needed != 10 {
+				if c.Low != 0 || c.High != 0 || c.Decision != Open || c.Needed != 10 {
 					t.Fatalf("%d blocks: %+v, want no interval, and 10 blocks needed", n, c)
 				}
 				continue
@@ -158,7 +158,7 @@ func TestCompareKeepsItsInterval(t *testing.T) {
 	}
 	turns := slices.Concat(slices.Repeat([]float64{3}, 10), slices.Repeat([]float64{1. / 3}, 30))
 	m := Metric{Name: "x", Effect: 9, Same: .01}
-	if c := Compare(m, ones, turns, 1); c.Decision != Inconclusive || c.Low != 3 || c.High != 3 || c.Ratio != 3 || c.Needed != 41 {
+	if c := Compare(m, ones, turns, 1); c.Decision != Open || c.Low != 3 || c.High != 3 || c.Ratio != 3 || c.Needed != 41 {
 		t.Errorf("%+v, want the interval of the first look, with the ratio within it and one more block needed", c)
 	}
 	if c := Compare(m, ones[:5], turns[:5], 1); c.Ratio != 3 || c.Low != 0 {
@@ -203,7 +203,7 @@ func TestCompareWordAndFiguresAgree(t *testing.T) {
 				t.Fatalf("%+v", c)
 			}
 		}
-		if c.Ratio < c.Low || c.Low > 0 && c.Ratio > c.High || (c.Look > 0) != (c.Decision != Inconclusive) {
+		if c.Ratio < c.Low || c.Low > 0 && c.Ratio > c.High || (c.Look > 0) != (c.Decision != Open) {
 			t.Fatalf("%+v", c)
 		}
 	}
@@ -238,7 +238,7 @@ func TestCompareLeans(t *testing.T) {
 			base, arm = append(base, 1), append(arm, r)
 		}
 		got := Compare(metric(t, c.metric), base, arm, c.comparisons)
-		if got.Decision != Inconclusive || got.Lean != c.lean || got.Needed != c.needed {
+		if got.Decision != Open || got.Lean != c.lean || got.Needed != c.needed {
 			t.Errorf("%s: %s, leans %q, needs %d; want %q, %d", c.name, got.Decision, got.Lean, got.Needed, c.lean, c.needed)
 		}
 	}
@@ -277,7 +277,7 @@ func TestCompareRefuses(t *testing.T) {
 			t.Parallel()
 			c := Compare(tt.metric, tt.base, tt.arm, tt.comparisons)
 			if c.Decision != Refused || !strings.Contains(c.Reason, tt.want) {
-				t.Errorf("got %s %q, want REFUSED %q", c.Decision, c.Reason, tt.want)
+				t.Errorf("got %s %q, want refused %q", c.Decision, c.Reason, tt.want)
 			}
 			if c.Ratio != 0 || c.Low != 0 || c.High != 0 || c.Won != 0 || c.Lost != 0 || c.Needed != 0 {
 				t.Errorf("got estimates %+v, want none", c)
@@ -335,10 +335,10 @@ func FuzzCompare(f *testing.F) {
 			return
 		}
 		if known := c.Low > 0; c.Reason != "" || !(c.Ratio > 0) ||
-			known && !(c.Low <= c.Ratio && c.Ratio <= c.High && c.High <= math.MaxFloat64) || !known && (c.High != 0 || c.Decision != Inconclusive) {
+			known && !(c.Low <= c.Ratio && c.Ratio <= c.High && c.High <= math.MaxFloat64) || !known && (c.High != 0 || c.Decision != Open) {
 			t.Fatalf("estimates out of order: %+v", c)
 		}
-		if (c.Decision == Inconclusive) != (c.Needed > c.Blocks) || (c.Decision == Inconclusive) != (c.Look == 0) || c.Won+c.Lost > c.Blocks {
+		if (c.Decision == Open) != (c.Needed > c.Blocks) || (c.Decision == Open) != (c.Look == 0) || c.Won+c.Lost > c.Blocks {
 			t.Fatalf("counts out of range: %+v", c)
 		}
 	})
@@ -355,7 +355,7 @@ func TestBetterAndWorse(t *testing.T) {
 		case "cpu_per_request":
 			better, worse = Lower, Higher
 		}
-		for _, d := range []Decision{Faster, Slower, Higher, Lower, Same, Inconclusive, Refused, ""} {
+		for _, d := range []Decision{Faster, Slower, Higher, Lower, Same, Open, Refused, ""} {
 			if m.Better(d) != (d == better) || m.Worse(d) != (d == worse) {
 				t.Errorf("%s: %s is better %v, worse %v; want %s and %s", m.Name, d, m.Better(d), m.Worse(d), better, worse)
 			}
@@ -439,7 +439,7 @@ func TestCompareCopiesRefuses(t *testing.T) {
 		"an arm that is NaN": {fit, fit, {1, math.NaN()}},
 	} {
 		if c := CompareCopies(metric(t, "p50"), values[0], values[1], values[2], 1); c.Decision != Refused || c.Reason == "" {
-			t.Errorf("%s: got %+v, want REFUSED with a reason", name, c)
+			t.Errorf("%s: got %+v, want refused with a reason", name, c)
 		}
 	}
 }
@@ -455,8 +455,8 @@ func TestCompareCopiesDecides(t *testing.T) {
 	}{
 		{8, math.Sqrt(8), 2, 4, Slower, 0},
 		{1, math.Sqrt(.125), .25, .5, Faster, 0},
-		{math.Sqrt(8), 1, math.Sqrt(.5), math.Sqrt2, Inconclusive, 159}, // a block in 13.2 as wide as twice the margin
-		{4, math.Sqrt2, 1, 2, Inconclusive, 159},
+		{math.Sqrt(8), 1, math.Sqrt(.5), math.Sqrt2, Open, 159}, // a block in 13.2 as wide as twice the margin
+		{4, math.Sqrt2, 1, 2, Open, 159},
 	} {
 		c := CompareCopies(metric(t, "p50"), base, twin, slices.Repeat([]float64{tt.arm}, 12), 1)
 		if c.Decision != tt.want || math.Abs(c.Ratio-tt.ratio)+math.Abs(c.Low-tt.low)+math.Abs(c.High-tt.high) > 1e-12 || c.Needed != tt.needed || c.Blocks != 12 {
@@ -501,7 +501,7 @@ func TestCompareNeeds(t *testing.T) {
 			base, arm = append(base, 1), append(arm, r)
 		}
 		c := Compare(metric(t, "p50"), base, arm, 6)
-		if c.Decision != Inconclusive || c.Lean != tt.lean || c.Needed != tt.needed || c.Least != tt.least {
+		if c.Decision != Open || c.Lean != tt.lean || c.Needed != tt.needed || c.Least != tt.least {
 			t.Errorf("%s: %s, leans %q, needs %d, at least %d; want %q, %d, %d", tt.name, c.Decision, c.Lean, c.Needed, c.Least, tt.lean, tt.needed, tt.least)
 		}
 	}
@@ -509,7 +509,7 @@ func TestCompareNeeds(t *testing.T) {
 
 func TestDecisions(t *testing.T) {
 	t.Parallel()
-	for d, want := range map[Decision]bool{Faster: true, Slower: true, Higher: true, Lower: true, Same: false, Inconclusive: false, Refused: false, "": false} {
+	for d, want := range map[Decision]bool{Faster: true, Slower: true, Higher: true, Lower: true, Same: false, Open: false, Refused: false, "": false} {
 		if d.Differs() != want {
 			t.Errorf("%q differs: %v", d, !want)
 		}

@@ -116,7 +116,7 @@ func stopped(values [][3][]float64) (blocks int, verdicts []Comparison) {
 		for q, m := range Metrics()[:3] {
 			c := Compare(m, values[0][q], arm[q], 3*(len(values)-1))
 			blocks = max(blocks, c.Look)
-			if c.Decision == Inconclusive {
+			if c.Decision == Open {
 				blocks = c.Blocks
 			}
 			verdicts = append(verdicts, c)

@@ -137,14 +137,26 @@ type Decision string
 // The decisions, in the order their rules are tried once the data can be judged at all. Times are Faster or Slower, amounts
 // Higher or Lower; [Metric.Better] and [Metric.Worse] tell which is good.
 const (
-	Faster       Decision = "FASTER"       // the interval excludes no difference, and the median is at least Effect off
-	Slower       Decision = "SLOWER"       // the same
-	Higher       Decision = "HIGHER"       // the same
-	Lower        Decision = "LOWER"        // the same
-	Same         Decision = "SAME"         // the whole interval lies within Same
-	Inconclusive Decision = "INCONCLUSIVE" // none of these: more blocks are needed
-	Refused      Decision = "REFUSED"      // the data cannot carry a verdict; Reason says why
+	Faster  Decision = "FASTER"  // the interval excludes no difference, and the median is at least Effect off
+	Slower  Decision = "SLOWER"  // the same
+	Higher  Decision = "HIGHER"  // the same
+	Lower   Decision = "LOWER"   // the same
+	Same    Decision = "SAME"    // the whole interval lies within Same
+	Open    Decision = "open"    // none of these: more blocks are needed
+	Refused Decision = "refused" // the data cannot carry a verdict; Reason says why
 )
+
+// UnmarshalText reads a decision, also in the words of records that an older schedlab wrote.
+func (d *Decision) UnmarshalText(text []byte) error {
+	*d = Decision(text)
+	switch *d {
+	case "INCONCLUSIVE":
+		*d = Open
+	case "REFUSED":
+		*d = Refused
+	}
+	return nil
+}
 
 // Differs reports whether a decision is a difference, better or worse.
 func (d Decision) Differs() bool { return d == Faster || d == Slower || d == Higher || d == Lower }

@@ -39,7 +39,7 @@ type panel struct {
 // A line of a chart is one verdict, or the figures of one arm. If it has a Head, that is all that it has.
 type line struct {
 	Head, Arm, Metric, Note string
-	Class                   string    // better, worse, same, undecided or plain
+	Class                   string    // better, worse, same, open or plain
 	Points                  []float64 // a decided change, or the figures
 	Low, High               float64   // ends of the bar; High is 0 if nothing was measured
 	Y                       px
@@ -176,7 +176,7 @@ func changeLine(head string, r experiments.Row) line {
 	case r.Verdict == string(stats.Same):
 		l.Class, l.Note = "same", "same"
 	default:
-		l.Class, l.Note = "undecided", "undecided"
+		l.Class, l.Note = "open", "open"
 	}
 	return l
 }

@@ -140,7 +140,7 @@ func TestMeasuredTwice(t *testing.T) {
 }
 
 // Every stored verdict is what docs/reference/verdicts.md says of its own interval, whatever judge took it. A
-// difference excludes 1 and has a median at least Effect off; SAME lies within ±Same. INCONCLUSIVE may not lie
+// difference excludes 1 and has a median at least Effect off; SAME lies within ±Same. open may not lie
 // within ±Same: but where a difference would be right, the copy of the baseline may have held it back.
 func TestVerdictsKeepTheRule(t *testing.T) {
 	t.Parallel()
@@ -177,7 +177,7 @@ func breaks(r experiments.Row) string {
 		return "its median lies on the other side"
 	case r.Verdict == string(stats.Same) && !within:
 		return "its interval reaches beyond SAME"
-	case r.Verdict == string(stats.Inconclusive) && within:
+	case r.Verdict == string(stats.Open) && within:
 		return "its interval lies within SAME"
 	}
 	return ""
@@ -200,9 +200,9 @@ func TestBreaks(t *testing.T) {
 		{row("p50", "SLOWER", 1.2, .99, 1.4), "no difference"},
 		{row("p50", "SLOWER", .8, .7, .9), "other side"},
 		{row("p50", "SAME", 1.05, .95, 1.2), "beyond SAME"},
-		{row("p50", "INCONCLUSIVE", 1, .95, 1.05), "within SAME"},
-		{row("p50", "INCONCLUSIVE", 1, .5, 1.05), ""},
-		{row("p50", "REFUSED", 0, 0, 0), ""},
+		{row("p50", "open", 1, .95, 1.05), "within SAME"},
+		{row("p50", "open", 1, .5, 1.05), ""},
+		{row("p50", "refused", 0, 0, 0), ""},
 	} {
 		if got := breaks(c.row); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
 			t.Errorf("%+v: got %q, want %q", c.row, got, c.want)

@@ -27,7 +27,7 @@ func TestRowsOfARun(t *testing.T) {
 		},
 		Verdicts: []record.Verdict{
 			{Metric: "p99", Arm: "b", Baseline: "a", Verdict: "FASTER", Ratio: .5, Low: .4, High: .6},
-			{Metric: "goodput", Arm: "b", Baseline: "a", Verdict: "REFUSED", Reason: record.Fact{Code: "errors"}},
+			{Metric: "goodput", Arm: "b", Baseline: "a", Verdict: "refused", Reason: record.Fact{Code: "errors"}},
 		},
 		Expectations: []record.Expectation{{Text: "errors(\"b\") > 0.1", Claim: "It refuses some", Outcome: outcome.Yes}},
 		Doubts:       []record.Fact{{Code: "one-cpu"}},
