@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/audit"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 )
@@ -72,7 +73,7 @@ and --verbose which. Where a tool's own habit breaks a law, the finding names th
 				return fmt.Errorf("writing the report: %w", err)
 			}
 			// Other findings are no proof of a wrong figure.
-			if slices.ContainsFunc(a.Findings, func(f record.AuditFinding) bool { return f.Kind == record.Impossible }) {
+			if slices.ContainsFunc(a.Findings, func(f record.AuditFinding) bool { return f.Outcome == outcome.No }) {
 				return exit(exitExpectation)
 			}
 			return nil

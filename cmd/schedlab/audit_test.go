@@ -16,7 +16,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"schedlab/internal/audit"
-	"schedlab/internal/record"
+	"schedlab/internal/outcome"
 )
 
 // What real tools print of a sound run, of a server that is not pressed, is read to the
@@ -87,8 +87,8 @@ func TestAuditOfRealTools(t *testing.T) {
 				}
 			}
 			for _, f := range audit.Judge(text, audit.Given{}).Findings {
-				if f.Kind != record.CannotTell {
-					t.Errorf("%s: %s %v, of\n%s", f.Kind, f.Code, f.Numbers, printed)
+				if f.Outcome != outcome.Open {
+					t.Errorf("%s: %s %v, of\n%s", f.Outcome, f.Code, f.Numbers, printed)
 				}
 			}
 		})

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/audit"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 )
@@ -140,8 +141,8 @@ func TestCleanRunsPass(t *testing.T) {
 			t.Errorf("%s: %d runs, lines %v are not read", file, len(text.Claims), text.Unread)
 		}
 		for _, f := range audit.Judge(text, audit.Given{}).Findings {
-			if f.Kind != record.CannotTell {
-				t.Errorf("%s: %s: %s", file, f.Kind, f.Fact().String())
+			if f.Outcome != outcome.Open {
+				t.Errorf("%s: %s: %s", file, f.Outcome, f.Fact().String())
 			}
 		}
 	}
@@ -241,7 +242,7 @@ func TestDoctoredRunsAreImpossible(t *testing.T) {
 				t.Errorf("%s: no %q", file, edit[0])
 			}
 			a := judge(t, doctored, audit.Given{})
-			if !slices.ContainsFunc(a.Findings, func(f record.AuditFinding) bool { return f.Kind == record.Impossible }) {
+			if !slices.ContainsFunc(a.Findings, func(f record.AuditFinding) bool { return f.Outcome == outcome.No }) {
 				t.Errorf("%s: %q instead of %q is not found impossible: %v", file, edit[1], edit[0], codes(a))
 			}
 		}
@@ -405,11 +406,11 @@ func TestLateAnswersOfWrk(t *testing.T) {
 		},
 	} {
 		a := judge(t, strings.Replace(printed, c.edit[0], c.edit[1], 1), audit.Given{})
-		said, kind := map[record.Code]string{}, map[record.Code]record.Judgement{}
+		said, kind := map[record.Code]string{}, map[record.Code]outcome.Outcome{}
 		for _, f := range a.Findings {
-			said[f.Code], kind[f.Code] = f.Fact().String(), f.Kind
+			said[f.Code], kind[f.Code] = f.Fact().String(), f.Outcome
 		}
-		if got := kind["audit-turnaround"]; (got == record.Suspicious) != c.suspicious {
+		if got := kind["audit-turnaround"]; (got == outcome.Yes) != c.suspicious {
 			t.Errorf("%s: the interactive law finds it %s", name, got)
 		}
 		if got := said["audit-late"]; !strings.Contains(got, c.late) || (got == "") != (c.late == "") {
@@ -444,22 +445,22 @@ func TestStarvedConnections(t *testing.T) {
 		says map[string]string // by code: class and a part of the sentence
 	}{
 		"wrk": {wrk, map[string]string{
-			"audit-starved": "suspicious: 3,840/s × 1.03ms = 3.96 requests in flight, and 32 connections: only about 4 of them got answers, and the other 28 waited all the time, as with 4 workers",
+			"audit-starved": "yes: 3,840/s × 1.03ms = 3.96 requests in flight, and 32 connections: only about 4 of them got answers, and the other 28 waited all the time, as with 4 workers",
 		}},
 		"wrk with all answers on one thread": {strings.NewReplacer("1.93k", "3.84k", "2.01k", "3.99k").Replace(wrk), map[string]string{
-			"audit-starved":         "suspicious: 3,840/s × 1.03ms",
-			"audit-starved-threads": "suspicious: 3,840/s in all is what 1 thread did, at 3,840/s each by the samples, of 2 threads: wrk takes no sample of a thread without answers, so 1 of 2 threads got none",
+			"audit-starved":         "yes: 3,840/s × 1.03ms",
+			"audit-starved-threads": "yes: 3,840/s in all is what 1 thread did, at 3,840/s each by the samples, of 2 threads: wrk takes no sample of a thread without answers, so 1 of 2 threads got none",
 		}},
-		"wrk between two whole numbers": {strings.Replace(wrk, "1.03ms", "1.17ms", 1), map[string]string{"audit-turnaround": "suspicious: 32 in flight / 3,840/s"}},
+		"wrk between two whole numbers": {strings.Replace(wrk, "1.03ms", "1.17ms", 1), map[string]string{"audit-turnaround": "yes: 32 in flight / 3,840/s"}},
 		"wrk with late answers":         {strings.Replace(wrk, "Requests/sec:", "  Socket errors: connect 0, read 0, write 0, timeout 28\nRequests/sec:", 1), map[string]string{"audit-turnaround": "of the other 225 some may be"}},
 		"hey":                           {hey, map[string]string{"audit-starved": "or hey was held to a rate, which it does not print"}},
-		"ab":                            {ab, map[string]string{"audit-starved": "suspicious: 500/s × 8ms = 4 requests in flight"}},
+		"ab":                            {ab, map[string]string{"audit-starved": "yes: 500/s × 8ms = 4 requests in flight"}},
 	} {
 		said := map[string]string{}
 		for _, f := range judge(t, c.text, audit.Given{Connections: 32}).Findings {
 			if code := string(f.Code); code == "audit-turnaround" || strings.HasPrefix(code, "audit-starved") {
-				said[code] = string(f.Kind) + ": " + f.Fact().String()
-			} else if f.Kind != record.CannotTell && code != "audit-late" {
+				said[code] = string(f.Outcome) + ": " + f.Fact().String()
+			} else if f.Outcome != outcome.Open && code != "audit-late" {
 				t.Errorf("%s: %s", name, f.Fact().String())
 			}
 		}
@@ -478,15 +479,15 @@ func TestStarvedConnections(t *testing.T) {
 func TestHeadlineSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=414 timeout=20ms loop=closed tool=wrk": "Do not use mean, max and quantiles: 414 answers that came after wrk's --timeout are not in them, which are 8 % of all waiting at 20ms each: look for connections that the server starves. 0 impossible, 1 suspicious, 1 cannot be told, in 1 run of wrk.",
-		"rate=1000/s mean=0.50ms connections=10 loop=closed":                                                             "Do not use the mean: it is 5 % of what the connections allow. 0 impossible, 1 suspicious, 0 cannot be told, in 1 run of figures.",
-		"rate=4000/s mean=1.00ms connections=32 loop=closed":                                                             "Do not use the times: only about 4 of 32 connections got answers, and the others waited all the time, so none of the times stand for a client. 0 impossible, 1 suspicious, 0 cannot be told, ",
+		"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=414 timeout=20ms loop=closed tool=wrk": "Do not use mean, max and quantiles: 414 answers that came after wrk's --timeout are not in them, which are 8 % of all waiting at 20ms each: look for connections that the server starves. 0 impossible, 1 suspicious, 1 open, in 1 run of wrk.",
+		"rate=1000/s mean=0.50ms connections=10 loop=closed":                                                             "Do not use the mean: it is 5 % of what the connections allow. 0 impossible, 1 suspicious, 0 open, in 1 run of figures.",
+		"rate=4000/s mean=1.00ms connections=32 loop=closed":                                                             "Do not use the times: only about 4 of 32 connections got answers, and the others waited all the time, so none of the times stand for a client. 0 impossible, 1 suspicious, 0 open, ",
 		"rate=4000/s mean=1.00ms connections=32 tool=hey loop=closed":                                                    "Nothing speaks against these figures, but only about 4 of 32 connections got answers and the others waited all the time, unless hey was held to a rate. ",
-		"rate=1000/s mean=6.0ms connections=10 loop=closed":                                                              "Nothing speaks against these figures, but see what they cannot tell. 0 impossible, 0 suspicious, 1 cannot be told, in 1 run of figures.",
-		"rate=1000/s mean=0.50ms connections=10 tool=hey loop=closed":                                                    "Nothing speaks against these figures, but see what they cannot tell. ",
+		"rate=1000/s mean=6.0ms connections=10 loop=closed":                                                              "Nothing speaks against these figures, but see what is open. 0 impossible, 0 suspicious, 1 open, in 1 run of figures.",
+		"rate=1000/s mean=0.50ms connections=10 tool=hey loop=closed":                                                    "Nothing speaks against these figures, but see what is open. ",
 		"requests=1000 rate=90/s seconds=10 errors=50":                                                                   "Use neither rate nor requests / seconds: they contradict each other. 1 impossible, 1 suspicious, ",
 		"run=a mean=1ms rate=5/s\n\nrun=b mean=3.0ms max=2.0ms rate=5/s":                                                 "line 3 (b): Do not use mean and max: they are in the wrong order. 1 impossible, ",
-		"requests=1000 rate=100/s seconds=10":                                                                            "Nothing speaks against these figures. 0 impossible, 0 suspicious, 0 cannot be told, in 1 run of figures.",
+		"requests=1000 rate=100/s seconds=10":                                                                            "Nothing speaks against these figures. 0 impossible, 0 suspicious, 0 open, in 1 run of figures.",
 		"rate=1000/s mean=9.9ms connections=10 loop=closed":                                                              "Nothing speaks against these figures, but in a closed loop the response time is the rate again, and leaves out what a delay costs (coordinated omission). 0 impossible, ",
 		// What decides most comes first: figures that contradict each other, then how the load was sent, then
 		// what is missing.
@@ -504,7 +505,7 @@ func TestHeadlineSaysWhatToDo(t *testing.T) {
 	}
 	for _, file := range glob(t, "*.txt") {
 		for _, f := range audit.Judge(read(t, file), audit.Given{}).Findings {
-			if do := f.Fact().Part("do"); f.Kind != record.CannotTell && (do == string(f.Code) || strings.Contains(do, "<no value>")) {
+			if do := f.Fact().Part("do"); f.Outcome != outcome.Open && (do == string(f.Code) || strings.Contains(do, "<no value>")) {
 				t.Errorf("%s: nothing is said about what to do: %q", f.Code, do)
 			}
 		}
@@ -624,7 +625,7 @@ func TestSeldomLines(t *testing.T) {
 			continue
 		}
 		for _, f := range audit.Judge(read, audit.Given{}).Findings {
-			if f.Kind == record.Impossible {
+			if f.Outcome == outcome.No {
 				t.Errorf("%q: %s", text, f.Fact().String())
 			}
 		}
@@ -656,7 +657,7 @@ func TestRunsAmidProse(t *testing.T) {
 		t.Errorf("got %+v, %v", a.Runs, got)
 	}
 	a = judge(t, "### Plain (Pipelined ×16)\n| Connections | Throughput | Mean |\n|---|---|---|\n| 8 | 16,000 req/s | 7.9ms |\n# JSON\n| Connections | Throughput | Mean |\n|---|---|---|\n| 8 | 16,000 req/s | 7.9ms |\n", audit.Given{})
-	if f := a.Findings[0]; f.Code != "audit-little" || f.Line != 8 || len(a.Runs) != 2 || a.Findings[1].Kind == record.Impossible {
+	if f := a.Findings[0]; f.Code != "audit-little" || f.Line != 8 || len(a.Runs) != 2 || a.Findings[1].Outcome == outcome.No {
 		t.Errorf("the heading's depth is not taken for its table alone: %+v", a.Findings)
 	}
 	a = judge(t, "```\n# Many connections:\nRUNTIME=threads make run\n```\nrate=5/s mean=2ms\n# quick\nmax=3ms\n", audit.Given{})

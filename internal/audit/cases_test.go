@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/audit"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 )
@@ -181,13 +182,13 @@ func TestHonestFigures(t *testing.T) {
 		}
 	}
 	// What looks like wrk may be wrk2 in a short run, and is surely wrk in a longer one.
-	for text, want := range map[string]record.Judgement{
-		wrk2: record.CannotTell,
-		strings.NewReplacer("Running 5s", "Running 15s", "in 5.00s", "in 15.00s", "500 req", "1500 req", "1.50KB", "4.50KB").Replace(wrk2): record.Impossible,
+	for text, want := range map[string]outcome.Outcome{
+		wrk2: outcome.Open,
+		strings.NewReplacer("Running 5s", "Running 15s", "in 5.00s", "in 15.00s", "500 req", "1500 req", "1.50KB", "4.50KB").Replace(wrk2): outcome.No,
 	} {
 		a := judge(t, text, audit.Given{})
 		i := slices.IndexFunc(a.Findings, func(f record.AuditFinding) bool { return f.Code == "audit-little" })
-		if i < 0 || a.Findings[i].Kind != want || strings.Contains(a.Findings[i].Fact().String(), "unless wrk2 printed it") != (want == record.CannotTell) {
+		if i < 0 || a.Findings[i].Outcome != want || strings.Contains(a.Findings[i].Fact().String(), "unless wrk2 printed it") != (want == outcome.Open) {
 			t.Errorf("got %v, want little to be %s", codes(a), want)
 		}
 	}
@@ -314,7 +315,7 @@ func TestWrappedIsTheSame(t *testing.T) {
 		}
 		said := string(runs)
 		for _, f := range a.Findings {
-			said += fmt.Sprint("\n", f.Kind, f.Line, ": ", f.Fact().String())
+			said += fmt.Sprint("\n", f.Outcome, f.Line, ": ", f.Fact().String())
 		}
 		return said
 	}
@@ -351,7 +352,7 @@ func TestSamplesAreNotImpossible(t *testing.T) {
 			continue
 		}
 		for _, f := range audit.Judge(read, audit.Given{}).Findings {
-			if f.Kind == record.Impossible {
+			if f.Outcome == outcome.No {
 				t.Errorf("%s: %s", file, f.Fact().String())
 			}
 		}
@@ -375,7 +376,7 @@ func TestPartsAreNotImpossible(t *testing.T) {
 				return nil
 			}
 			for _, f := range audit.Judge(read, audit.Given{}).Findings {
-				if f.Kind == record.Impossible {
+				if f.Outcome == outcome.No {
 					found = append(found, f.Fact().String())
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
 
@@ -25,7 +26,7 @@ type check struct {
 	finding             // its class, law and code
 	with    []*equation // numbers that are worked out for its sentences: name = expression
 	names   []string    // all numbers that its sentences use
-	sure    string      // without this figure the finding is undecidable; "" for none
+	sure    string      // without this figure the finding is open; "" for none
 	tools   []string    // the tools that holds are about, "all" for any
 	holds   []*equation // what a run must keep; nil for a check in Go
 }
@@ -46,7 +47,7 @@ var checks = func() (all []*check) {
 		case l[0] != '\t':
 			kind, law = first, rest
 		case !strings.HasPrefix(l, "\t\t"):
-			last = &check{finding: finding{Code: record.Sentence(record.Code(first), rest), Kind: record.Judgement(kind), Law: law}}
+			last = &check{finding: finding{Code: record.Sentence(record.Code(first), rest), Outcome: headings[kind], Law: law}}
 			all = append(all, last)
 		case first == "with":
 			last.with = append(last.with, newEquation("", rest))
@@ -95,7 +96,7 @@ func (k *check) lookup(c *Claim) lookup {
 func (k *check) about(c *Claim, of lookup) finding {
 	f := finding{Code: k.Code, Names: record.Names{"tool": c.Tool, "loop": c.Loop}, Numbers: record.Values{}}
 	if _, known := of(k.sure); k.sure != "" && !known {
-		f.Kind = record.CannotTell
+		f.Outcome = outcome.Open
 	}
 	for _, name := range k.names {
 		if v, ok := of(name); ok {
@@ -105,8 +106,11 @@ func (k *check) about(c *Claim, of lookup) finding {
 	return f
 }
 
-// classes are the classes of findings, the gravest first.
-var classes = []record.Judgement{record.Impossible, record.Suspicious, record.CannotTell}
+// headings are the first words of the headings of findings.txt. Suspicious figures are possible.
+var headings = map[string]outcome.Outcome{"impossible": outcome.No, "suspicious": outcome.Yes, "open": outcome.Open}
+
+// classes are the outcomes of findings, the gravest first.
+var classes = []outcome.Outcome{outcome.No, outcome.Yes, outcome.Open}
 
 const (
 	slack    = .02    // how far a law may be broken beyond rounding, a ratio: tools read clocks at different moments
@@ -182,7 +186,7 @@ func Judge(text *Text, given Given) *record.Audit {
 		a.addGroup("audit-approximate", text.Guessed, record.Values{"rows": float64(n)})
 	}
 	slices.SortStableFunc(a.findings, func(x, y finding) int {
-		return cmp.Or(slices.Index(classes, x.Kind)-slices.Index(classes, y.Kind), checkOf(x.Code)-checkOf(y.Code))
+		return cmp.Or(slices.Index(classes, x.Outcome)-slices.Index(classes, y.Outcome), checkOf(x.Code)-checkOf(y.Code))
 	})
 	result.Findings, result.Format = a.findings, strings.Join(from, ", ")
 	return result
@@ -250,7 +254,7 @@ func (a *audit) add(f finding) {
 		}
 	}
 	k := checks[checkOf(f.Code)]
-	f.Kind, f.Law = cmp.Or(f.Kind, k.Kind), k.Law
+	f.Outcome, f.Law = cmp.Or(f.Outcome, k.Outcome), k.Law
 	a.findings = append(a.findings, f)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/audit"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
 
@@ -45,7 +46,7 @@ func TestRealRunsAreNotImpossible(t *testing.T) {
 		}
 		nothing := false
 		for _, f := range audit.Judge(read, audit.Given{}).Findings {
-			if f.Kind == record.Impossible {
+			if f.Outcome == outcome.No {
 				t.Errorf("%s: impossible: %s", file, f.Fact().String())
 			}
 			nothing = nothing || f.Code == "audit-nothing" || f.Code == "audit-all-bad"
@@ -109,7 +110,7 @@ func caught(text string, want map[string]bool) (caught, ok bool) {
 			return false, false
 		}
 	}
-	return slices.ContainsFunc(audit.Judge(read, audit.Given{}).Findings, func(f record.AuditFinding) bool { return f.Kind == record.Impossible }), true
+	return slices.ContainsFunc(audit.Judge(read, audit.Given{}).Findings, func(f record.AuditFinding) bool { return f.Outcome == outcome.No }), true
 }
 
 // Each figure of a clean run in turn is doubled or halved, by a seed. A law reaches a figure if it is impossible

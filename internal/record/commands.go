@@ -40,7 +40,7 @@ type Audit struct {
 	File     string         `json:"file"`
 	Format   string         `json:"format"`   // of the runs: wrk2, httperf
 	Runs     []AuditRun     `json:"runs"`     // in the order of their lines
-	Findings []AuditFinding `json:"findings"` // impossible first, then suspicious, then undecidable
+	Findings []AuditFinding `json:"findings"` // impossible first, then suspicious, then open
 	NotRead  []AuditLines   `json:"not_read"` // lines that belong to no run or that cannot be read
 }
 
@@ -56,28 +56,21 @@ type AuditRun struct {
 	Figures map[string]float64 `json:"figures"`
 }
 
-// A Judgement is a class of findings.
-type Judgement string
-
-// The classes, from the gravest.
-const (
-	Impossible Judgement = "impossible"  // a law forbids these figures
-	Suspicious Judgement = "suspicious"  // possible, but likely to mislead a reader
-	CannotTell Judgement = "undecidable" // the figures are too few to tell
-)
-
 // An AuditFinding is the verdict of one law on one run, or on several runs.
 // Law names the law, Code its sentence, and Numbers and Names fill the sentence in. Line is the first line
 // of the run, or of one of several runs.
 type AuditFinding struct {
-	Kind    Judgement `json:"kind"`
-	Law     string    `json:"law"`
-	Code    Code      `json:"code"`
-	Message string    `json:"message"` // report adds it
-	Numbers Values    `json:"numbers"`
-	Names   Names     `json:"names,omitempty"`
-	Run     int       `json:"run"` // index of the run, -1 for several
-	Line    int       `json:"line"`
+	// Outcome tells whether the figures are possible. With Yes they are, but are likely to mislead a reader; with Open
+	// the figures are too few to tell.
+	Outcome outcome.Outcome `json:"outcome"`
+	Answer  string          `json:"answer"` // Outcome in words: impossible, possible, open; report adds it
+	Law     string          `json:"law"`
+	Code    Code            `json:"code"`
+	Message string          `json:"message"` // report adds it
+	Numbers Values          `json:"numbers"`
+	Names   Names           `json:"names,omitempty"`
+	Run     int             `json:"run"` // index of the run, -1 for several
+	Line    int             `json:"line"`
 }
 
 // Fact returns the finding as a Fact, which report puts into words.

@@ -7,29 +7,31 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
 )
 
-// judgements are the classes of an audit's findings, in the order of the report.
-var judgements = []record.Judgement{record.Impossible, record.Suspicious, record.CannotTell}
+// judgements are the outcomes of an audit's findings, in the order of the report.
+var judgements = []outcome.Outcome{outcome.No, outcome.Yes, outcome.Open}
 
-// judgedAs returns a class of findings in words: "cannot be told".
-func judgedAs(kind record.Judgement) string {
-	return either(kind == record.CannotTell, "cannot be told", string(kind))
+// judgedAs returns the outcome of a finding in words. A finding on possible figures is there because they are suspicious.
+func judgedAs(kind outcome.Outcome) string {
+	return either(kind == outcome.Yes, "suspicious", outcome.Figures.Phrase(kind))
 }
 
 // Audit writes an audit as json, markdown or, for any other format, text for a terminal. A text has each kind
 // of finding once or, if verbose, every finding and every line that was read or not read; the other formats
-// have all. In JSON each finding gets its message, the sentence that the other formats print.
+// have all. In JSON each finding gets its outcome in words and its message, the sentence that the other formats print.
 func Audit(w io.Writer, format string, a *record.Audit, verbose bool, o TextOptions) error {
 	switch format {
 	case "json":
 		full := *a
 		full.Findings = list(a.Findings)
 		for i := range full.Findings {
+			full.Findings[i].Answer = outcome.Figures.Phrase(full.Findings[i].Outcome)
 			full.Findings[i].Message = full.Findings[i].Fact().String()
 		}
 		return record.WriteJSON(w, full)
@@ -48,7 +50,7 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 		var items document.Facts
 		said := map[record.Code]bool{}
 		for _, f := range a.Findings {
-			if f.Kind == kind && (verbose || !said[f.Code]) {
+			if f.Outcome == kind && (verbose || !said[f.Code]) {
 				said[f.Code] = true
 				items = append(items, document.Fact{Label: f.Law, Text: where(a, f) + f.Fact().String() + when(!verbose, "%s", likewise(a, f))})
 			}
@@ -82,7 +84,7 @@ func linesNotRead(a *record.Audit) int {
 // order of their weight, and counts the findings of each class and the runs that were read. Without such a
 // finding it tells what the first of the others means for all figures, where its code has such words.
 func auditAnswer(a *record.Audit) string {
-	grave := first(a.Findings, func(f record.AuditFinding) bool { return f.Kind != record.CannotTell })
+	grave := first(a.Findings, func(f record.AuditFinding) bool { return f.Outcome != outcome.Open })
 	limits := first(a.Findings, func(f record.AuditFinding) bool {
 		but := f.Fact().Part("but")
 		return but != "" && but != string(f.Code)
@@ -94,10 +96,10 @@ func auditAnswer(a *record.Audit) string {
 	case limits.Code != "":
 		advice += ", but " + limits.Fact().Part("but")
 	case len(a.Findings) > 0:
-		advice += ", but see what they cannot tell"
+		advice += ", but see what is open"
 	}
-	counts := listed(judgements, func(kind record.Judgement) string {
-		return fmt.Sprintf("%d %s", len(only(a.Findings, func(f record.AuditFinding) bool { return f.Kind == kind })), judgedAs(kind))
+	counts := listed(judgements, func(kind outcome.Outcome) string {
+		return fmt.Sprintf("%d %s", len(only(a.Findings, func(f record.AuditFinding) bool { return f.Outcome == kind })), judgedAs(kind))
 	})
 	unread := linesNotRead(a)
 	// What was not read may be what matters, so it comes before the counts.
@@ -119,7 +121,7 @@ func where(a *record.Audit, f record.AuditFinding) string {
 // code; "" for none.
 func likewise(a *record.Audit, than record.AuditFinding) string {
 	others := only(a.Findings, func(f record.AuditFinding) bool {
-		return f.Code == than.Code && f.Kind == than.Kind && (f.Run != than.Run || f.Line != than.Line)
+		return f.Code == than.Code && f.Outcome == than.Outcome && (f.Run != than.Run || f.Line != than.Line)
 	})
 	return when(others != nil, "; likewise line %s", listed(others, func(f record.AuditFinding) string { return strconv.Itoa(f.Line) }))
 }

@@ -165,7 +165,7 @@ func judge(code int, stdout, stderr string, failed bool) (verdict, string, error
 	var answer struct {
 		Runs     []json.RawMessage `json:"runs"`
 		Findings []struct {
-			Kind, Code, Message string
+			Outcome, Code, Message string
 		} `json:"findings"`
 		NotRead []struct {
 			Line int    `json:"line"`
@@ -184,7 +184,7 @@ func judge(code int, stdout, stderr string, failed bool) (verdict, string, error
 	}
 	for _, f := range answer.Findings {
 		switch {
-		case f.Kind == "impossible":
+		case f.Outcome == "no":
 			result, said = impossible, append(said, f.Code+": "+f.Message)
 		case slices.Contains(nothingCodes, f.Code) && result == clean:
 			result = nothing

@@ -36,13 +36,13 @@ func TestVerdicts(t *testing.T) {
 		want           verdict
 		wrong          string
 	}{
-		{0, `{"runs":[{}],"findings":[{"kind":"suspicious","code":"audit-failed"}],"not_read":[]}`, "", false, true, clean, ""},
+		{0, `{"runs":[{}],"findings":[{"outcome":"yes","code":"audit-failed"}],"not_read":[]}`, "", false, true, clean, ""},
 		{0, `{"runs":[{}],"findings":[],"not_read":[]}`, "", false, false, clean, "called clean, and the target gave no good reply"},
-		{3, `{"runs":[{}],"findings":[{"kind":"impossible","code":"audit-order"}],"not_read":[{"line":3}]}`, "", false, true, impossible, "impossible"},
+		{3, `{"runs":[{}],"findings":[{"outcome":"no","code":"audit-order"}],"not_read":[{"line":3}]}`, "", false, true, impossible, "impossible"},
 		{0, `{"runs":[{}],"findings":[],"not_read":[{"line":3,"text":"odd"}]}`, "", false, true, notRead, "not read"},
 		{0, `{"runs":[{},{}],"findings":[],"not_read":[]}`, "", false, true, notRead, "not read"},
-		{0, `{"runs":[{}],"findings":[{"kind":"undecidable","code":"audit-nothing"}],"not_read":[]}`, "", false, false, nothing, ""},
-		{0, `{"runs":[{}],"findings":[{"kind":"undecidable","code":"audit-nothing"}],"not_read":[]}`, "", false, true, nothing, "called nothing measured, and the target gave good replies"},
+		{0, `{"runs":[{}],"findings":[{"outcome":"open","code":"audit-nothing"}],"not_read":[]}`, "", false, false, nothing, ""},
+		{0, `{"runs":[{}],"findings":[{"outcome":"open","code":"audit-nothing"}],"not_read":[]}`, "", false, true, nothing, "called nothing measured, and the target gave good replies"},
 		{2, "", "no run found", false, true, notRead, "not read"},
 		{2, "", "no run found", true, false, gaveUp, ""},
 	} {
