@@ -17,8 +17,9 @@ import (
 // A page is a page of docs/experiments with its tables written anew, and its chart, an SVG.
 type page struct{ Text, Chart string }
 
-// figuresPart is a part of a page that is written from the file: the figures of one scenario.
-var figuresPart = regexp.MustCompile(`(?s)(<!-- figures ([a-z0-9-]+): [^\n]* -->\n).*?(<!-- end -->)`)
+// figuresPart is a part of a page that is written from the file: the figures of one scenario, group 2. Group 3 are the
+// columns of its table and its arms, if the page chooses them.
+var figuresPart = regexp.MustCompile(`(?s)(<!-- figures ([a-z0-9-]+)([^\n]*) -->\n).*?(<!-- end -->)`)
 
 // newPage returns the page of this text with its figures from the rows. It names a machine where it is another than that
 // of the scenario before it on the page.
@@ -30,9 +31,13 @@ func newPage(text string, rows []experiments.Row) (p page, err error) {
 		if len(own) == 0 {
 			err = cmp.Or(err, fmt.Errorf("the file has no answers of %s", m[2]))
 		}
+		shown, wrong := shownOf(own, strings.Fields(m[3]))
+		if wrong != nil {
+			err = cmp.Or(err, fmt.Errorf("the figures of %s: %w", m[2], wrong))
+		}
 		was := machine
 		machine = textOf(own, "machine")
-		return m[1] + figures(own, machine != was) + m[3]
+		return m[1] + figures(own, shown, machine != was) + m[4]
 	})
 	if err == nil {
 		p.Chart, err = chartOf(text, rows)
@@ -55,30 +60,20 @@ func textOf(rows []experiments.Row, kind string) string {
 
 // figures returns the figures of one scenario in Markdown: when and how it was measured, on which machine if that is
 // asked for, its claims, its table, and the shown doubts.
-func figures(rows []experiments.Row, machine bool) string {
+func figures(rows []experiments.Row, shown shown, machine bool) string {
 	var b strings.Builder
-	text := func(kind string) string { return textOf(rows, kind) }
 	if len(rows) > 0 {
-		on := "; the machine as above"
+		fmt.Fprintf(&b, "%s, commit `%s`, %d blocks: %s", rows[0].Day, rows[0].Commit, rows[0].Blocks, loadOf(rows))
 		if machine {
-			on = "; " + text("machine")
+			b.WriteString("; " + ownCPUs.ReplaceAllString(textOf(rows, "machine"), ""))
 		}
-		fmt.Fprintf(&b, "%s, commit `%s`: %s%s.\n\n", rows[0].Day, rows[0].Commit, text("load"), on)
+		b.WriteString(".\n\n")
 	}
 	if slices.ContainsFunc(rows, func(r experiments.Row) bool { return r.Metric == "outdated" }) {
-		fmt.Fprintf(&b, "The scenario has changed since: %s.\n\n", text("outdated"))
+		fmt.Fprintf(&b, "The scenario has changed since: %s.\n\n", textOf(rows, "outdated"))
 	}
-	claims := 0
-	for _, r := range rows {
-		if r.Metric == "claim" {
-			claims++
-			b.WriteString(claim(r))
-		}
-	}
-	if claims > 0 {
-		b.WriteString("\n")
-	}
-	b.WriteString(table(rows))
+	b.WriteString(claims(rows))
+	b.WriteString(table(rows, shown))
 	for _, r := range rows {
 		if r.Metric == "doubt" && slices.Contains(shownDoubts, r.Reason) {
 			fmt.Fprintf(&b, "\nDoubt: %s.\n", escaped(r.Text))
@@ -87,17 +82,56 @@ func figures(rows []experiments.Row, machine bool) string {
 	return b.String()
 }
 
-// claim returns a claim with its answer and in how many blocks it was true, as an item of a list.
-func claim(r experiments.Row) string {
-	said := "`" + r.Asks + "`"
-	if r.Text != "" {
-		said = escaped(r.Text)
+// ownCPUs finds how many CPUs a side had, which follows from the numbers of its CPUs.
+var ownCPUs = regexp.MustCompile(` \(\d CPUs?, GOMAXPROCS \d\)`)
+
+// loadOf returns the load of a scenario without its windows and its seed, which the file has. Of three loads or more it
+// has the first, since then the arms' names tell the others.
+func loadOf(rows []experiments.Row) string {
+	load, rest, _ := strings.Cut(textOf(rows, "load"), fmt.Sprintf(", %d blocks, ", rows[0].Blocks))
+	if loads := strings.Split(load, "; "); len(loads) > 2 {
+		load = loads[0] + "; the other arms as they are named"
 	}
-	evidence := r.Reason
-	if _, after, ok := strings.Cut(evidence, "; "); ok {
-		evidence = after // without the figures, which the sentence has
+	if out, _, _ := strings.Cut(rest, ", "); out != "" && out != "none left out" {
+		load += ", " + out
 	}
-	return fmt.Sprintf("- **%s** %s (%s)\n", outcome.Expectation.Phrase(outcome.Outcome(r.Verdict)), said, escaped(evidence))
+	return load
+}
+
+// claims returns the claims of a scenario: those that every block kept, then those that some did not. A claim that was
+// kept and has no sentence is left to the file.
+func claims(rows []experiments.Row) string {
+	var all, some []string
+	for _, r := range rows {
+		if r.Metric != "claim" {
+			continue
+		}
+		evidence := r.Reason
+		if _, after, ok := strings.Cut(evidence, "; "); ok {
+			evidence = after // without the figures, which the sentence has
+		}
+		every := fmt.Sprintf("true in %d of %[1]d blocks", r.Blocks)
+		switch {
+		case r.Text == "" && r.Verdict == string(outcome.Yes):
+		case r.Verdict == string(outcome.Yes) && strings.HasSuffix(evidence, every):
+			all = append(all, "- "+escaped(r.Text)+"\n")
+		default:
+			said := "`" + r.Asks + "`"
+			if r.Text != "" {
+				said = escaped(r.Text)
+			}
+			evidence, _, _ = strings.Cut(strings.TrimPrefix(evidence, "true in "), ": the ") // open says why
+			some = append(some, fmt.Sprintf("- **%s** %s (%s)\n", outcome.Expectation.Phrase(outcome.Outcome(r.Verdict)), said, escaped(evidence)))
+		}
+	}
+	var b strings.Builder
+	if len(all) > 0 {
+		b.WriteString("Kept in every block:\n\n" + strings.Join(all, "") + "\n")
+	}
+	if len(some) > 0 {
+		b.WriteString(strings.Join(some, "") + "\n")
+	}
+	return b.String()
 }
 
 // escaped returns a text that Markdown shows as it is.
@@ -113,26 +147,57 @@ var columns = []column{
 	{"memory", "memory"}, {"loops' CPU", "loop_share"},
 }
 
-// table returns the table of a scenario: a row for each arm, in each cell the figure and the change against
+// shown is what a table shows of a scenario.
+type shown struct {
+	columns []column
+	arms    []string
+}
+
+// shownOf returns what a page's part asks for: columns, separated by commas, and arms. Without columns the table has p50 and
+// those in which an arm differs, but no memory; without arms it has all.
+func shownOf(rows []experiments.Row, asked []string) (shown, error) {
+	s := shown{arms: armsOf(rows)}
+	if len(asked) == 0 {
+		s.columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+			return c.metric == "memory" || c.metric != "p50" && !slices.ContainsFunc(rows, func(r experiments.Row) bool { return r.Metric == c.metric && differs(r) })
+		})
+		return s, nil
+	}
+	for head := range strings.SplitSeq(asked[0], ",") {
+		at := slices.IndexFunc(columns, func(c column) bool { return c.head == strings.ReplaceAll(head, "_", " ") })
+		if at < 0 {
+			return s, fmt.Errorf("no table has a column %s", head)
+		}
+		s.columns = append(s.columns, columns[at])
+	}
+	if len(asked) > 1 {
+		s.arms = asked[1:]
+	}
+	for _, arm := range s.arms {
+		if !slices.Contains(armsOf(rows), arm) {
+			return s, fmt.Errorf("no arm %s", arm)
+		}
+	}
+	return s, nil
+}
+
+// table returns a table of a scenario: a row for each arm, in each cell the figure and the change against
 // the arm's baseline. The first arm is the baseline of those that name no other.
-func table(rows []experiments.Row) string {
+func table(rows []experiments.Row, of shown) string {
 	arms := armsOf(rows)
-	known := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
-		return !slices.ContainsFunc(rows, func(r experiments.Row) bool { return r.Metric == c.metric && r.Figure != 0 })
-	})
 	var b strings.Builder
 	b.WriteString("| arm |")
-	for _, c := range known {
+	for _, c := range of.columns {
 		b.WriteString(" " + c.head + " |")
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---:|", len(known)) + "\n")
-	for _, arm := range arms {
+	b.WriteString("\n|---|" + strings.Repeat("---:|", len(of.columns)) + "\n")
+	for _, arm := range of.arms {
 		name := arm
 		if base := baselineOf(rows, arm); base != "" && base != arms[0] {
 			name += " (against " + base + ")"
 		}
 		b.WriteString("| " + escaped(name) + " |")
-		for _, c := range known {
+		for _, c := range of.columns {
 			cell := "-"
 			if r, ok := cellOf(rows, arm, c.metric); ok && r.Figure != 0 {
 				cell = figure(c.metric, r.Figure)

@@ -292,7 +292,7 @@ func is(ratio float64, text string) bool {
 // linked returns the rows of the scenarios that a text names in links or tables.
 func linked(rows []experiments.Row, text string) []experiments.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r experiments.Row) bool {
-		return !strings.Contains(text, "#"+r.Scenario+")") && !strings.Contains(text, "<!-- figures "+r.Scenario+":")
+		return !strings.Contains(text, "#"+r.Scenario+")") && !strings.Contains(text, "<!-- figures "+r.Scenario+" ")
 	})
 }
 
@@ -403,7 +403,7 @@ func TestLinksToFigures(t *testing.T) {
 			return err
 		}
 		for _, m := range link.FindAllStringSubmatch(read(t, path), -1) {
-			if len(of(rows, m[2])) > 0 && !strings.Contains(all[m[1]], "<!-- figures "+m[2]+":") {
+			if len(of(rows, m[2])) > 0 && !strings.Contains(all[m[1]], "<!-- figures "+m[2]+" ") {
 				t.Errorf("%s links to %s.md#%s, where its figures are not", path, m[1], m[2])
 			}
 		}

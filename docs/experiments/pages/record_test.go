@@ -113,7 +113,7 @@ func TestRunWritesPages(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"answers.tsv": experiments.Format(size),
-		"sizes.md":    "# Sizes\n\n<!-- chart\nchanges size p50\n-->\n![Sizes](charts/sizes.svg)\n\n<!-- figures size: from the file -->\nold\n<!-- end -->\n",
+		"sizes.md":    "# Sizes\n\n<!-- chart\nchanges size p50\n-->\n![Sizes](charts/sizes.svg)\n\n<!-- figures size -->\nold\n<!-- end -->\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestRunWritesPages(t *testing.T) {
 	if page := read(t, filepath.Join(dir, "sizes.md")); !strings.Contains(page, "| two | 1.29 ms +29 %") || strings.Contains(page, "old") {
 		t.Errorf("the page is\n%s", page)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "sizes.md"), []byte("<!-- figures other: x -->\n<!-- end -->\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "sizes.md"), []byte("<!-- figures other -->\n<!-- end -->\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(dir, nil, &second); err == nil || !strings.Contains(err.Error(), "no answers of other") {
