@@ -1,0 +1,67 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Outcomes have the words of package outcome alone. No text of the program, no golden screen and no page
+// has another word for one.
+func TestOutcomesHaveOneWord(t *testing.T) {
+	t.Parallel()
+	other := regexp.MustCompile(`INCONCLUSIVE|\bREFUSED\b|\bCannot tell whether\b|\bNot so:|(?i:\bundecided\b|\bundecidable\b|\bin doubt\b)`)
+	// These read older records, or belong to choose and map, which are going.
+	may := regexp.MustCompile(`^internal/(outcome|advise|mapping|stats/metric\.go|record/(result|map)\.go|report/map\.go|report/testdata/map\.)|^cmd/schedlab/(choose|map)|` +
+		`testdata/script/map|^docs/guide/(choose|crossover)\.|^docs/(experiments|decisions)/|^CHANGELOG`)
+	root := moduleRoot(t)
+	read := 0
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		name, relErr := filepath.Rel(root, path)
+		switch {
+		case err != nil || relErr != nil:
+			return err
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != "." || slices.Contains([]string{"tools", "bin", "schedlab-runs", "frozen"}, d.Name())):
+			return filepath.SkipDir
+		case d.IsDir() || may.MatchString(filepath.ToSlash(name)) || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		var texts []string
+		golden := strings.Contains(name, "testdata") && slices.Contains([]string{".txt", ".md", ".html", ".json", ".csv", ".golden", ".txtar"}, filepath.Ext(name))
+		switch {
+		case filepath.Ext(name) == ".go":
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return nil //nolint:nilerr // a sample that is no Go
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if l, is := n.(*ast.BasicLit); is && l.Kind == token.STRING {
+					texts = append(texts, l.Value)
+				}
+				return true
+			})
+		case golden || filepath.Ext(name) == ".md":
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			texts = strings.Split(string(text), "\n")
+		}
+		read += len(texts)
+		for _, text := range texts {
+			if at := other.FindStringIndex(text); at != nil {
+				t.Errorf("%s: %q is another word for an outcome, in …%s", name, text[at[0]:at[1]], text[max(0, at[0]-40):min(len(text), at[1]+40)])
+			}
+		}
+		return nil
+	})
+	if err != nil || read < 1000 {
+		t.Fatalf("read %d texts: %v", read, err)
+	}
+}
