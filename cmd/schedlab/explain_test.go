@@ -17,6 +17,7 @@ import (
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/host"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -244,7 +245,7 @@ func ended(err error) bool {
 // but for those that are as true; and the cause, or what is suspected first instead.
 func (p pathology) named(x *record.Explanation) (bool, *record.Suspect) {
 	for i, c := range x.Causes {
-		if c.State != record.Confirmed && c.State != record.ShownBy {
+		if c.Outcome != outcome.Yes {
 			break
 		}
 		if !slices.Contains(p.also, c.Code) {
@@ -264,14 +265,14 @@ func verdictOn(x *record.Explanation, ok bool, first *record.Suspect) string {
 	case first == nil:
 		return "**no**: " + string(x.Outcome)
 	}
-	return fmt.Sprintf("**no**: `%s`, %s", first.Code, first.State)
+	return fmt.Sprintf("**no**: `%s`, %s", first.Code, first.Answer)
 }
 
 func provedBy(c *record.Suspect) string {
 	switch {
 	case c == nil:
 		return ""
-	case c.State == record.ShownBy:
+	case c.Shown:
 		return "measured directly"
 	case c.Moved == nil:
 		return "not tested"

@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
@@ -86,7 +87,7 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 		}
 	}
 	for _, cause := range x.Causes {
-		if cause.State != record.Untested {
+		if cause.Outcome != outcome.Open {
 			continue
 		}
 		r := ruleOf(cause.Code)
@@ -161,14 +162,14 @@ func ruleOf(code record.Code) rule {
 // Confirm returns x with the results of the test: each untested cause becomes confirmed or not
 // confirmed. x itself stays as it is. test is the test's record, read by Read. In each block of the
 // test the slower arm runs twice, as baseline and copy, and counts with the mean of both. The other
-// causes keep their state, and so does a cause without arms in the test.
+// causes keep their outcome, and so does a cause without arms in the test.
 func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 	done := *x
 	done.Causes = slices.Clone(x.Causes)
 	done.Tests = &record.TestRun{Dir: test.Result.Dir, Blocks: test.Result.Valid}
 	for i := range done.Causes {
 		cause := &done.Causes[i]
-		if cause.State != record.Untested || test.arms[cause.Knob] == nil || test.arms[cause.Control] == nil {
+		if cause.Outcome != outcome.Open || test.arms[cause.Knob] == nil || test.arms[cause.Control] == nil {
 			continue
 		}
 		figure := ruleOf(cause.Code).figure(cause.Tail)
@@ -177,10 +178,11 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 		fast := test.series(figure, test.Result.Arms[2].Name)
 		knob, control := test.series(figure, cause.Knob), test.series(figure, cause.Control)
 		moved, still := judge.Paired(base, knob), judge.Paired(base, control)
-		cause.Moved, cause.Still, cause.State = &moved, &still, record.NotConfirmed
+		cause.Moved, cause.Still, cause.Outcome = &moved, &still, outcome.No
 		if cause.Why = unshown(judge.Paired(fast, base), moved, still, judge.Paired(control, knob)); cause.Why.None() {
-			cause.State = record.Confirmed
+			cause.Outcome = outcome.Yes
 		}
+		cause.Answer = outcome.Cause.Phrase(cause.Outcome)
 	}
 	// The tests may have been disturbed more than the run, or less.
 	disturbed := test.Result.Busy()
@@ -193,7 +195,7 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 			why.Values["busy"] = 1
 		}
 	}
-	slices.SortStableFunc(done.Causes, func(a, b record.Suspect) int { return order(a.State) - order(b.State) })
+	slices.SortStableFunc(done.Causes, func(a, b record.Suspect) int { return order(a) - order(b) })
 	conclude(&done)
 	done.Busy = busy(&done, disturbed)
 	return &done
@@ -232,7 +234,7 @@ func (c *Case) series(figure func(*arm, int) float64, names ...string) (all []fl
 	return all
 }
 
-// order returns the rank of a state: the surest states come first.
-func order(s record.SuspectState) int {
-	return slices.Index([]record.SuspectState{record.Confirmed, record.ShownBy, record.Untested, record.Untestable, record.NotConfirmed}, s)
+// order returns the rank of a cause: the surest come first, a confirmed one before one that was measured directly.
+func order(c record.Suspect) int {
+	return 2*slices.Index([]outcome.Outcome{outcome.Yes, outcome.Open, outcome.Refused, outcome.No}, c.Outcome) + stats.Count(c.Shown)
 }

@@ -6,7 +6,6 @@
 package explain
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,6 +14,7 @@ import (
 
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
@@ -281,14 +281,19 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference, why []recor
 	return all, why
 }
 
-// conclude sets x.Outcome from the state of the first cause, which is the surest.
+// conclude sets x.Outcome from the outcome of the first cause, which is the surest.
 func conclude(x *record.Explanation) {
 	if len(x.Causes) == 0 {
 		x.Outcome, x.Reason = record.NoCause, record.Fact{Code: noRuleApplies}
 		return
 	}
-	sure := map[record.SuspectState]record.Finding{record.Confirmed: record.Because, record.ShownBy: record.Shown}
-	x.Outcome = cmp.Or(sure[x.Causes[0].State], record.Correlated)
+	x.Outcome = record.Correlated
+	switch first := x.Causes[0]; {
+	case first.Shown:
+		x.Outcome = record.Shown
+	case first.Outcome == outcome.Yes:
+		x.Outcome = record.Because
+	}
 }
 
 // Beside merges a new explanation with the one in the record. For the same two arms, the old tests

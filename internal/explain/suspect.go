@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"schedlab/internal/judge"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
 
@@ -33,24 +34,25 @@ func (c *Case) suspect(x *record.Explanation, about difference, s *side, tailOnl
 		}
 		cause := record.Suspect{
 			Code: r.code, Stretch: r.part.Name, Share: share, Tail: about.tail, Witnesses: heard,
-			Fact:  record.Fact{Code: r.code, Arm: x.Slower, Baseline: fast, Values: values(s, slow, quick), Names: record.Names{"part": r.part.Name}},
-			State: record.Untestable,
+			Fact:    record.Fact{Code: r.code, Arm: x.Slower, Baseline: fast, Values: values(s, slow, quick), Names: record.Names{"part": r.part.Name}},
+			Outcome: outcome.Refused,
 		}
 		if r.shown {
-			cause.State = record.ShownBy
+			cause.Outcome, cause.Shown = outcome.Yes, true
 		}
 		if r.knob != nil {
 			knob, ok := r.knob(s)
 			control, also := r.controlOf(s)
 			if ok && also {
-				cause.State, cause.Knob, cause.Control = record.Untested, knob.Name, control.Name
+				cause.Outcome, cause.Shown, cause.Knob, cause.Control = outcome.Open, false, knob.Name, control.Name
 			}
 		}
+		cause.Answer = outcome.Cause.Phrase(cause.Outcome)
 		x.Causes = append(x.Causes, cause)
 	}
 	// Among equals, the cause that explains more goes first.
 	slices.SortStableFunc(x.Causes, func(a, b record.Suspect) int {
-		return cmp.Or(order(a.State)-order(b.State), cmp.Compare(b.Share, a.Share))
+		return cmp.Or(order(a)-order(b), cmp.Compare(b.Share, a.Share))
 	})
 	x.Causes = x.Causes[:min(len(x.Causes), mostCauses)]
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"schedlab/internal/mode"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
@@ -190,7 +191,7 @@ func TestRulesAreSuspectedFromEvidence(t *testing.T) {
 			t.Errorf("%s: not suspected from its evidence; got %+v", r.code, x.Causes)
 		} else if c := x.Causes[i]; c.Knob != e.knob || (c.Knob == "") != (c.Control == "") || c.Knob != "" && c.Control == c.Knob {
 			t.Errorf("%s: got the knob %q and the control %q, want %q and another", r.code, c.Knob, c.Control, e.knob)
-		} else if c.State == record.Confirmed {
+		} else if c.Outcome == outcome.Yes && !c.Shown {
 			t.Errorf("%s: confirmed without a test", r.code)
 		}
 		if x := of(quick, e.against); find(x) >= 0 {
@@ -322,17 +323,17 @@ func TestConfirm(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		knob, control float64 // the part in each; 1 ms in the faster arm, 3 ms in the slower
-		state         record.SuspectState
+		state         outcome.Outcome
 		outcome       record.Finding
 	}{
-		{"knob takes it away", 1e-3, 3e-3, record.Confirmed, record.Because},
-		{"knob takes most of it away", 1.8e-3, 3e-3, record.Confirmed, record.Because},
-		{"knob does nothing", 3e-3, 3e-3, record.NotConfirmed, record.Correlated},
-		{"knob does too little", 2.5e-3, 3e-3, record.NotConfirmed, record.Correlated},
-		{"knob makes it worse", 5e-3, 3e-3, record.NotConfirmed, record.Correlated},
-		{"control does as much", 1e-3, 1e-3, record.NotConfirmed, record.Correlated},
-		{"control does half as much", 1e-3, 2e-3, record.NotConfirmed, record.Correlated},
-		{"control makes it worse", 1e-3, 5e-3, record.NotConfirmed, record.Correlated},
+		{"knob takes it away", 1e-3, 3e-3, outcome.Yes, record.Because},
+		{"knob takes most of it away", 1.8e-3, 3e-3, outcome.Yes, record.Because},
+		{"knob does nothing", 3e-3, 3e-3, outcome.No, record.Correlated},
+		{"knob does too little", 2.5e-3, 3e-3, outcome.No, record.Correlated},
+		{"knob makes it worse", 5e-3, 3e-3, outcome.No, record.Correlated},
+		{"control does as much", 1e-3, 1e-3, outcome.No, record.Correlated},
+		{"control does half as much", 1e-3, 2e-3, outcome.No, record.Correlated},
+		{"control makes it worse", 1e-3, 5e-3, outcome.No, record.Correlated},
 	} {
 		test := &Case{Result: &record.Result{Valid: madeBlocks, Dir: "tests"}, arms: map[string]*arm{}}
 		for _, a := range []struct {
@@ -343,21 +344,21 @@ func TestConfirm(t *testing.T) {
 			test.Result.Arms = append(test.Result.Arms, record.Arm{Name: a.name})
 		}
 		before := &record.Explanation{From: "fast", To: "slow", Slower: "slow", Outcome: record.Correlated, Causes: []record.Suspect{
-			{Code: "cause-workers", State: record.Untested, Knob: "knob", Control: "control"},
-			{Code: "cause-cost", State: record.Untestable},
+			{Code: "cause-workers", Outcome: outcome.Open, Knob: "knob", Control: "control"},
+			{Code: "cause-cost", Outcome: outcome.Refused},
 		}}
 		x := (&Case{}).Confirm(before, test)
 		i := slices.IndexFunc(x.Causes, func(s record.Suspect) bool { return s.Code == "cause-workers" })
-		if got := x.Causes[i].State; got != c.state || x.Outcome != c.outcome {
+		if got := x.Causes[i].Outcome; got != c.state || x.Outcome != c.outcome {
 			t.Errorf("%s: %s and %s, want %s and %s", c.name, got, x.Outcome, c.state, c.outcome)
 		}
-		if why := x.Causes[i].Why; why.None() != (c.state == record.Confirmed) || !why.None() && why.String() == "" {
+		if why := x.Causes[i].Why; why.None() != (c.state == outcome.Yes) || !why.None() && why.String() == "" {
 			t.Errorf("%s: the reason is %q", c.name, why)
 		}
-		if c.state == record.Confirmed && i != 0 {
+		if c.state == outcome.Yes && i != 0 {
 			t.Errorf("%s: a confirmed cause comes first, got %+v", c.name, x.Causes)
 		}
-		if before.Causes[0].State != record.Untested || x.Tests == nil || x.Tests.Dir != "tests" {
+		if before.Causes[0].Outcome != outcome.Open || x.Tests == nil || x.Tests.Dir != "tests" {
 			t.Errorf("%s: Confirm changes the explanation it is given, or forgets its tests", c.name)
 		}
 	}

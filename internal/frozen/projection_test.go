@@ -331,7 +331,7 @@ func explanation(what string, x *record.Explanation) (rows []row) {
 	rows = append(rows, waterfall(what+"stretch", x.To, x.From, false, x.Mean)...)
 	rows = append(rows, waterfall(what+"stretch", x.To, x.From, true, x.Tail)...)
 	for _, c := range x.Causes {
-		rows = append(rows, row{Of: what + "cause", Arm: x.Slower, Figure: c.Stretch, Outcome: said(c.State), Value: number(c.Share), Codes: codes(c.Fact, c.Why)})
+		rows = append(rows, row{Of: what + "cause", Arm: x.Slower, Figure: c.Stretch, Outcome: said(c.Outcome), Value: number(c.Share), Codes: codes(c.Fact, c.Why)})
 		for _, w := range c.Witnesses {
 			agrees := outcome.No
 			if w.Agrees {

@@ -1,10 +1,14 @@
 package record
 
 import (
+	"encoding/json"
+
 	"errors"
 	"io"
 	"io/fs"
 	"path/filepath"
+
+	"schedlab/internal/outcome"
 )
 
 // whyFile is the explanation in a run's directory.
@@ -146,8 +150,12 @@ type Suspect struct {
 	Share   float64 `json:"share"` // share of the difference that lies in the stretch, as a ratio
 	Tail    bool    `json:"tail"`  // the difference is of the slowest 1 %, not of the mean
 	// Witnesses are the witnesses of the cause's rule and whether each agrees; unknown ones are absent.
-	Witnesses []Testimony  `json:"witnesses"`
-	State     SuspectState `json:"state"`
+	Witnesses []Testimony `json:"witnesses"`
+	// Outcome is Yes if the knob removed the time and the control did not, or if the stamps measure the cause directly (Shown),
+	// No if its test refuted it, Open if that did not run, and Refused if no setting removes the cause.
+	Outcome outcome.Outcome `json:"outcome"`
+	Answer  string          `json:"answer"` // Outcome in words: confirmed, refuted, open, refused
+	Shown   bool            `json:"shown,omitempty"`
 	// Knob is the slower arm without the cause. Control is the slower arm with a change that must
 	// not matter. Both are written as `compare --arm` takes them; "" if the rule has none.
 	Knob    string `json:"knob,omitempty"`
@@ -159,17 +167,22 @@ type Suspect struct {
 	Why   Fact  `json:"why,omitzero"` // why the test did not confirm it
 }
 
-// A SuspectState tells how far a cause is tested.
-type SuspectState string
-
-// The states.
-const (
-	Untested     SuspectState = "untested"      // its test did not run
-	Untestable   SuspectState = "untestable"    // no setting removes the cause
-	ShownBy      SuspectState = "shown"         // the stamps measure the cause directly
-	Confirmed    SuspectState = "confirmed"     // the knob removed the time, the control did not
-	NotConfirmed SuspectState = "not-confirmed" // the test did not confirm it
-)
+// UnmarshalJSON reads a cause, also from a record with a state in place of the outcome.
+func (s *Suspect) UnmarshalJSON(data []byte) error {
+	type plain Suspect
+	older := struct {
+		*plain
+		State string `json:"state"`
+	}{plain: (*plain)(s)}
+	if err := json.Unmarshal(data, &older); err != nil || s.Outcome != "" {
+		return err
+	}
+	s.Outcome = map[string]outcome.Outcome{
+		"confirmed": outcome.Yes, "shown": outcome.Yes, "not-confirmed": outcome.No, "untested": outcome.Open, "untestable": outcome.Refused,
+	}[older.State]
+	s.Shown, s.Answer = older.State == "shown", outcome.Cause.Phrase(s.Outcome)
+	return nil
+}
 
 // A Testimony is a witness's figure in both arms, and whether it agrees with a cause.
 type Testimony struct {

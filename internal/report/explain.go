@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"schedlab/internal/command"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 )
@@ -85,7 +86,7 @@ func explained(x *record.Explanation) string {
 		return fmt.Sprintf("%s, because %s (measured directly).", gap(x), c.Fact.String())
 	}
 	// A test that failed to confirm the cause is evidence against it, so it is in the answer.
-	return fmt.Sprintf("%s. Correlated, not confirmed: %s%s.", gap(x), c.Fact.String(), when(c.State == record.NotConfirmed, " (%s)", proof(c)))
+	return fmt.Sprintf("%s. Correlated, not confirmed: %s%s.", gap(x), c.Fact.String(), when(c.Outcome == outcome.No, " (%s)", proof(c)))
 }
 
 // gap tells by how much the slower arm is slower, in the figure that was explained: the mean
@@ -122,10 +123,10 @@ func proof(c record.Suspect) string {
 		figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To)) + when(!c.Why.None(), "; %s", c.Why.String())
 }
 
-// states are the words in front of a cause, by its state.
-var states = map[record.SuspectState]string{
-	record.Confirmed: "confirmed:", record.ShownBy: "measured directly:", record.Untested: "not tested:",
-	record.Untestable: "no setting takes it away:", record.NotConfirmed: "not confirmed:",
+// causeWords returns the words in front of a cause: its outcome and, without a test, why there is none.
+func causeWords(c record.Suspect) string {
+	why := map[outcome.Outcome]string{outcome.Open: ", not tested", outcome.Refused: ", no setting takes it away"}[c.Outcome]
+	return outcome.Cause.Phrase(c.Outcome) + why + when(c.Shown, ", measured directly") + ":"
 }
 
 // causes lists all suspected causes, each with its share of the difference, the figures of its witnesses, and
@@ -141,7 +142,7 @@ func causes(x *record.Explanation) document.Part {
 		share := either(c.Share <= 1, "%s of the difference lies in %s", "more than the whole difference (%s) lies in %s")
 		reason := fmt.Sprintf(share+"; medians over the blocks: %s", percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; ")) +
 			when(c.Moved != nil, "; %s", proof(c))
-		return document.Finding{Mark: states[c.State], Class: string(c.State), Text: c.Fact.String(), Reason: reason}
+		return document.Finding{Mark: causeWords(c), Class: outcome.Cause.Phrase(c.Outcome), Text: c.Fact.String(), Reason: reason}
 	})
 	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{document.Findings(all)}}
 }

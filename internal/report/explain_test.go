@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 )
@@ -63,16 +64,16 @@ func because() *record.Explanation {
 		},
 		Causes: []record.Suspect{
 			{
-				Code: "cause-workers", Fact: said("cause-workers"), Stretch: "the wait for a worker", Share: .98, State: record.Confirmed,
+				Code: "cause-workers", Fact: said("cause-workers"), Stretch: "the wait for a worker", Share: .98, Outcome: outcome.Yes, Answer: "confirmed",
 				Witnesses: []record.Testimony{{Witness: "workers in use", Unit: "ratio", Slower: .93, Agrees: true}, {Witness: "CPU in use", Unit: "ratio", Faster: new(.19), Slower: .21, Agrees: true}},
 				Knob:      "pool,workers=16", Control: "pool,queue-depth=2048,workers=4", Moved: &moved, Still: &still,
 			},
 			{
-				Code: "cause-cost", Fact: said("cause-cost"), Stretch: "the server's own time", Share: .99, State: record.Untestable,
+				Code: "cause-cost", Fact: said("cause-cost"), Stretch: "the server's own time", Share: .99, Outcome: outcome.Refused, Answer: "refused",
 				Witnesses: []record.Testimony{{Witness: "CPU time of a request", Unit: "s", Faster: new(2e-4), Slower: 2.4e-4, Agrees: true}},
 			},
 			{
-				Code: "cause-gc", Fact: said("cause-gc"), Stretch: "the server's own time", Share: .99, State: record.NotConfirmed,
+				Code: "cause-gc", Fact: said("cause-gc"), Stretch: "the server's own time", Share: .99, Outcome: outcome.No, Answer: "refuted",
 				Witnesses: []record.Testimony{{Witness: "CPU time of the garbage collector", Unit: "ratio", Faster: new(.04), Slower: .08, Agrees: false}},
 				Knob:      "pool,env.GOGC=400,workers=4", Control: "pool,queue-depth=2048,workers=4", Moved: &not, Still: &not,
 			},

@@ -8,6 +8,7 @@ import (
 	"schedlab/docs/experiments"
 	"schedlab/internal/advise"
 	"schedlab/internal/judge"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/stats"
@@ -87,7 +88,7 @@ func rowsOf(r *record.Result, pairs []record.Verdict, x *record.Explanation) (ro
 	if x != nil {
 		text := x.Reason.String()
 		for _, c := range x.Causes {
-			if c.State == record.Confirmed {
+			if c.Outcome == outcome.Yes && !c.Shown {
 				text = c.Fact.String()
 			}
 		}

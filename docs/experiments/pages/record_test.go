@@ -37,7 +37,7 @@ func TestRowsOfARun(t *testing.T) {
 		{Metric: "good_mean", Arm: "b", Baseline: "a", Verdict: "FASTER", Ratio: .5, Low: .4, High: .6},
 	}
 	x := &record.Explanation{Outcome: record.Because, Causes: []record.Suspect{
-		{State: record.NotConfirmed, Fact: record.Fact{Text: "the lock"}}, {State: record.Confirmed, Fact: record.Fact{Text: "too few workers"}},
+		{Outcome: outcome.No, Fact: record.Fact{Text: "the lock"}}, {Outcome: outcome.Yes, Fact: record.Fact{Text: "too few workers"}},
 	}}
 	var got []string
 	for _, row := range rowsOf(r, pairs, x) {
