@@ -13,50 +13,53 @@ import (
 	"schedlab/internal/model"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of docs/evidence/hostile.md")
+var update = flag.Bool("update", false, "rewrite the tables of docs/evidence/hostile.md and testdata/hostile-requests.md")
 
-const document = "../../docs/evidence/hostile.md"
+// The page with what differs between modes, and the file with the outcome of every request.
+const (
+	document = "../../docs/evidence/hostile.md"
+	requests = "testdata/hostile-requests.md"
+)
 
 // outcomes are how the hostile requests ended, by mode and in their order.
 type outcomes map[string][]string
 
-// checkDocument compares the document's tables with what was seen.
+// checkDocument compares the tables of the document, and the file of all requests, with what was seen.
 func checkDocument(t *testing.T, seen outcomes) {
-	old, err := os.ReadFile(document)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	text := string(old)
-	for _, table := range []struct{ name, rows string }{
-		{"modes", seen.modeTable()},
-		{"requests", seen.requestTable()},
+	all, exceptions := seen.requestTables()
+	for _, table := range []struct{ file, name, rows string }{
+		{document, "modes", seen.modeTable()},
+		{document, "exceptions", exceptions},
+		{requests, "requests", all},
 	} {
-		begin, end := "<!-- "+table.name+": generated -->\n", "<!-- end of "+table.name+" -->\n"
-		head, rest, ok := strings.Cut(text, begin)
-		_, tail, closed := strings.Cut(rest, end)
-		if !ok || !closed {
-			t.Errorf("%s has no table %q", document, table.name)
+		old, err := os.ReadFile(table.file)
+		if err != nil {
+			t.Error(err)
 			return
 		}
-		text = head + begin + table.rows + end + tail
-	}
-	if *update {
-		if err := os.WriteFile(document, []byte(text), 0o644); err != nil {
-			t.Error(err)
+		begin, end := "<!-- "+table.name+": generated -->\n", "<!-- end of "+table.name+" -->\n"
+		head, rest, ok := strings.Cut(string(old), begin)
+		_, tail, closed := strings.Cut(rest, end)
+		if !ok || !closed {
+			t.Errorf("%s has no table %q", table.file, table.name)
+			return
 		}
-		return
-	}
-	if diff := cmp.Diff(string(old), text); diff != "" {
-		t.Errorf("%s is not what was seen (-, +); -update rewrites it:\n%s", document, diff)
+		text := head + begin + table.rows + end + tail
+		if *update {
+			if err := os.WriteFile(table.file, []byte(text), 0o644); err != nil {
+				t.Error(err)
+			}
+		} else if diff := cmp.Diff(string(old), text); diff != "" {
+			t.Errorf("%s is not what was seen (-, +); -update rewrites it:\n%s", table.file, diff)
+		}
 	}
 }
 
-// modeTable has a row for each mode. What it says of crowds and overload is what
+// modeTable has a row for the modes that behave alike. What it says of crowds and overload is what
 // TestHostileCrowds and TestHostileOverload hold the mode to.
 func (seen outcomes) modeTable() string {
-	var b strings.Builder
-	b.WriteString("| mode | malformed requests | slow heads | slow bodies | slow readers | idle clients | overload |\n|---|---|---|---|---|---|---|\n")
+	var rows []string
+	alike := map[string][]string{} // modes by the rest of their row
 	for _, mode := range model.Variants() {
 		refused, closed, served := 0, 0, 0
 		for _, outcome := range seen[mode.Name] {
@@ -69,28 +72,37 @@ func (seen outcomes) modeTable() string {
 				refused++
 			}
 		}
-		fmt.Fprintf(&b, "| %s | %d refused, %d closed, %d served | ", mode.Name, refused, closed, served)
+		row := fmt.Sprintf("%d refused, %d closed, %d served", refused, closed, served)
 		for _, d := range slowClients() {
 			if holdsWorkers(mode, d) {
-				b.WriteString("others wait | ")
+				row += " | others wait"
 			} else {
-				b.WriteString("all answered | ")
+				row += " | all answered"
 			}
 		}
 		if refuses(mode) {
-			b.WriteString("refuses |\n")
+			row += " | refuses"
 		} else {
-			b.WriteString("everybody waits |\n")
+			row += " | everybody waits"
 		}
+		if alike[row] == nil {
+			rows = append(rows, row)
+		}
+		alike[row] = append(alike[row], mode.Name)
+	}
+	var b strings.Builder
+	b.WriteString("| modes | malformed requests | slow heads | slow bodies | slow readers | idle clients | overload |\n|---|---|---|---|---|---|---|\n")
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(alike[row], ", "), row)
 	}
 	return b.String()
 }
 
-// requestTable has a row for each request, with the modes that end it otherwise
-// than most.
-func (seen outcomes) requestTable() string {
-	var b strings.Builder
-	b.WriteString("| RFC 9112 | request | outcome |\n|---|---|---|\n")
+// requestTables have a row for each request, with the modes that end it otherwise than most: all requests, and the
+// exceptions, those that some mode serves or ends differently.
+func (seen outcomes) requestTables() (all, exceptions string) {
+	const head = "| RFC 9112 | request | outcome |\n|---|---|---|\n"
+	all, exceptions = head, head
 	for i, tc := range hostileRequests() {
 		count := make(map[string]int)
 		usual := ""
@@ -106,14 +118,19 @@ func (seen outcomes) requestTable() string {
 				cell += "; " + mode.Name + ": " + outcome
 			}
 		}
-		if strings.Contains(cell, "served") || strings.Contains(cell, "200") {
+		served := strings.Contains(cell, "served") || strings.Contains(cell, "200")
+		if served {
 			cell += " (" + tc.served + ")"
 		}
 		section := "§" + tc.rfc
 		if strings.Contains(tc.rfc, "§") {
 			section = "RFC " + tc.rfc
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", section, tc.name, cell)
+		row := fmt.Sprintf("| %s | %s | %s |\n", section, tc.name, cell)
+		all += row
+		if served || strings.Contains(cell, "; ") {
+			exceptions += row
+		}
 	}
-	return b.String()
+	return all, exceptions
 }
