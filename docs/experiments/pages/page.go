@@ -65,14 +65,14 @@ func figures(rows []experiments.Row, shown shown, machine bool) string {
 	if len(rows) > 0 {
 		fmt.Fprintf(&b, "%s, commit `%s`, %d blocks: %s", rows[0].Day, rows[0].Commit, rows[0].Blocks, loadOf(rows))
 		if machine {
-			b.WriteString("; " + ownCPUs.ReplaceAllString(textOf(rows, "machine"), ""))
+			b.WriteString("; " + usual.ReplaceAllString(textOf(rows, "machine"), ""))
 		}
 		b.WriteString(".\n\n")
 	}
 	if slices.ContainsFunc(rows, func(r experiments.Row) bool { return r.Metric == "outdated" }) {
 		fmt.Fprintf(&b, "The scenario has changed since: %s.\n\n", textOf(rows, "outdated"))
 	}
-	b.WriteString(claims(rows))
+	b.WriteString(claims(rows, shown))
 	b.WriteString(table(rows, shown))
 	for _, r := range rows {
 		if r.Metric == "doubt" && slices.Contains(shownDoubts, r.Reason) {
@@ -82,8 +82,9 @@ func figures(rows []experiments.Row, shown shown, machine bool) string {
 	return b.String()
 }
 
-// ownCPUs finds how many CPUs a side had, which follows from the numbers of its CPUs.
-var ownCPUs = regexp.MustCompile(` \(\d CPUs?, GOMAXPROCS \d\)`)
+// usual finds what a page leaves out of a machine: how many CPUs a side had, which follows from their numbers, and what
+// README.md says of all.
+var usual = regexp.MustCompile(` \(\d CPUs?, GOMAXPROCS \d\)|; virtual machine; go1\.26\.8$`)
 
 // loadOf returns the load of a scenario without its windows and its seed, which the file has. Of three loads or more it
 // has the first, since then the arms' names tell the others.
@@ -98,9 +99,9 @@ func loadOf(rows []experiments.Row) string {
 	return load
 }
 
-// claims returns the claims of a scenario: those that every block kept, then those that some did not. A claim that was
-// kept and has no sentence is left to the file.
-func claims(rows []experiments.Row) string {
+// claims returns the claims of a scenario: those that every block kept, then those that some did not. Left to the file
+// are claims that were kept and have no sentence, and those that every block kept and the table shows.
+func claims(rows []experiments.Row, shown shown) string {
 	var all, some []string
 	for _, r := range rows {
 		if r.Metric != "claim" {
@@ -114,7 +115,9 @@ func claims(rows []experiments.Row) string {
 		switch {
 		case r.Text == "" && r.Verdict == string(outcome.Yes):
 		case r.Verdict == string(outcome.Yes) && strings.HasSuffix(evidence, every):
-			all = append(all, "- "+escaped(r.Text)+"\n")
+			if !shown.has(r.Asks) {
+				all = append(all, "- "+escaped(r.Text)+"\n")
+			}
 		default:
 			said := "`" + r.Asks + "`"
 			if r.Text != "" {
@@ -179,6 +182,21 @@ func shownOf(rows []experiments.Row, asked []string) (shown, error) {
 		}
 	}
 	return s, nil
+}
+
+// figureAsked finds a figure in a claim's expression: its function, and its arm.
+var figureAsked = regexp.MustCompile(`([a-z_0-9]+)\("([^"]+)"`)
+
+// columnAsked are the metrics of the columns that have another name in a claim's expression.
+var columnAsked = map[string]string{"throughput": "goodput", "cpu": "cpu_per_request", "loops": "loop_share"}
+
+// has reports whether the table shows every figure that a claim's expression asks for.
+func (s shown) has(asks string) bool {
+	figures := figureAsked.FindAllStringSubmatch(asks, -1)
+	return len(figures) > 0 && !slices.ContainsFunc(figures, func(m []string) bool {
+		metric := cmp.Or(columnAsked[m[1]], m[1])
+		return !slices.Contains(s.arms, m[2]) || !slices.ContainsFunc(s.columns, func(c column) bool { return c.metric == metric })
+	})
 }
 
 // table returns a table of a scenario: a row for each arm, in each cell the figure and the change against
