@@ -107,7 +107,7 @@ func TestRatesAreLowered(t *testing.T) {
 		}
 		said := 0
 		for _, d := range doubts(p.recorded()) {
-			said += stats.Count(d == "offered 850/s instead of 900/s: fasthttp does 1,000/s at most; leave it out with --arms, or give --rate")
+			said += stats.Count(d == "offered 850/s instead of 900/s: fasthttp did 1,000/s at its fastest; leave it out with --arms, or insist with --rate 900/s")
 		}
 		if said != stats.Count(want < 900) {
 			t.Errorf("the slowest does %v: said %d times among %q", slowest, said, doubts(p.recorded()))

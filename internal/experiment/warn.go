@@ -116,7 +116,7 @@ func (p *plan) warnShort() {
 			continue
 		}
 		if need := queueing.Workers(rate, held); s.workers < need {
-			values := record.Values{"workers": float64(s.workers), "rate": rate, "held": held, "needed": float64(need)}
+			values := record.Values{"workers": float64(s.workers), "rate": rate, "held": held, "busy": queueing.Little(rate, held), "needed": float64(need)}
 			p.doubt(record.Fact{Code: tooFewWorkers, Arm: a.Name, Values: values})
 		}
 	}
@@ -263,7 +263,7 @@ var (
 	shortRound          = record.Sentence("short-round", `{{plural .Values.connections "client"}} that ask for {{lasts .Values.cpu}} of CPU time each take {{lasts .Values.round}} for a turn each, and a window has {{lasts .Values.window}}: some wait all through it; give --warmup {{count .Values.warmup}}s --window {{count .Values.needed}}s{{with .Values.budget}} --budget {{time .}}{{end}}`)
 	predictIgnored      = record.Sentence("predict-ignored", `predict: in a scenario does nothing any more: leave it out`)
 	otherMode           = record.Sentence("other-mode", `has mode {{.Names.mode}}, and the arm {{.Names.arm}} has mode {{.Names.other}}; write {{.Names.other}},FLAG=VALUE for that with another setting`)
-	tooFewWorkers       = record.Sentence("too-few-workers", `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{count .Values.rate}}/s x {{millisf "%.1f" .Values.held}} held needs {{count .Values.needed}}`)
+	tooFewWorkers       = record.Sentence("too-few-workers", `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{count .Values.rate}}/s x {{millisf "%.1f" .Values.held}} held {{if .Values.busy}}keeps {{printf "%.3g" .Values.busy}} busy, so give it {{count .Values.needed}} or more{{else}}needs {{count .Values.needed}}{{end}}`)
 	idleWorkers         = record.Sentence("idle-workers", `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{count .Values.idle}} of {{count .Values.workers}} workers never work`)
 	queueNeverFull      = record.Sentence("queue-never-full", `not identifiable: a queue of {{count .Values.depth}} beside {{plural .Values.workers "worker"}} holds all that can be in flight ({{plural .Values.requests "request"}}), so it never overflows`)
 	queueUnused         = record.Sentence("queue-unused", `not identifiable: with GOMAXPROCS 1 no goroutine runs beside a handler that computes, so requests wait unread and not in the queue, which hardly ever overflows; a mode that queues connections (pool) has them there`)

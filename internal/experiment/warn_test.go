@@ -29,7 +29,7 @@ func TestPlanDoubts(t *testing.T) {
 		{"clients that wait longer than a window", strings.Replace(strings.Replace(demo.Text, "rate: 300/s", "loop: closed\n  connections: 256", 1), "cpu: 100us", "cpu: 2ms", 1),
 			"256 clients that ask for 2.00 ms of CPU time each take 256 ms for a turn each, and a window has 500 ms: some wait all through it; give --warmup 1s --window 2s --budget 1m57s"},
 		{"Little's law", strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1),
-			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
+			"pool,workers=4: 4 workers cannot keep up: by Little's law 300/s x 20.1 ms held keeps 6.03 busy, so give it 7 or more"},
 		{"shared CPUs", demo.Text, "server and load share CPUs: the load disturbs what it measures; leave --cpus none out, on two or more CPUs"},
 	} {
 		p, err := planned(t, c.text, nil).offered(findings{})
@@ -159,7 +159,7 @@ func TestDefaultWorkersAreOfTheArmsProcs(t *testing.T) {
 		{kept(16)(demo.Arm("{mode: pool, env: {GOMAXPROCS: 4}}")), "starves 8 of 16 kept connections"},
 		{kept(16)(demo.Arm("{mode: pool, env: {GOMAXPROCS: 2}}")), "starves 12 of 16 kept connections"},
 		{kept(2)(demo.Arm("{mode: pool-request, env: {GOMAXPROCS: 2}}")), "no more than 2 requests are in flight, so 2 of 4 workers never work"},
-		{strings.Replace(demo.Arm("{mode: pool, env: {GOMAXPROCS: 1}}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1), "2 workers cannot keep up: by Little's law 300/s x 20.1 ms held needs 7"},
+		{strings.Replace(demo.Arm("{mode: pool, env: {GOMAXPROCS: 1}}"), "cpu: 100us", "cpu: 100us\n  sleep: 20ms", 1), "2 workers cannot keep up: by Little's law 300/s x 20.1 ms held keeps 6.03 busy, so give it 7 or more"},
 		{demo.Arm("{mode: nethttp, name: n, listeners: 2, env: {GOMAXPROCS: 1}}"), "its GOMAXPROCS is 1, so 2 listeners share it"},
 	} {
 		p := planned(t, c.text, nil)

@@ -148,7 +148,7 @@ var (
 	}}
 	queueWait = &witness{"wait in the queue, as the server counts it", "s", "", averaged("schedlab_queue_wait_seconds")}
 	mutexWait = &witness{"wait for mutexes, of a request", "s", "mutex", counted("go_sync_mutex_wait_total_seconds_total", requests)}
-	schedWait = &witness{"wait of a runnable goroutine", "s", "", averaged("schedlab_sched_latency_seconds")}
+	schedWait = &witness{"a wait of a runnable goroutine (not all of a request)", "s", "", averaged("schedlab_sched_latency_seconds")}
 	gcShare   = &witness{"CPU time of the garbage collector", "ratio", "gc",
 		counted("go_cpu_classes_gc_total_cpu_seconds_total", "process_cpu_seconds_total")}
 	gcPause = &witness{"pauses for the garbage collector, of a second", "ratio", "", func(a *arm, i int) float64 {

@@ -55,7 +55,7 @@ var (
 	causeNoReplies   = record.Sentence("no-replies", `in block {{count .Values.block}} {{.Arm}} answered none of its requests{{if .Values.late}} before the window ended{{end}}, so that it has no {{.Metric}}`)
 	causeFewRequests = record.Sentence("few-requests", `too few requests: {{with .Values.requests}}{{count .}} a window, {{end}}{{.Metric}} needs {{count .Values.needed}}{{with .Values.window}}; --window {{time .}}{{with $.Values.budget}} --budget {{time .}} hold{{else}} holds{{end}} as many{{else}}{{if not .Values.requests}} (--window){{end}}{{end}}`)
 	causeUnknownCPU  = record.Sentence("unknown-cpu", `the server CPU time of {{.Arm}} is not known`)
-	causeErrors      = record.Sentence("errors", `errors: {{range $i, $f := .Because}}{{if $i}} and {{end}}{{say $f}}{{end}}, above {{printf "%.1f" .Values.limit_percent}} %: mostly {{.Names.mostly}}`)
+	causeErrors      = record.Sentence("errors", `errors: {{range $i, $f := .Because}}{{if $i}} and {{end}}{{say $f}}{{end}}, above {{printf "%.1f" .Values.limit_percent}} %: {{if gt .Values.kinds 1.0}}mostly {{end}}{{.Names.mostly}}`)
 	tooManyFailed    = record.Sentence("too-many-failed", `{{.Arm}} failed {{count .Values.errors}} of {{count .Values.requests}} requests ({{percentf "%.2f" .Values.share}})`)
 	causeStatusMix   = record.Sentence("status-mix", `status mix: {{.Arm}} answers {{count .Values.status}} in {{percentf "%.2f" .Values.arm}}, {{.Baseline}} in {{percentf "%.2f" .Values.baseline}} of requests`)
 	causeOverload    = record.Sentence("overload", `overload: the backlog of {{.Arm}} grows all through the window, so only its goodput can be compared`)

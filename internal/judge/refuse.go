@@ -110,7 +110,10 @@ func (b blocks) refuseRun() (why record.Fact) {
 
 // refusePair returns the reason against comparing two arms at a metric; no fact if there is none.
 func (b blocks) refusePair(m stats.Metric, base, arm record.Arm) record.Fact {
-	return firstOf(b.refuseRun(), b.refuseArm(m, arm, base), b.refuseMetric(m, arm), b.refuseMetric(m, base), b.refuseSilent(m, base.Name, arm.Name))
+	return firstOf(
+		b.refuseRun(), b.refuseArm(m, arm, base), b.overloaded(m, base), b.refuseMetric(m, arm), b.refuseMetric(m, base),
+		b.refuseSilent(m, base.Name, arm.Name),
+	)
 }
 
 // refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block, because it gave no
@@ -192,12 +195,24 @@ func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 	}
 	common := record.Ends(ends)
 	return record.Fact{
-		Code: causeErrors, Values: record.Values{"limit_percent": 100 * errorLimit}, Names: record.Names{"mostly": common[0]}, Because: who,
+		Code: causeErrors, Values: record.Values{"limit_percent": 100 * errorLimit, "kinds": float64(len(common))}, Names: record.Names{"mostly": common[0]}, Because: who,
 	}
+}
+
+// overloaded returns the reason against a metric of an arm whose backlog grows; no fact if it does not, or if the metric holds
+// in overload. Longer windows would not help such an arm, so this reason goes before that of too few requests.
+func (b blocks) overloaded(m stats.Metric, a record.Arm) (why record.Fact) {
+	if m.Proof < stats.InOverload && b.over[a.Name] {
+		return record.Fact{Code: causeOverload, Arm: a.Name}
+	}
+	return why
 }
 
 // refuseMetric returns the reason against one metric of an arm; no fact if there is none.
 func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
+	if why = b.overloaded(m, a); !why.None() {
+		return why
+	}
 	switch {
 	case m.Quantile > 0 && !b.judged[m.Name]:
 		values := record.Values{"needed": runMargin * float64(stats.MinRequests(m.Quantile))}
@@ -210,8 +225,6 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 		return record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values}
 	case m.Name == "cpu_per_request" && slices.ContainsFunc(b.series(a.Name, m.Name), math.IsNaN):
 		return record.Fact{Code: causeUnknownCPU, Arm: a.Name}
-	case m.Proof < stats.InOverload && b.over[a.Name]:
-		return record.Fact{Code: causeOverload, Arm: a.Name}
 	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
 		return firstOf(b.noAnswerYet(a.Name), record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
@@ -227,11 +240,20 @@ func (b blocks) windowFor(m stats.Metric, least float64) (would record.WouldDo) 
 	if f := b.run.Plan.Feasible; f != nil && f.Would != nil && slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked && u.Metric == m.Name }) {
 		return *f.Would
 	}
-	if !math.IsInf(least, 1) {
-		would.Window = stats.Widened(least, 0)
+	if math.IsInf(least, 1) {
+		return would
+	}
+	would.Window = stats.Widened(least, 0)
+	// So many blocks as the first look needs must fit into the budget.
+	p := b.run.Plan
+	if needs := float64(stats.Looks()[0]*len(p.Arms)) * (p.Warmup + would.Window + trialStarts); needs > p.Budget {
+		would.Budget = math.Ceil(needs)
 	}
 	return would
 }
+
+// trialStarts is about how long a trial takes beside its warm-up and window, in seconds: a server starts, and drains.
+const trialStarts = .25
 
 // starvesTooMany reports whether more than starvedLimit of an arm's connections starved in a window while no time
 // has their wait, in the median over the valid blocks: the others' times then say nothing. In an open loop these have

@@ -347,3 +347,12 @@ func TestSilentArmHasLessGoodput(t *testing.T) {
 		t.Errorf("no arm answers, and goodput is %+v", v)
 	}
 }
+
+// An arm whose backlog grows is refused for that, and not for its few requests, which longer windows would mend.
+func TestOverloadGoesBeforeFewRequests(t *testing.T) {
+	t.Parallel()
+	b := blocks{over: map[string]bool{"pool": true}, judged: map[string]bool{}}
+	if why := b.refuseMetric(stats.MetricOf("p99"), record.Arm{Name: "pool"}); why.Code != causeOverload {
+		t.Errorf("got %v, want %s", why, causeOverload)
+	}
+}

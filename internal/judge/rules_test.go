@@ -194,19 +194,19 @@ func TestRunRules(t *testing.T) {
 		fasthttp, pool string // why all their primary verdicts are refused, "" when they are not
 	}{
 		{"errors of a challenger", synthetic{edit: at("pool", some(500, func(r *record.Request) { r.Status = 503 }))}, "",
-			"errors: pool failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503"},
+			"errors: pool failed 24 of 14400 requests (0.17 %), above 0.1 %: status 503"},
 		{"errors of the baseline", synthetic{edit: at("nethttp", some(500, func(r *record.Request) { r.Status, r.Outcome = 0, record.Reset }))},
-			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly reset", "errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly reset"},
+			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: reset", "errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: reset"},
 		{"errors of both", synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
 			if t.Arm == "fasthttp" {
 				return requests
 			}
 			return some(500, func(r *record.Request) { r.Status = 500 })(t, requests)
 		}},
-			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 500",
-			"errors: nethttp failed 24 of 14400 requests (0.17 %) and pool failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 500"},
+			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: status 500",
+			"errors: nethttp failed 24 of 14400 requests (0.17 %) and pool failed 24 of 14400 requests (0.17 %), above 0.1 %: status 500"},
 		{"errors of the copy", synthetic{edit: at("nethttp'", some(500, func(r *record.Request) { r.Status = 503 }))},
-			"its own copy: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503", "its own copy: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: mostly status 503"},
+			"its own copy: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: status 503", "its own copy: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: status 503"},
 		{"few enough errors", synthetic{edit: at("pool", some(1200, func(r *record.Request) { r.Status = 503 }))}, "", ""},
 		{"status mix", synthetic{edit: at("pool", some(100, func(r *record.Request) { r.Status = 304 }))}, "",
 			"status mix: pool answers 200 in 99.00 %, nethttp in 100.00 % of requests"},
@@ -285,7 +285,7 @@ func TestTooFewRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := verdictOf(t, r.Verdicts, "pool", "p99"); words(v.Reason) != "too few requests: 600 a window, p99 needs 1100; --window 1.9s holds as many" {
+	if v := verdictOf(t, r.Verdicts, "pool", "p99"); words(v.Reason) != "too few requests: 600 a window, p99 needs 1100; --window 1.9s --budget 1m30s hold as many" {
 		t.Errorf("got %+v", v)
 	}
 	if got := decisions(r, "pool"); got["p90"] != "SAME" || r.Arms[0].P99 != nil || r.Arms[0].P90 == nil {

@@ -107,7 +107,7 @@ var (
 	TooFewBlocks    = Sentence("too-few-blocks", `{{plural .Values.blocks "block"}}: too few to decide`)
 	DisturbedProbe  = Sentence("disturbed-probe", `others took {{percent .Values.taken}} of its CPU time{{with .Names.most}} (most: {{.}}){{end}} in every measurement of its highest rate (X_max): it may do more, so a rate that is a share of X_max may be a smaller share; end them and run it again`)
 	RateFewWorkers  = Sentence("rate-few-workers", `its {{plural .Values.workers "worker"}} hold every arm to {{per .Values.rate}}: {{.Names.other}} alone would be offered {{per .Values.without}}, and for that it needs {{count .Values.needed}} workers; give it workers={{count .Values.needed}}, or leave it out with --arms`)
-	RateLowered     = Sentence("rate-lowered", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: {{.Names.slowest}} does {{per .Values.most}} at most; leave it out with --arms, or give --rate`)
+	RateLowered     = Sentence("rate-lowered", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: {{.Names.slowest}} did {{per .Values.most}} at its fastest; leave it out with --arms, or insist with --rate {{count .Values.asked}}/s`)
 	ParsersDiffer   = Sentence("parsers-differ", `HTTP parsers differ too: {{.Names.parsers}}{{with .Names.control}}; --arm {{.}} tells parser and model apart{{end}}`)
 	BudgetEnded     = Sentence("budget-ended", `{{with .Names.open}}{{.}}{{else}}{{plural .Values.open "verdict"}}{{end}} {{if eq .Values.open 1.0}}is{{else}}are{{end}} open after {{plural .Values.blocks "block"}}: `+
 		`{{if .Values.busy}}others that took CPU time are the reason, and not the number of blocks{{else if .Values.room}}--budget {{time .Values.needed}} has room for {{count .Values.room}}, which may be enough{{else}}{{if lt .Values.blocks .Values.most}}as noisy as these, {{end}}{{count .Values.most}} blocks, the most, are not enough; {{if .Values.window}}--window {{time .Values.window}} --budget {{time .Values.needed}} should be{{else}}nor is a budget of half an hour{{end}}{{end}}`)
@@ -134,7 +134,7 @@ var (
 // byWeight lists doubts by their effect on the answer: first the doubts that decide whether there is an answer,
 // then all codes that are not listed (""), last the doubts that every run on such a machine has.
 var byWeight = []Code{
-	MachineBusy, StickyPool, "short-round", "starved-connections", GeneratorLimit, Overloaded, "too-few-workers", RateFewWorkers, RateLowered, DisturbedProbe,
+	MachineBusy, StickyPool, "short-round", "starved-connections", GeneratorLimit, "too-few-workers", Overloaded, RateFewWorkers, RateLowered, DisturbedProbe,
 	"run-not-complete", "budget-too-short", "missing-trials", "load-stood-still", "blocks-left-out", AnsweredNone, Redirects, "windows-refused", "load-took-cpu", "unsent-requests",
 	"other-mode", "queue-unused", "one-cpu-shared", "one-p-shared", ParsersDiffer, "idle-workers", "queue-never-full",
 	"",

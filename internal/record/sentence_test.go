@@ -40,8 +40,8 @@ func TestSentences(t *testing.T) {
 func TestFactInWords(t *testing.T) {
 	t.Parallel()
 	for want, f := range map[string]record.Fact{
-		"1 worker cannot keep up: by Little's law 500/s x 2.5 ms held needs 2": {
-			Code: "too-few-workers", Values: record.Values{"workers": 1, "rate": 500, "held": .0025, "needed": 2},
+		"1 worker cannot keep up: by Little's law 500/s x 2.5 ms held keeps 1.25 busy, so give it 2 or more": {
+			Code: "too-few-workers", Values: record.Values{"workers": 1, "rate": 500, "held": .0025, "busy": 1.25, "needed": 2},
 		},
 		"its own copy: too few requests: p99 needs 1100 (--window)": {
 			Code: "aa", Because: []record.Fact{{Code: "few-requests", Metric: "p99", Values: record.Values{"needed": 1100}}},

@@ -108,7 +108,7 @@ func rest(r *record.Result, most int, also string) document.Facts {
 // without the estimate, which lies in the interval, and the saturation, which lies beyond it, how the
 // arms compare, and one doubt.
 func capacityBriefly(r *record.Result, width int) document.Document {
-	rows := each(capacityTable(r), func(row []string) []string { return slices.Concat(row[:2], row[3:5], row[6:]) })
+	rows := each(capacityTable(r), func(row []string) []string { return slices.Concat(row[:2], row[3:5], row[6:len(row)-1]) })
 	untold := *others(r) // what the plan says of starving clients stands in the answer and below the table
 	untold.Doubts = only(untold.Doubts, func(d record.Fact) bool { return d.Code != record.StickyPool })
 	return document.Document{
@@ -219,12 +219,12 @@ func mark(r *record.Result, v record.Verdict) string {
 	return map[stats.Decision]string{stats.Same: markSame, stats.Open: markOpen, stats.Refused: markRefused}[v.Verdict]
 }
 
-// unjudged returns the mark of the baseline's own time where every verdict against it is refused, as when
-// its backlog grows; "" otherwise.
+// unjudged returns the mark of the baseline's own time where every verdict against it is refused for what the
+// baseline itself does: its backlog grows, or it fails requests; "" otherwise.
 func unjudged(r *record.Result, baseline record.Arm, m stats.Metric) string {
 	against := only(r.Verdicts, func(v record.Verdict) bool { return v.Baseline == baseline.Name && v.Metric == m.Name })
 	judged := slices.ContainsFunc(against, func(v record.Verdict) bool { return v.Verdict != stats.Refused })
-	if len(against) == 0 || judged || m.Quantile == 0 || baseline.Median(m.Name) == nil {
+	if len(against) == 0 || judged || m.Quantile == 0 || baseline.Median(m.Name) == nil || !baseline.Behind && baseline.Errors == 0 {
 		return ""
 	}
 	return markRefused
@@ -301,7 +301,9 @@ func sure(r *record.Result) []string {
 	judged := only(stats.Names(stats.Quantiles()), func(m string) bool {
 		return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == m && v.Verdict != stats.Refused })
 	})
-	text += when(judged != nil, "; verdicts on %s hold together with 95%s%%", strings.Join(judged, ", "), nbsp)
+	// Where all of them are open, there is nothing yet that could hold.
+	decided := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && (v.Verdict.Differs() || v.Verdict == stats.Same) })
+	text += when(judged != nil && decided, "; verdicts on %s hold together with 95%s%%", strings.Join(judged, ", "), nbsp)
 	failed := append(silent(r), failings(r.Arms)...)
 	text += "; " + aaBriefly(r.AA, r.Valid) + when(len(failed) == 0 && allGood(r), "; every request got a good reply")
 	return slices.Concat([]string{text}, failed, []string{openVerdicts(r)})
@@ -366,7 +368,7 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 		return baseline + " and its own copy cannot be told apart yet"
 	case len(open) > 0:
 		widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
-		return fmt.Sprintf("%s and its own copy may differ by %s at %s", baseline, between(widest), label(widest))
+		return fmt.Sprintf("%s against its own copy is open at %s (%s)", baseline, label(widest), between(widest))
 	case len(same) == 0:
 		return baseline + " against its own copy is not judged in any time"
 	}

@@ -64,7 +64,7 @@ func TestHowLikeTheCopyIs(t *testing.T) {
 	for want, aa := range map[string][]record.Verdict{
 		"nethttp and its own copy do not differ in goodput":             {overloaded, goodput},
 		"nethttp and its own copy do not differ in p50":                 {narrow, cpu},
-		"nethttp and its own copy may differ by -64 % to +175 % at p99": {narrow, wide},
+		"nethttp against its own copy is open at p99 (-64 % to +175 %)": {narrow, wide},
 		"nethttp and its own copy cannot be told apart yet":             {narrow, early},
 	} {
 		if got := strings.ReplaceAll(aaBriefly(aa, 12), nbsp, " "); got != want {
@@ -227,7 +227,7 @@ func TestBriefAnswersWhatWasAsked(t *testing.T) {
 	}
 }
 
-// A baseline's times that every verdict refuses are marked as refused, too.
+// A baseline's times that every verdict refuses are marked as refused, too, if the baseline is why.
 func TestBriefMarksABaselineThatIsNotJudged(t *testing.T) {
 	t.Parallel()
 	r := quick()
@@ -238,8 +238,12 @@ func TestBriefMarksABaselineThatIsNotJudged(t *testing.T) {
 	for i := range r.Verdicts {
 		r.Verdicts[i].Verdict = stats.Refused
 	}
+	if got := unjudged(r, r.Arms[0], p90); got != "" {
+		t.Errorf("where only the others are at fault: got %q", got)
+	}
+	r.Arms[0].Behind = true
 	if got := unjudged(r, r.Arms[0], p90); got != markRefused {
-		t.Errorf("of one that is not: got %q", got)
+		t.Errorf("of one whose backlog grows: got %q", got)
 	}
 	if got := unjudged(r, r.Arms[0], stats.MetricOf("goodput")); got != "" {
 		t.Errorf("of its goodput: got %q", got)

@@ -271,7 +271,7 @@ func capacityCompared(r *record.Result) []string {
 				for _, w := range a.Windows {
 					lowest = min(lowest, either(w.Refused.None(), w.Rate, lowest))
 				}
-				note += fmt.Sprintf("; none: with %.0f clients it missed %s at %s already, the lowest rate that was tried, so nothing below was judged",
+				note += fmt.Sprintf("; none: with %.0f clients it missed %s at %s already, the lowest rate that was tried, and a lower one would starve the same clients",
 					v["connections"], r.Capacity.SLO, rate(lowest))
 			}
 			notes = append(notes, note)

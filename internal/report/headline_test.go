@@ -61,7 +61,7 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	if got := strings.Join(sure(r), "\n"); strings.Contains(got, "hold together") {
 		t.Errorf("got %s, want no promise about verdicts on times", got)
 	}
-	r.Verdicts = append(r.Verdicts, record.Verdict{Arm: "b", Baseline: "a", Metric: "p50", Verdict: "SAME"}, record.Verdict{Arm: "b", Baseline: "a", Metric: "p90", Verdict: "SLOWER"})
+	r.Verdicts = append(r.Verdicts, record.Verdict{Arm: "b", Baseline: "a", Metric: "p50", Verdict: "SAME"}, record.Verdict{Arm: "b", Baseline: "a", Metric: "p90", Primary: true, Verdict: "SLOWER"})
 	if got := strings.Join(sure(r), "\n"); !strings.Contains(got, "verdicts on p50, p90 hold together") {
 		t.Errorf("got %s, want a promise about p50 and p90 alone", got)
 	}

@@ -127,13 +127,17 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 	if len(entries) > 0 && entries[0].Cell != nil {
 		return writeGrid(w, entries, o)
 	}
+	// Columns of the expectations' answers stand only where something is expected.
+	asked := only(outcome.All(), func(outcome.Outcome) bool {
+		return slices.ContainsFunc(entries, func(e PackEntry) bool { return len(e.Answers()) > 0 })
+	})
 	row := func(name, blocks, answer string, of ...PackEntry) []string {
-		counts := each(outcome.All(), func(a outcome.Outcome) string {
+		counts := each(asked, func(a outcome.Outcome) string {
 			return strconv.Itoa(total(of, func(e PackEntry) int { return e.Answers()[a] }))
 		})
 		return slices.Concat([]string{name}, counts, []string{blocks, answer})
 	}
-	phrases := each(outcome.All(), outcome.Expectation.Phrase)
+	phrases := each(asked, outcome.Expectation.Phrase)
 	rows := append([][]string{slices.Concat([]string{"scenario"}, phrases, []string{"blocks", "answer"})}, each(entries, func(e PackEntry) []string {
 		if e.Result == nil {
 			return row(e.name(), none, "not run", e)
@@ -255,7 +259,7 @@ func allowed(g record.Gated) string {
 // figures, the change with its interval, the change that is allowed, and the answer. Cells without a figure
 // are empty.
 func gateFigures(r *record.Result) document.Section {
-	const rule = "worse: surely above no change, and in the median by more than half of what is allowed; fine: surely within what is allowed, both by the blocks' own changes; the first build's figure is the median over its two runs in each block, the change that of the two figures beside it"
+	const rule = "fine: surely within what is allowed; worse: not so, surely above no change, and in the median by more than half of what is allowed. Both by the changes within the blocks. The first build runs twice in each block: its figure is the median of both"
 	rows := [][]string{{"", r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name, "change", "surely between", "allowed", "answer"}}
 	for _, g := range r.Gate {
 		m := stats.MetricOf(g.Metric)

@@ -183,10 +183,32 @@ func loadOnEach(r *record.Result) string {
 	if len(probed) == 0 {
 		return text
 	}
-	slowest := slices.MinFunc(probed, func(a, b record.Arm) int { return cmp.Compare(*a.XMax, *b.XMax) })
+	slowest := slices.MinFunc(probed, func(a, b record.Arm) int { return cmp.Compare(highest(r, a), highest(r, b)) })
 	disturbed := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.DisturbedProbe && d.Arm == slowest.Name })
-	return fmt.Sprintf("%s (about %s%s of the slowest arm's highest rate%s)", text, percent("%.0f", r.Rate / *slowest.XMax),
+	return fmt.Sprintf("%s (about %s%s of the slowest arm's highest rate%s)", text, percent("%.0f", r.Rate/highest(r, slowest)),
 		when(disturbed, " or less"), when(r.Sendable > 0, ", what the load's CPUs can send"))
+}
+
+// highest returns the highest rate of an arm that was probed: what it did in a closed loop and, where each request holds one of
+// its workers for a known time, at most what Little's law allows them. A short probe may end with one turn of the workers more
+// than its time holds.
+func highest(r *record.Result, a record.Arm) float64 {
+	x := *a.XMax
+	if workers := workersOf(a); workers > 0 && a.Busy > 0 {
+		x = min(x, r.Rate*float64(workers)/a.Busy)
+	}
+	return x
+}
+
+// workersOf returns how many workers an arm's command gives it; 0 if it does not say.
+func workersOf(a record.Arm) int {
+	words, err := command.Split(a.Command)
+	i := slices.Index(words, "--workers")
+	if a.Mode == "" || err != nil || i < 0 || i+1 >= len(words) {
+		return 0
+	}
+	n, _ := strconv.Atoi(words[i+1])
+	return n
 }
 
 // loads describes the loads of the arms, each different load once, in the order of the arms. An

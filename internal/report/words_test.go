@@ -141,3 +141,19 @@ func TestNodesOfAClusterAreTold(t *testing.T) {
 		}
 	}
 }
+
+// The share of an arm's highest rate is of what its workers allow, where its probe ended with one turn of them more.
+func TestShareIsOfWhatWorkersAllow(t *testing.T) {
+	t.Parallel()
+	r := &record.Result{Rate: 2170, Arms: []record.Arm{
+		{Name: "nethttp", Mode: "nethttp", XMax: new(8000.)},
+		{Name: "pool", Mode: "pool", Command: "schedlab serve --mode pool --workers 64", XMax: new(2359.), Busy: 60.8},
+	}}
+	if got, want := loadOnEach(r), "2,170 requests/s to each arm (about 95 % of the slowest arm's highest rate)"; strings.ReplaceAll(got, nbsp, " ") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r.Arms[1].Command = "./pool"
+	if got, want := loadOnEach(r), "(about 92"; !strings.Contains(strings.ReplaceAll(got, nbsp, " "), want) {
+		t.Errorf("got %q, want %q in it", got, want)
+	}
+}
