@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
@@ -136,8 +137,11 @@ func (f *doctorFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err := report.Write(cmd.OutOrStdout(), f.output, f.verbose); err != nil {
 		return err
 	}
-	if report.Verdict == doctor.Unfit {
+	switch report.Outcome {
+	case outcome.No:
 		return exit(exitExpectation)
+	case outcome.Open:
+		return exit(exitPartial)
 	}
 	return nil
 }
@@ -323,7 +327,7 @@ func (f *compareFlags) seeMachine(ctx context.Context) (line string, err error) 
 	m.Clock = clock()
 	report := doctor.Examine(m)
 	f.Machine = record.Fact{} // of an earlier look
-	if report.Verdict != doctor.Fit {
+	if !report.Quiet() {
 		f.Machine = report.Summary(len(report.Findings))
 	}
 	return machineLine(report), nil
@@ -332,7 +336,7 @@ func (f *compareFlags) seeMachine(ctx context.Context) (line string, err error) 
 // machineLine returns the line about a machine after a short look. It calls no machine fit: that is
 // for `schedlab doctor` to say, which makes more checks.
 func machineLine(r doctor.Report) string {
-	if r.Verdict == doctor.Fit {
+	if r.Quiet() {
 		return "machine: a short look found nothing that disturbs it; `schedlab doctor` checks more"
 	}
 	return fmt.Sprintf("machine: %s; `schedlab doctor` says more", r.Sentence)

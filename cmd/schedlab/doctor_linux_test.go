@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/doctor"
+	"schedlab/internal/outcome"
 )
 
 // examined runs a doctor to its end. A process that is not allowed what its
@@ -36,7 +37,7 @@ func examined(t *testing.T, cmd *exec.Cmd) doctor.Report {
 	if ended {
 		code = exit.ExitCode()
 	}
-	if want := map[bool]int{true: exitExpectation}[r.Verdict == doctor.Unfit]; code != want {
+	if want := map[outcome.Outcome]int{outcome.No: exitExpectation, outcome.Open: exitPartial}[r.Outcome]; code != want {
 		t.Errorf("%q: exit code %d of a machine that is %s, want %d", cmd.Args, code, r.Verdict, want)
 	}
 	return r
@@ -51,7 +52,7 @@ func inShell(before string) *exec.Cmd {
 	return exec.Command("sh", "-c", before+` && exec "$0" "$@"`, "schedlab", "doctor", "--quick", "--output", "json")
 }
 
-// finds fails unless the doctor's check is bad, found that, and names the fix.
+// finds fails unless the doctor's check has the answer no, found that, and names the fix.
 func finds(t *testing.T, r doctor.Report, check, found, fix string) {
 	t.Helper()
 	i := slices.IndexFunc(r.Findings, func(f doctor.Finding) bool { return f.Check == check })
@@ -59,10 +60,10 @@ func finds(t *testing.T, r doctor.Report, check, found, fix string) {
 		t.Fatalf("no finding of %q among %+v", check, r.Findings)
 	}
 	f := r.Findings[i]
-	if f.State != doctor.Bad || !strings.Contains(f.Found, found) || !strings.Contains(f.Fix, fix) || f.Spoils == "" {
-		t.Errorf("got %+v, want it bad, found %q, fix %q", f, found, fix)
+	if f.Outcome != outcome.No || !strings.Contains(f.Found, found) || !strings.Contains(f.Fix, fix) || f.Spoils == "" {
+		t.Errorf("got %+v, want it not fit, found %q, fix %q", f, found, fix)
 	}
-	if r.Verdict != doctor.Unfit || !strings.Contains(r.Sentence, check+": ") {
+	if r.Outcome != outcome.No || r.Verdict != "unfit" || !strings.Contains(r.Sentence, check+": ") {
 		t.Errorf("got %q, want unfit for %s", r.Sentence, check)
 	}
 }
@@ -119,7 +120,7 @@ func TestDoctorFindsHog(t *testing.T) {
 		r := examined(t, quickDoctor())
 		i := slices.IndexFunc(r.Findings, func(f doctor.Finding) bool { return f.Check == "other programs" })
 		f := r.Findings[i]
-		return f.State == doctor.Bad && strings.Contains(f.Found, pid) && strings.HasPrefix(f.Fix, "measure when they are idle"), f.Found
+		return f.Outcome == outcome.No && strings.Contains(f.Found, pid) && strings.HasPrefix(f.Fix, "measure when they are idle"), f.Found
 	})
 }
 

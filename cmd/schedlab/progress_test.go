@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/doctor"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/window"
 )
@@ -49,13 +50,16 @@ func TestAnswerSoFarIsToldOnce(t *testing.T) {
 // something.
 func TestShortLookCallsNothingFit(t *testing.T) {
 	t.Parallel()
-	for verdict, want := range map[string]string{
-		doctor.Fit:          "machine: a short look found nothing that disturbs it; `schedlab doctor` checks more",
-		doctor.Reservations: "machine: fit with reservations: swap: 3 of 9 MiB in use; `schedlab doctor` says more",
+	for doubt, want := range map[bool]string{
+		false: "machine: a short look found nothing that disturbs it; `schedlab doctor` checks more",
+		true:  "machine: fit with reservations: swap: 3 of 9 MiB in use; `schedlab doctor` says more",
 	} {
-		r := doctor.Report{Verdict: verdict, Sentence: verdict + ": swap: 3 of 9 MiB in use"}
+		r := doctor.Report{
+			Outcome: outcome.Yes, Sentence: "fit with reservations: swap: 3 of 9 MiB in use",
+			Findings: []doctor.Finding{{Outcome: outcome.Yes, Doubt: doubt}},
+		}
 		if got := machineLine(r); got != want {
-			t.Errorf("%s: got %q, want %q", verdict, got, want)
+			t.Errorf("a doubt %v: got %q, want %q", doubt, got, want)
 		}
 	}
 }

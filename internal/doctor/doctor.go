@@ -13,53 +13,37 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
-// A State is the result of a check. Warn and Bad count against the machine.
-type State string
-
-// The states. Unknown means that the machine does not tell; it does not count against the machine.
-const (
-	OK      State = "ok"
-	Warn    State = "warn" // spoils some measurements, or each a little
-	Bad     State = "bad"  // spoils the measurement: mend it first
-	Unknown State = "unknown"
-)
-
 // A Finding is the finding of one check. Check is the check's name, as docs/guide/doctor.md lists
-// them. State grades it; Unknown has a sentence in Found all the same.
+// them. Outcome tells whether the machine is fit as far as this goes: No spoils the measurement, mend it
+// first; Open means that the machine does not tell, which is in Found.
 type Finding struct {
-	Check string      `json:"check"`
-	State State       `json:"state"`
-	Fact  record.Fact `json:"fact"` // the finding as data; Found and Fix are its sentences
-	Found string      `json:"found"`
+	Check   string          `json:"check"`
+	Outcome outcome.Outcome `json:"outcome"`
+	Doubt   bool            `json:"doubt,omitempty"` // of a Yes: it spoils some measurements, or each a little
+	Fact    record.Fact     `json:"fact"`            // the finding as data; Found and Fix are its sentences
+	Found   string          `json:"found"`
 	// Spoils tells what such a finding does to a measurement. Fix is a command or a sentence, "" when
 	// there is nothing to mend.
 	Spoils string `json:"spoils"`
 	Fix    string `json:"fix,omitempty"`
 }
 
-// The verdicts on a machine.
-const (
-	// Fit has no warning. Reservations has warnings only: measure, and read the doubts. Unfit has a
-	// finding that is Bad.
-	Fit          = "fit"
-	Reservations = "fit with reservations"
-	Unfit        = "unfit"
-)
-
 // A Report holds the findings of all checks and the verdict on the machine. Findings has the checks
 // that had something to look at, in the order of checks. Examine makes a Report; it is only read
 // afterwards.
 //
-// Schema is the constant Schema. Verdict is Fit, Reservations or Unfit: the worst state of a
-// finding decides.
+// Schema is the constant Schema. Outcome is No if one finding's is, else Open if most are, as of a machine that
+// tells next to nothing. A fit machine is so with reservations if a finding has a doubt.
 type Report struct {
-	Schema   int    `json:"schema"`
-	Verdict  string `json:"verdict"`
-	Sentence string `json:"sentence"` // the verdict with its reasons, briefly
+	Schema   int             `json:"schema"`
+	Outcome  outcome.Outcome `json:"outcome"`
+	Verdict  string          `json:"verdict"`  // the outcome's phrase, with its reservations
+	Sentence string          `json:"sentence"` // the verdict with its reasons, briefly
 	// Limits are properties of the machine that bound every result, even on a fit machine.
 	Limits   record.Fact `json:"limits,omitzero"`
 	Findings []Finding   `json:"findings"`
@@ -108,15 +92,15 @@ type Machine struct {
 
 // Examine runs the checks that have inputs and returns the report. It reads files below m.Root and
 // asks the kernel about m.Out. Where the machine does not tell enough for a check, its finding is
-// Unknown; nothing is an error.
+// Open; nothing is an error.
 func Examine(m *Machine) Report {
-	r := Report{Schema: Schema, Verdict: Fit, Limits: m.limits(), Noise: m.Noise}
+	r := Report{Schema: Schema, Limits: m.limits(), Noise: m.Noise}
 	if m.Engine.Err == nil && m.Engine.Rate > 0 {
 		r.Engine = &m.Engine
 	}
 	for _, c := range checks() {
 		f := c.look(m)
-		if f.State == "" {
+		if f.Outcome == "" {
 			continue
 		}
 		// The sentences of a finding name its check, so every fact carries the name.
@@ -124,35 +108,55 @@ func Examine(m *Machine) Report {
 			f.Fact.Names = record.Names{}
 		}
 		f.Fact.Names["check"] = c.name
-		if f.State == Unknown {
+		if f.Outcome == outcome.Open {
 			f.Fact.Names["untold"] = c.untold
 		}
 		f.Check, f.Found, f.Spoils = c.name, f.Fact.String(), c.spoils
 		if f.wrong() {
 			f.Fix = f.Fact.Part("fix")
 		}
-		if f.State == Bad {
-			r.Verdict = Unfit
-		} else if f.State == Warn && r.Verdict == Fit {
-			r.Verdict = Reservations
-		}
 		r.Findings = append(r.Findings, f)
+	}
+	switch {
+	case r.count(outcome.No) > 0:
+		r.Outcome = outcome.No
+	case 2*r.count(outcome.Open) > len(r.Findings):
+		r.Outcome = outcome.Open
+	default:
+		r.Outcome = outcome.Yes
+	}
+	r.Verdict = outcome.Machine.Phrase(r.Outcome)
+	if r.Outcome == outcome.Yes && !r.Quiet() {
+		r.Verdict += " with reservations"
 	}
 	r.Sentence = r.Summary(len(r.Findings)).String()
 	return r
 }
 
+// count returns how many findings have an outcome.
+func (r Report) count(o outcome.Outcome) (n int) {
+	for _, f := range r.Findings {
+		n += stats.Count(f.Outcome == o)
+	}
+	return n
+}
+
 // wrong reports whether there is something to mend.
-func (f Finding) wrong() bool { return f.State == Bad || f.State == Warn }
+func (f Finding) wrong() bool { return f.Outcome == outcome.No || f.Doubt }
+
+// Quiet reports whether the machine is fit without reservations.
+func (r Report) Quiet() bool {
+	return r.Outcome == outcome.Yes && !slices.ContainsFunc(r.Findings, Finding.wrong)
+}
 
 // Summary returns the verdict, with at most most of the findings behind it, and the load that the
-// noise was measured with. For an unfit machine, only bad findings are behind it. The fact's value
+// noise was measured with. For an unfit machine, only what makes it so is behind it. The fact's value
 // "more" is how many findings are left out, and "passing" is 1 where other programs are all that is
 // behind it: they may end.
 func (r Report) Summary(most int) record.Fact {
 	var because []record.Fact
 	for _, f := range r.Findings {
-		if f.wrong() && (f.State == Bad || r.Verdict != Unfit) {
+		if f.Outcome == outcome.No || f.Doubt && r.Outcome != outcome.No {
 			because = append(because, f.Fact)
 		}
 	}
@@ -163,6 +167,9 @@ func (r Report) Summary(most int) record.Fact {
 	}
 	if !slices.ContainsFunc(because, func(f record.Fact) bool { return f.Code != othersNow }) && len(because) > 0 {
 		f.Values["passing"] = 1
+	}
+	if r.Outcome == outcome.Open {
+		f.Values["untold"], f.Values["checks"] = float64(r.count(outcome.Open)), float64(len(r.Findings))
 	}
 	if n := r.Noise; n != nil && len(n.Judges) > 0 {
 		f.Names["scenario"], f.Names["asked"] = n.Scenario, n.Asked
@@ -193,7 +200,7 @@ func (m *Machine) limits() record.Fact {
 }
 
 // A check examines one property of the machine. The report prints spoils and untold as they are. look returns a
-// finding's State and Fact alone; the zero Finding if there was nothing to look at, which leaves the check out.
+// finding's Outcome, Doubt and Fact alone; the zero Finding if there was nothing to look at, which leaves the check out.
 type check struct {
 	name   string
 	look   func(*Machine) Finding
@@ -201,26 +208,24 @@ type check struct {
 	untold string // text of the finding where the machine does not tell; "" for a check that always can
 }
 
-// fine returns the result OK with a fact. [Finding.graded] makes it worse. A check can thus be written
-// as one expression: the fact, and the conditions for Bad and Warn.
+// fine returns the finding Yes with a fact. [Finding.graded] makes it worse. A check can thus be written
+// as one expression: the fact, and the conditions for No and for a doubt.
 func fine(code record.Code, v record.Values, n record.Names, because ...record.Fact) Finding {
-	return Finding{State: OK, Fact: record.Fact{Code: code, Values: v, Names: n, Because: because}}
+	return Finding{Outcome: outcome.Yes, Fact: record.Fact{Code: code, Values: v, Names: n, Because: because}}
 }
 
-// graded returns f with state Bad if bad, else Warn if warn, else its own state.
-func (f Finding) graded(bad, warn bool) Finding {
-	switch {
-	case bad:
-		f.State = Bad
-	case warn:
-		f.State = Warn
+// graded returns f with the outcome No if bad, else with a doubt if doubt, else as it is.
+func (f Finding) graded(bad, doubt bool) Finding {
+	if bad {
+		f.Outcome = outcome.No
 	}
+	f.Doubt = doubt && !bad
 	return f
 }
 
-// untold returns the result Unknown, with err as the reason if it is not nil.
+// untold returns the finding Open, with err as the reason if it is not nil.
 func untold(err error) Finding {
-	s := Finding{State: Unknown, Fact: record.Fact{Code: notTold}}
+	s := Finding{Outcome: outcome.Open, Fact: record.Fact{Code: notTold}}
 	if err != nil {
 		s.Fact.Names = record.Names{"error": err.Error()}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
 
@@ -91,15 +92,23 @@ func finding(t *testing.T, r Report, check string) Finding {
 	return r.Findings[i]
 }
 
+// fit tells a finding's outcome, and its doubt.
+func fit(f Finding) string {
+	if f.Doubt {
+		return map[outcome.Outcome]string{outcome.Yes: "doubt"}[f.Outcome]
+	}
+	return string(f.Outcome)
+}
+
 func TestHealthyMachineIsFit(t *testing.T) {
 	t.Parallel()
 	r := Examine(healthy(t))
 	for _, f := range r.Findings {
-		if f.State != OK || f.Fix != "" || f.Spoils == "" || f.Found == "" {
+		if f.Outcome != outcome.Yes || f.Doubt || f.Fix != "" || f.Spoils == "" || f.Found == "" {
 			t.Errorf("got %+v, want it ok, with what it would spoil and without a fix", f)
 		}
 	}
-	if len(r.Findings) != len(checks()) || !strings.HasPrefix(r.Sentence, "fit; ") || r.Verdict != Fit {
+	if len(r.Findings) != len(checks()) || !strings.HasPrefix(r.Sentence, "fit; ") || r.Verdict != "fit" || !r.Quiet() {
 		t.Errorf("got %d findings and %q, want %d and fit", len(r.Findings), r.Sentence, len(checks()))
 	}
 }
@@ -127,15 +136,15 @@ func TestFitNamesLoadAndLimits(t *testing.T) {
 }
 
 // What is not measured is not told of, and a machine that tells nothing is not
-// called unfit for that.
+// called unfit for that, nor fit.
 func TestNothingKnown(t *testing.T) {
 	t.Parallel()
 	r := Examine(&Machine{Root: fstest.MapFS{}})
-	if r.Verdict != Fit {
-		t.Errorf("got %q, want fit", r.Sentence)
+	if want := "open: the machine does not tell 12 of 13 things that were looked for"; r.Outcome != outcome.Open || r.Sentence != want {
+		t.Errorf("got %s, %q, want %q", r.Outcome, r.Sentence, want)
 	}
 	for _, f := range r.Findings {
-		if f.State != Unknown && f.Check != "environment" {
+		if f.Outcome != outcome.Open && f.Check != "environment" {
 			t.Errorf("got %+v, want it unknown", f)
 		}
 	}
@@ -154,72 +163,72 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		check      string
 		fault      func(*Machine)
-		state      State
+		fit        string
 		found, fix string
 	}{
-		{"descriptors", func(m *Machine) { m.Files = unix.Rlimit{Cur: 256, Max: 256} }, Bad, "256 descriptors, hard limit 256: 192 connections", "prlimit --nofile=65536:65536 --pid $$"},
-		{"descriptors", func(m *Machine) { m.Files = unix.Rlimit{Cur: 4096, Max: 524288} }, Warn, "4032 connections", "ulimit -n 65536"},
-		{"ports", set("proc/sys/net/ipv4/ip_local_port_range", "40000 40999"), Bad, "1000 local ports, so as many connections a window, 1429/s in a quick one", "sysctl -w net.ipv4.ip_local_port_range='1024 65535'"},
-		{"ports", set("proc/sys/net/ipv4/ip_local_port_range", "32768 36767"), Warn, "4000 local ports, so as many connections a window, 5714/s in a quick one; 28 sockets in TIME_WAIT", "1024 65535"},
-		{"backlog", set("proc/sys/net/core/somaxconn", "16"), Bad, "somaxconn 16 and tcp_max_syn_backlog 1024", "sysctl -w net.core.somaxconn=4096"},
-		{"backlog", set("proc/sys/net/core/somaxconn", "128"), Warn, "somaxconn 128", "sysctl -w net.core.somaxconn=4096"},
-		{"backlog", set("proc/sys/net/ipv4/tcp_max_syn_backlog", "64"), Warn, "tcp_max_syn_backlog 64", "sysctl -w net.ipv4.tcp_max_syn_backlog=4096"},
-		{"memory", set("proc/meminfo", "MemAvailable: 102400 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB"), Bad, "100 MiB available", "end programs"},
-		{"swap", set("proc/meminfo", "MemAvailable: 4194304 kB\nSwapTotal: 2097152 kB\nSwapFree: 1048576 kB"), Warn, "1024 of 2048 MiB in use", "swapoff -a && swapon -a"},
-		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{1}, []int{1} }, Bad, "one CPU only (1)", "4 CPUs are online: taskset -c 0-3 schedlab"},
-		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{2} }, Warn, "the load shares CPU 2 with the servers: server 0,2, load 2", "a question for GOMAXPROCS 2 on two CPUs needs it; otherwise leave --cpus out"},
-		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 1}, []int{0, 1} }, Bad, "server and load share CPUs: server 0-1, load 0-1", "--cpus 0/1"},
-		{"cpus", func(m *Machine) { m.Pinned = false }, Warn, "not pinned", "leave --cpus none out"},
-		{"siblings", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{1, 3} }, Warn, "CPU 0 of the server and 1 of the load are threads of one core", "--cpus 0-1/2-3"},
-		{"siblings", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{2}, []int{3} }, Warn, "threads of one core", "the only core"},
-		{"cpu limit", set("sys/fs/cgroup/cpu.max", "150000 100000"), Bad, "1.50 CPUs (sys/fs/cgroup/cpu.max), for 4 in use", "echo max > /sys/fs/cgroup/cpu.max"},
-		{"cpu limit", set("sys/fs/cgroup/user.slice/cpu.max", "50000 100000"), Bad, "0.50 CPUs", "echo max > /sys/fs/cgroup/user.slice/cpu.max"},
-		{"governor", set("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave"), Warn, "powersave on CPU 3", "echo performance"},
-		{"governor", set("sys/devices/system/cpu/cpufreq/boost", "1"), Warn, "turbo on", "echo 0 > /sys/devices/system/cpu/cpufreq/boost"},
-		{"other programs", func(m *Machine) { m.Others = others(program(1234, "hog", 1, .98)) }, Bad, "hog (pid 1234) 98 % of CPU 1", "measure when they are idle, or stop them if they are yours"},
-		{"other programs", func(m *Machine) { m.Others = others(program(1234, "hog", 1, 1.97)) }, Bad, "hog (pid 1234) 197 % of a CPU, last on CPU 1", "measure when they are idle, or stop them if they are yours"},
+		{"descriptors", func(m *Machine) { m.Files = unix.Rlimit{Cur: 256, Max: 256} }, "no", "256 descriptors, hard limit 256: 192 connections", "prlimit --nofile=65536:65536 --pid $$"},
+		{"descriptors", func(m *Machine) { m.Files = unix.Rlimit{Cur: 4096, Max: 524288} }, "doubt", "4032 connections", "ulimit -n 65536"},
+		{"ports", set("proc/sys/net/ipv4/ip_local_port_range", "40000 40999"), "no", "1000 local ports, so as many connections a window, 1429/s in a quick one", "sysctl -w net.ipv4.ip_local_port_range='1024 65535'"},
+		{"ports", set("proc/sys/net/ipv4/ip_local_port_range", "32768 36767"), "doubt", "4000 local ports, so as many connections a window, 5714/s in a quick one; 28 sockets in TIME_WAIT", "1024 65535"},
+		{"backlog", set("proc/sys/net/core/somaxconn", "16"), "no", "somaxconn 16 and tcp_max_syn_backlog 1024", "sysctl -w net.core.somaxconn=4096"},
+		{"backlog", set("proc/sys/net/core/somaxconn", "128"), "doubt", "somaxconn 128", "sysctl -w net.core.somaxconn=4096"},
+		{"backlog", set("proc/sys/net/ipv4/tcp_max_syn_backlog", "64"), "doubt", "tcp_max_syn_backlog 64", "sysctl -w net.ipv4.tcp_max_syn_backlog=4096"},
+		{"memory", set("proc/meminfo", "MemAvailable: 102400 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB"), "no", "100 MiB available", "end programs"},
+		{"swap", set("proc/meminfo", "MemAvailable: 4194304 kB\nSwapTotal: 2097152 kB\nSwapFree: 1048576 kB"), "doubt", "1024 of 2048 MiB in use", "swapoff -a && swapon -a"},
+		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{1}, []int{1} }, "no", "one CPU only (1)", "4 CPUs are online: taskset -c 0-3 schedlab"},
+		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{2} }, "doubt", "the load shares CPU 2 with the servers: server 0,2, load 2", "a question for GOMAXPROCS 2 on two CPUs needs it; otherwise leave --cpus out"},
+		{"cpus", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 1}, []int{0, 1} }, "no", "server and load share CPUs: server 0-1, load 0-1", "--cpus 0/1"},
+		{"cpus", func(m *Machine) { m.Pinned = false }, "doubt", "not pinned", "leave --cpus none out"},
+		{"siblings", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{0, 2}, []int{1, 3} }, "doubt", "CPU 0 of the server and 1 of the load are threads of one core", "--cpus 0-1/2-3"},
+		{"siblings", func(m *Machine) { m.ServerCPUs, m.LoadCPUs = []int{2}, []int{3} }, "doubt", "threads of one core", "the only core"},
+		{"cpu limit", set("sys/fs/cgroup/cpu.max", "150000 100000"), "no", "1.50 CPUs (sys/fs/cgroup/cpu.max), for 4 in use", "echo max > /sys/fs/cgroup/cpu.max"},
+		{"cpu limit", set("sys/fs/cgroup/user.slice/cpu.max", "50000 100000"), "no", "0.50 CPUs", "echo max > /sys/fs/cgroup/user.slice/cpu.max"},
+		{"governor", set("sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave"), "doubt", "powersave on CPU 3", "echo performance"},
+		{"governor", set("sys/devices/system/cpu/cpufreq/boost", "1"), "doubt", "turbo on", "echo 0 > /sys/devices/system/cpu/cpufreq/boost"},
+		{"other programs", func(m *Machine) { m.Others = others(program(1234, "hog", 1, .98)) }, "no", "hog (pid 1234) 98 % of CPU 1", "measure when they are idle, or stop them if they are yours"},
+		{"other programs", func(m *Machine) { m.Others = others(program(1234, "hog", 1, 1.97)) }, "no", "hog (pid 1234) 197 % of a CPU, last on CPU 1", "measure when they are idle, or stop them if they are yours"},
 		{"other programs", func(m *Machine) {
 			m.Others = others(program(12, "a", 1, .04), program(13, "b", 2, .05))
-		}, Warn, "b (pid 13)", "measure when they are idle"},
+		}, "doubt", "b (pid 13)", "measure when they are idle"},
 		{"other programs", func(m *Machine) {
 			m.Others = others(slices.Repeat([]record.Trouble{program(12, "a", 1, .009)}, 40)...)
-		}, Bad, "", "look for them on the host"},
-		{"other programs", func(m *Machine) { m.Others = others(unseen(.8)) }, Bad, "0.8 CPUs busy with programs that are not seen", "on the host"},
+		}, "no", "", "look for them on the host"},
+		{"other programs", func(m *Machine) { m.Others = others(unseen(.8)) }, "no", "0.8 CPUs busy with programs that are not seen", "on the host"},
 		{"other programs", func(m *Machine) { // the headline has room for the first: what takes more
 			m.Others = others(program(77, "kdamond.0", 0, .02), unseen(.8))
-		}, Bad, "0.8 CPUs busy with programs that are not seen from here, kdamond.0", "on the host"},
-		{"steal", func(m *Machine) { m.Loaded = others(stolen(.06), stolen(.06)) }, Warn, "3.0 %", "CPUs of its own"},
-		{"steal", func(m *Machine) { m.Others = others(stolen(.52)) }, Bad, "13.0 %", "CPUs of its own"},
-		{"pressure", set("proc/pressure/cpu", "some avg10=31.00 avg60=0.00"), Warn, "31.0 %", "ask again after ten seconds"},
-		{"pressure", set("proc/pressure/memory", "some avg10=2.00 avg60=0.00"), Warn, "for memory in 2.0 %", "end programs that hold memory"},
-		{"environment", func(m *Machine) { m.Environ = []string{"GOGC=off", "GODEBUG=gctrace=1", "GOFLAGS=-race"} }, Warn, "GODEBUG=gctrace=1, GOFLAGS=-race, GOGC=off", "env -u GODEBUG -u GOFLAGS -u GOGC schedlab"},
-		{"clock source", set("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet"), Warn, "hpet", "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
-		{"clock steps", func(m *Machine) { m.Clock = Steps{time.Second, -30 * time.Millisecond, 2} }, Warn, "stepped 2 times over 1s, by -30ms", "chronyd"},
-		{"timer", func(m *Machine) { m.Lateness = slices.Repeat([]time.Duration{2 * time.Millisecond}, 100) }, Warn, "a hundredth of sleeps end 2ms late or more", "--cpus"},
-		{"timer", func(m *Machine) { m.Lateness[99] = 500 * time.Microsecond }, Warn, "500µs late or more, half of them 60µs", "--cpus"},
-		{"pause", func(m *Machine) { m.Pause = 20 * time.Millisecond }, Warn, "up to 20ms: the p99 of any window shorter than 2s that it falls into", "--window 2s"},
-		{"null server", func(m *Machine) { m.Gap.Longest = 30 * time.Millisecond }, Warn, "the longest gap between two of 20000 replies in 2s is 30ms", "isolcpus"},
-		{"output", func(m *Machine) { m.Need = 1 << 62 }, Warn, "; a record takes up to 4398046511104 MiB", "make room"},
-		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.5)}, plans) }, Bad, "cannot tell p50, p90, p99 10 % apart", "compare --window 9.5s --budget 10m;"},
-		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 8)}, plans) }, Bad, "cannot tell p50, p90, p99 10 % apart", "quieter machine: no --window up to a minute will do;"},
-		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.15)}, plans) }, Warn, "p99 in a quick comparison", "compare --window 3.6s --budget 10m;"},
+		}, "no", "0.8 CPUs busy with programs that are not seen from here, kdamond.0", "on the host"},
+		{"steal", func(m *Machine) { m.Loaded = others(stolen(.06), stolen(.06)) }, "doubt", "3.0 %", "CPUs of its own"},
+		{"steal", func(m *Machine) { m.Others = others(stolen(.52)) }, "no", "13.0 %", "CPUs of its own"},
+		{"pressure", set("proc/pressure/cpu", "some avg10=31.00 avg60=0.00"), "doubt", "31.0 %", "ask again after ten seconds"},
+		{"pressure", set("proc/pressure/memory", "some avg10=2.00 avg60=0.00"), "doubt", "for memory in 2.0 %", "end programs that hold memory"},
+		{"environment", func(m *Machine) { m.Environ = []string{"GOGC=off", "GODEBUG=gctrace=1", "GOFLAGS=-race"} }, "doubt", "GODEBUG=gctrace=1, GOFLAGS=-race, GOGC=off", "env -u GODEBUG -u GOFLAGS -u GOGC schedlab"},
+		{"clock source", set("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet"), "doubt", "hpet", "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
+		{"clock steps", func(m *Machine) { m.Clock = Steps{time.Second, -30 * time.Millisecond, 2} }, "doubt", "stepped 2 times over 1s, by -30ms", "chronyd"},
+		{"timer", func(m *Machine) { m.Lateness = slices.Repeat([]time.Duration{2 * time.Millisecond}, 100) }, "doubt", "a hundredth of sleeps end 2ms late or more", "--cpus"},
+		{"timer", func(m *Machine) { m.Lateness[99] = 500 * time.Microsecond }, "doubt", "500µs late or more, half of them 60µs", "--cpus"},
+		{"pause", func(m *Machine) { m.Pause = 20 * time.Millisecond }, "doubt", "up to 20ms: the p99 of any window shorter than 2s that it falls into", "--window 2s"},
+		{"null server", func(m *Machine) { m.Gap.Longest = 30 * time.Millisecond }, "doubt", "the longest gap between two of 20000 replies in 2s is 30ms", "isolcpus"},
+		{"output", func(m *Machine) { m.Need = 1 << 62 }, "doubt", "; a record takes up to 4398046511104 MiB", "make room"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.5)}, plans) }, "no", "cannot tell p50, p90, p99 10 % apart", "compare --window 9.5s --budget 10m;"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 8)}, plans) }, "no", "cannot tell p50, p90, p99 10 % apart", "quieter machine: no --window up to a minute will do;"},
+		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.15)}, plans) }, "doubt", "p99 in a quick comparison", "compare --window 3.6s --budget 10m;"},
 		{"noise", func(m *Machine) {
 			m.Noise = NewNoise("quick", []AA{{Result: &record.Result{Ran: 4, Refused: refused(1, 7)}}}, plans)
-		}, Bad, "only 0 of 4 blocks count: block 1 of nethttp had replies 7, below 8", "mend what else"},
+		}, "no", "only 0 of 4 blocks count: block 1 of nethttp had replies 7, below 8", "mend what else"},
 	} {
 		m := healthy(t)
 		c.fault(m)
 		r := Examine(m)
 		f := finding(t, r, c.check)
-		if f.State != c.state || !strings.Contains(f.Found, c.found) || !strings.Contains(f.Fix, c.fix) {
-			t.Errorf("%s: got %+v, want it %s, found %q, fix %q", c.check, f, c.state, c.found, c.fix)
+		if fit(f) != c.fit || !strings.Contains(f.Found, c.found) || !strings.Contains(f.Fix, c.fix) {
+			t.Errorf("%s: got %+v, want it %s, found %q, fix %q", c.check, f, c.fit, c.found, c.fix)
 		}
 		for _, other := range r.Findings {
-			if other.Check != c.check && other.State != OK {
-				t.Errorf("%s: %s is %s as well: %s", c.check, other.Check, other.State, other.Found)
+			if other.Check != c.check && fit(other) != "yes" {
+				t.Errorf("%s: %s is %s as well: %s", c.check, other.Check, fit(other), other.Found)
 			}
 		}
-		verdict := map[State]string{Warn: Reservations, Bad: Unfit}[c.state]
+		verdict := map[string]string{"doubt": "fit with reservations", "no": "unfit"}[c.fit]
 		if r.Verdict != verdict || !strings.HasPrefix(r.Sentence, verdict+": "+c.check+": ") {
 			t.Errorf("%s: got %q, want %s", c.check, r.Sentence, verdict)
 		}
@@ -231,21 +240,21 @@ func TestWindowsThatDo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pause, window time.Duration
-		state         State
+		fit           string
 		found, fix    string
 	}{
-		{5500 * time.Microsecond, 530 * time.Millisecond, OK, "for up to 5.5ms: the windows of quick, 530ms, do", ""},
-		{5900 * time.Microsecond, 530 * time.Millisecond, Warn, "the p99 of any window shorter than 590ms", "compare --window 590ms"},
-		{5400 * time.Microsecond, 0, OK, "for up to 5.4ms: the windows of quick, 500ms, do", ""},
-		{5500 * time.Microsecond, 0, Warn, "the p99 of any window shorter than 550ms", "compare --window 550ms"},
-		{5 * time.Millisecond, 530 * time.Millisecond, OK, "for up to 5ms", ""},
-		{20 * time.Millisecond, 3 * time.Second, OK, "for up to 20ms: the windows of quick, 3s, do", ""},
+		{5500 * time.Microsecond, 530 * time.Millisecond, "yes", "for up to 5.5ms: the windows of quick, 530ms, do", ""},
+		{5900 * time.Microsecond, 530 * time.Millisecond, "doubt", "the p99 of any window shorter than 590ms", "compare --window 590ms"},
+		{5400 * time.Microsecond, 0, "yes", "for up to 5.4ms: the windows of quick, 500ms, do", ""},
+		{5500 * time.Microsecond, 0, "doubt", "the p99 of any window shorter than 550ms", "compare --window 550ms"},
+		{5 * time.Millisecond, 530 * time.Millisecond, "yes", "for up to 5ms", ""},
+		{20 * time.Millisecond, 3 * time.Second, "yes", "for up to 20ms: the windows of quick, 3s, do", ""},
 	} {
 		m := healthy(t)
 		m.Pause, m.Window = c.pause, c.window
 		f := finding(t, Examine(m), "pause")
-		if f.State != c.state || !strings.Contains(f.Found, c.found) || !strings.Contains(f.Fix, c.fix) || c.fix == "" && f.Fix != "" {
-			t.Errorf("%v in windows of %v: got %+v, want %s, %q, %q", c.pause, c.window, f, c.state, c.found, c.fix)
+		if fit(f) != c.fit || !strings.Contains(f.Found, c.found) || !strings.Contains(f.Fix, c.fix) || c.fix == "" && f.Fix != "" {
+			t.Errorf("%v in windows of %v: got %+v, want %s, %q, %q", c.pause, c.window, f, c.fit, c.found, c.fix)
 		}
 	}
 }
@@ -257,12 +266,12 @@ func TestPausesOfTakingTurns(t *testing.T) {
 	m.ServerCPUs, m.LoadCPUs = []int{1}, []int{1}
 	m.Pause, m.Gap.Longest = 20*time.Millisecond, 30*time.Millisecond
 	r := Examine(m)
-	if f := finding(t, r, "siblings"); f.State != OK || strings.Contains(f.Found, "no core") {
+	if f := finding(t, r, "siblings"); fit(f) != "yes" || strings.Contains(f.Found, "no core") {
 		t.Errorf("got %+v, want that they share a CPU", f)
 	}
 	for _, check := range []string{"pause", "null server"} {
 		f := finding(t, r, check)
-		if f.State != Warn || !strings.Contains(f.Found, "where server and load take turns on CPU 1: the p99 of any window shorter than ") || f.Fix != finding(t, r, "cpus").Fix {
+		if fit(f) != "doubt" || !strings.Contains(f.Found, "where server and load take turns on CPU 1: the p99 of any window shorter than ") || f.Fix != finding(t, r, "cpus").Fix {
 			t.Errorf("got %+v, want the CPU that they share, and the fix of that", f)
 		}
 	}
@@ -280,7 +289,7 @@ func TestBlocksLeftOutAreSaid(t *testing.T) {
 	three.Result.Ran, three.Result.Refused = 4, refused(2, 9)
 	m.Noise = NewNoise("quick", []AA{three}, plans)
 	r := Examine(m)
-	if f := finding(t, r, "noise"); r.Verdict != Fit || !strings.HasSuffix(f.Found, "; 1 of 4 blocks left out, the first since block 2 of nethttp had replies 9, above 8") {
+	if f := finding(t, r, "noise"); r.Verdict != "fit" || !strings.HasSuffix(f.Found, "; 1 of 4 blocks left out, the first since block 2 of nethttp had replies 9, above 8") {
 		t.Errorf("got %q: %+v, want why a block does not count", r.Verdict, f)
 	}
 	var b strings.Builder
@@ -300,7 +309,7 @@ func TestOldCgroup(t *testing.T) {
 	all["sys/fs/cgroup/cpu/jobs/a/cpu.cfs_period_us"] = "100000"
 	m := healthy(t)
 	m.Root = root(all)
-	if f := finding(t, Examine(m), "cpu limit"); f.State != Bad || !strings.Contains(f.Found, "2.00 CPUs (sys/fs/cgroup/cpu/jobs/cpu.cfs_quota_us)") {
+	if f := finding(t, Examine(m), "cpu limit"); fit(f) != "no" || !strings.Contains(f.Found, "2.00 CPUs (sys/fs/cgroup/cpu/jobs/cpu.cfs_quota_us)") {
 		t.Errorf("got %+v, want the limit of two CPUs", f)
 	}
 }
@@ -317,7 +326,7 @@ func TestOutputInTheWay(t *testing.T) {
 		m := healthy(t)
 		m.Out = out
 		f := finding(t, Examine(m), "output")
-		if f.State != Bad || !strings.Contains(f.Found, out+" cannot be written") || !strings.Contains(f.Fix, "--out DIR") {
+		if fit(f) != "no" || !strings.Contains(f.Found, out+" cannot be written") || !strings.Contains(f.Fix, "--out DIR") {
 			t.Errorf("got %+v, want that %s cannot be written", f, out)
 		}
 		if got := Examine(m).Sentence; !strings.Contains(got, "output: "+out+" cannot be written: "+file+" is no directory") && !strings.Contains(got, "not a directory") {
@@ -339,13 +348,13 @@ func TestSentenceOfTooLittleRoom(t *testing.T) {
 // A verdict tells whether other programs are all that is behind it: they may end before the first block.
 func TestVerdictOnWhatPasses(t *testing.T) {
 	t.Parallel()
-	others := Finding{State: Bad, Fact: record.Fact{Code: othersNow}}
-	steal := Finding{State: Bad, Fact: record.Fact{Code: stealNow}}
+	others := Finding{Outcome: outcome.No, Fact: record.Fact{Code: othersNow}}
+	steal := Finding{Outcome: outcome.No, Fact: record.Fact{Code: stealNow}}
 	for _, c := range []struct {
 		findings []Finding
 		want     float64
 	}{{[]Finding{others}, 1}, {[]Finding{steal}, 0}, {[]Finding{others, steal}, 0}, {nil, 0}} {
-		if got := (Report{Verdict: Unfit, Findings: c.findings}).Summary(9).Values["passing"]; got != c.want {
+		if got := (Report{Outcome: outcome.No, Findings: c.findings}).Summary(9).Values["passing"]; got != c.want {
 			t.Errorf("%d findings: got %g, want %g", len(c.findings), got, c.want)
 		}
 	}

@@ -12,19 +12,19 @@ func TestEngine(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		engine Engine
-		state  State
+		fit    string
 		found  string
 	}{
-		{"quiet", Engine{Rate: 10_000, P50: 25.31e-6, P99: 90.4e-6}, OK, "the load engine adds 25.3µs at p50 and 90.4µs at p99 (null server, 10,000/s)"},
-		{"slow as a rule", Engine{Rate: 2000, P50: 325e-6, P99: 900e-6}, Warn, "the load engine adds 325µs at p50 and 900µs at p99 (null server, 2,000/s)"},
-		{"slow at times", Engine{Rate: 500, P50: 40e-6, P99: 3.59e-3}, Warn, "the load engine adds 40µs at p50 and 3.59ms at p99 (null server, 500/s)"},
-		{"not told", Engine{Err: errors.New("no server")}, Unknown, "no server"},
+		{"quiet", Engine{Rate: 10_000, P50: 25.31e-6, P99: 90.4e-6}, "yes", "the load engine adds 25.3µs at p50 and 90.4µs at p99 (null server, 10,000/s)"},
+		{"slow as a rule", Engine{Rate: 2000, P50: 325e-6, P99: 900e-6}, "doubt", "the load engine adds 325µs at p50 and 900µs at p99 (null server, 2,000/s)"},
+		{"slow at times", Engine{Rate: 500, P50: 40e-6, P99: 3.59e-3}, "doubt", "the load engine adds 40µs at p50 and 3.59ms at p99 (null server, 500/s)"},
+		{"not told", Engine{Err: errors.New("no server")}, "open", "no server"},
 	} {
 		m := healthy(t)
 		m.Engine = c.engine
 		f := finding(t, Examine(m), "engine")
-		if f.State != c.state || f.Found != c.found || (f.Fix != "") != (c.state == Warn) {
-			t.Errorf("%s: got %+v, want %s and %q", c.name, f, c.state, c.found)
+		if fit(f) != c.fit || f.Found != c.found || (f.Fix != "") != (c.fit == "doubt") {
+			t.Errorf("%s: got %+v, want %s and %q", c.name, f, c.fit, c.found)
 		}
 	}
 }
@@ -35,7 +35,7 @@ func TestEngineOnOneCPU(t *testing.T) {
 	m := healthy(t)
 	m.ServerCPUs, m.LoadCPUs = []int{0}, []int{0}
 	m.Engine.P50 = 400e-6
-	if f := finding(t, Examine(m), "engine"); f.State != Warn || f.Fix != finding(t, Examine(m), "cpus").Fix {
+	if f := finding(t, Examine(m), "engine"); fit(f) != "doubt" || f.Fix != finding(t, Examine(m), "cpus").Fix {
 		t.Errorf("got %+v, want the fix of the CPUs", f)
 	}
 }

@@ -4,7 +4,7 @@ import "schedlab/internal/record"
 
 // Facts about a machine, and the verdict whether it is fit to measure on.
 var (
-	machineVerdict   = record.Sentence("machine-verdict", `{{.Names.verdict}}{{range $i, $f := .Because}}{{if $i}}; {{else}}: {{end}}{{.Names.check}}: {{gist .}}{{end}}{{with .Values.more}}; and {{count .}} more{{end}}{{with .Names.scenario}}; noise measured with scenario {{.}}{{with $.Names.asked}} ({{.}}){{end}}{{end}}{{if .Values.sleeps}}; requests that only compute may see more: `+"`schedlab doctor pool-cpu`"+`{{end}}`)
+	machineVerdict   = record.Sentence("machine-verdict", `{{.Names.verdict}}{{with .Values.untold}}: the machine does not tell {{count .}} of {{count $.Values.checks}} things that were looked for{{end}}{{range $i, $f := .Because}}{{if or $i $.Values.untold}}; {{else}}: {{end}}{{.Names.check}}: {{gist .}}{{end}}{{with .Values.more}}; and {{count .}} more{{end}}{{with .Names.scenario}}; noise measured with scenario {{.}}{{with $.Names.asked}} ({{.}}){{end}}{{end}}{{if .Values.sleeps}}; requests that only compute may see more: `+"`schedlab doctor pool-cpu`"+`{{end}}`)
 	machineLimits    = record.Sentence("machine-limits", `Limits: {{template "first" .}}{{template "others" .}}`)
 	limitOneCPU      = record.Sentence("limit-one-cpu", `one server CPU (GOMAXPROCS 1)`)
 	limitVirtual     = record.Sentence("limit-virtual", `a virtual machine`)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
 
@@ -118,7 +119,7 @@ func (m *Machine) output() Finding {
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
-		return Finding{State: Unknown, Fact: record.Fact{Code: outputUntold, Names: record.Names{"dir": m.Out, "error": err.Error()}}}
+		return Finding{Outcome: outcome.Open, Fact: record.Fact{Code: outputUntold, Names: record.Names{"dir": m.Out, "error": err.Error()}}}
 	}
 	// Pseudo file systems like /proc have no blocks and take no files.
 	if disk.Blocks == 0 {

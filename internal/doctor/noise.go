@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -220,7 +221,7 @@ func (m *Machine) noise() Finding {
 	case n == nil:
 		return Finding{}
 	case !n.err.None():
-		return Finding{State: Bad, Fact: n.err}
+		return Finding{Outcome: outcome.No, Fact: n.err}
 	}
 	told, undecided := record.Fact{Code: noiseList}, record.Fact{Code: noiseList}
 	var open []string // metrics

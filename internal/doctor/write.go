@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/stats"
@@ -50,7 +51,9 @@ func (r Report) Document(verbose bool) document.Document {
 		return r.document(r.Sentence, r.Findings, nil)
 	}
 	wrong := slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return !f.wrong() })
-	slices.SortStableFunc(wrong, func(a, b Finding) int { return stats.Count(b.State == Bad) - stats.Count(a.State == Bad) })
+	slices.SortStableFunc(wrong, func(a, b Finding) int {
+		return stats.Count(b.Outcome == outcome.No) - stats.Count(a.Outcome == outcome.No)
+	})
 	for most := min(mostShown, len(wrong)); ; most-- {
 		d := r.document(r.Summary(mostShown).String(), wrong[:most], r.below(len(wrong)-most))
 		if most <= 1 || strings.Count(d.Text(document.Options{}), "\n") <= briefLines {
@@ -59,19 +62,20 @@ func (r Report) Document(verbose bool) document.Document {
 	}
 }
 
-// below returns the end of a brief report. left is the number of bad findings and warnings that the
+// below returns the end of a brief report. left is the number of findings to mend that the
 // report does not show.
 func (r Report) below(left int) (facts document.Facts) {
-	of := map[State]int{}
-	for _, f := range r.Findings {
-		of[f.State]++
-	}
 	if left > 0 {
 		facts = append(facts, document.Fact{Label: "Also", Text: fmt.Sprintf("%d more with --verbose", left)})
 	}
-	text := fmt.Sprintf("%d of %d checks are fine", of[OK], len(r.Findings))
-	if of[Unknown] > 0 {
-		text += fmt.Sprintf("; of %d the machine does not tell", of[Unknown])
+	wrong := 0
+	for _, f := range r.Findings {
+		wrong += stats.Count(f.wrong())
+	}
+	untold := r.count(outcome.Open)
+	text := fmt.Sprintf("%d of %d checks are fine", len(r.Findings)-wrong-untold, len(r.Findings))
+	if untold > 0 {
+		text += fmt.Sprintf("; of %d the machine does not tell", untold)
 	}
 	return append(append(facts, document.Fact{Label: "Sure", Text: text}), document.Below(nil)...)
 }
@@ -84,16 +88,19 @@ func (r Report) document(answer string, shown []Finding, below document.Facts) d
 	if !r.Limits.None() {
 		d.Context = []string{r.Limits.String()}
 	}
-	findings := document.Table{Rows: [][]string{{"check", "state", "found", "spoils", "fix"}}, Words: true, Below: 3}
+	findings := document.Table{Rows: [][]string{{"check", "fit", "found", "spoils", "fix"}}, Words: true, Below: 3}
 	for _, f := range shown {
-		state, spoils := string(f.State), ""
-		if f.State == Bad {
-			state = "BAD"
+		fit, spoils := string(f.Outcome), ""
+		switch {
+		case f.Outcome == outcome.No:
+			fit = "NO"
+		case f.Doubt:
+			fit = "doubt"
 		}
 		if f.Fix != "" && below == nil {
 			spoils = f.Spoils
 		}
-		findings.Rows = append(findings.Rows, []string{f.Check, state, f.Found, spoils, f.Fix})
+		findings.Rows = append(findings.Rows, []string{f.Check, fit, f.Found, spoils, f.Fix})
 	}
 	if len(findings.Rows) > 1 {
 		d.Parts = append(d.Parts, findings)
