@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/command"
-	"schedlab/internal/record"
 	"schedlab/internal/scenario/demo"
 	"schedlab/loadtests"
 )
@@ -26,8 +24,8 @@ type shown struct {
 }
 
 var (
-	commandLine = regexp.MustCompile(`(?:^|[\s` + "`" + `$])(?:go run \./cmd/schedlab|(?:bin/)?schedlab) ((?:compare|map|size|choose)(?: .*)?)$`)
-	inlineCode  = regexp.MustCompile("`((?:bin/)?schedlab (?:compare|map|size|choose) [^`]*)`")
+	commandLine = regexp.MustCompile(`(?:^|[\s` + "`" + `$])(?:go run \./cmd/schedlab|(?:bin/)?schedlab) ((?:compare|map|size)(?: .*)?)$`)
+	inlineCode  = regexp.MustCompile("`((?:bin/)?schedlab (?:compare|map|size) [^`]*)`")
 )
 
 // shownIn finds the commands in a document: lines of its fenced blocks, with what
@@ -155,7 +153,7 @@ func TestShownCommandsCanDecide(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all []shown
-	for _, file := range append(docs, filepath.Join(root, "README.md")) {
+	for _, file := range append(docs, filepath.Join(root, "README.md"), filepath.Join(root, "docs", "choosing.md")) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -168,8 +166,6 @@ func TestShownCommandsCanDecide(t *testing.T) {
 	asShown(t)
 	for _, c := range all {
 		switch {
-		case c.argv[0] == "choose":
-			testable(t, c)
 		case c.argv[0] == "size":
 			sized(t, c)
 		default:
@@ -198,22 +194,6 @@ func plannable(t *testing.T, c shown) {
 			t.Errorf("%s: schedlab %s: %s: %s", c.at, strings.Join(c.argv, " "), scenario, strings.TrimSpace(why))
 		}
 	}
-}
-
-// testable asks for an advice, and has the comparison that tests it plannable.
-func testable(t *testing.T, c shown) {
-	t.Helper()
-	var out, errs strings.Builder
-	argv := slices.DeleteFunc(slices.Clone(c.argv), func(w string) bool { return w == "--verify" })
-	if code := run(t.Context(), append(argv, "--output", "json"), &out, &errs); code != exitDone {
-		t.Errorf("%s: schedlab %s: exit code %d: %s", c.at, strings.Join(c.argv, " "), code, &errs)
-		return
-	}
-	var choice record.Choice
-	if err := json.Unmarshal([]byte(out.String()), &choice); err != nil {
-		t.Fatal(err)
-	}
-	plannable(t, shown{c.at, words(t, c.at, choice.Test)[1:]})
 }
 
 // sized advises as the page shows, and plans the comparison with which the answer ends.

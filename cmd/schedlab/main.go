@@ -258,7 +258,7 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 		}
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
-	group(root, "Answer a question", newCompare(), newGate(), newCapacity(), newSize(), newExplain(), newDoctor(), newAudit(), newChoose(), newMap())
+	group(root, "Answer a question", newCompare(), newGate(), newCapacity(), newSize(), newExplain(), newDoctor(), newAudit(), newMap())
 	group(root, "Serve and load", newServe(), newAttack(), newCluster())
 	group(root, "Look", newRuns(), newUI(), newModes(), newScenarios(), newRecipe())
 	about := group(root, "About", newVersion(), newMan())
@@ -266,6 +266,7 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 	root.SetHelpCommandGroupID(about)
 	// No group has them, so help does not list them.
 	root.AddCommand(newReport(), oldName(newRuns(), "history", "runs"), newNullServer())
+	root.AddCommand(newGone()...)
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := fmt.Fprint(cmd.OutOrStderr(), usageText(cmd))
 		return err

@@ -1,5 +1,5 @@
 // Package experiments holds what the pack of experiments measured: answers.tsv, from which the pages
-// beside it have their tables and charts, and 'schedlab choose' its advice.
+// beside it and docs/choosing.md have their tables and charts.
 //
 // The package reads and writes the file. It judges nothing: the rows are as the runs were judged.
 package experiments

@@ -1,18 +1,10 @@
-// Package advise gives the advice of `schedlab size` and `schedlab choose`.
-//
-// size: how many workers a pool needs. The package reads a service's demand (a workload as in a
-// scenario, two quantiles, or a Prometheus histogram), draws the trace by which internal/queueing sizes
-// the pool, and writes the page, with the comparison that tests the advice.
-//
-// choose: which model should serve requests of a kind. The advice rests on the experiment of the pack
-// that measured this kind.
-//
-// The package measures nothing.
+// Package advise gives the advice of `schedlab size`: how many workers a pool needs. It reads a
+// service's demand (a workload as in a scenario, two quantiles, or a Prometheus histogram), draws the
+// trace by which internal/queueing sizes the pool, and writes the page, with the comparison that tests
+// the advice. It measures nothing.
 package advise
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -29,7 +21,7 @@ import (
 // A Demand is the time that one request needs of its worker: CPU time, then a time blocked. Its
 // zero value needs none. It is safe for concurrent use once made.
 //
-// The file has the sources of a demand that need no file format: ParseWorkload, ParseHeld and Ask.Cost.
+// The file has the sources of a demand that need no file format: ParseWorkload and ParseHeld.
 // ReadHistogram is the other. Load turns a demand into the requests that theory replays.
 //
 // CPU is the time on a core and Sleep the time blocked after it, each a distribution of durations.
@@ -256,40 +248,4 @@ func sampled(samples []time.Duration, from string) Demand {
 		samples = thin
 	}
 	return Demand{Samples: samples, From: from}
-}
-
-// Cost returns the demand of a request by CPU, Sleep and Lock. With Lock above 0, its CPU time is the
-// constant mean of CPU plus Lock. Errors name the flag.
-func (a Ask) Cost() (Demand, error) {
-	var d Demand
-	for _, part := range []struct {
-		flag, text string
-		to         *workload.Dist
-	}{{"cpu", a.CPU, &d.CPU}, {"sleep", a.Sleep, &d.Sleep}} {
-		if err := part.to.UnmarshalText([]byte(cmp.Or(part.text, "0s"))); err != nil {
-			return d, fmt.Errorf("--%s: %w", part.flag, err)
-		}
-	}
-	if a.Lock > 0 {
-		d.CPU = workload.Constant(d.CPU.Mean() + a.Lock)
-	}
-	if d.Held() == 0 {
-		return d, errors.New("--cpu and --sleep ask no time; give one above 0")
-	}
-	return d, nil
-}
-
-// Query returns the URL path, with query, that asks /work for such a request. A mix like 0.9*1ms +
-// 0.1*9ms loses its spaces, which a URL cannot hold.
-func (a Ask) Query() string {
-	var query []string
-	for _, part := range [][2]string{{"cpu", a.CPU}, {"sleep", a.Sleep}} {
-		if part[1] != "" {
-			query = append(query, part[0]+"="+strings.ReplaceAll(part[1], " ", ""))
-		}
-	}
-	if a.Lock > 0 {
-		query = append(query, "lock="+a.Lock.String())
-	}
-	return "/work?" + strings.Join(query, "&")
 }

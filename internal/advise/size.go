@@ -258,10 +258,3 @@ func (a Answer) shortest() time.Duration {
 	}
 	return need
 }
-
-// patience returns how long a request may wait for a worker where a mode has no queue: as long as
-// the workers, held for held seconds by each request, take for a full queue; at least 1 ms. It is
-// rounded to milliseconds, as people write it.
-func patience(queue, workers int, held float64) time.Duration {
-	return max(time.Millisecond, time.Duration(float64(queue+1)*held/float64(workers)*1e9).Round(time.Millisecond))
-}

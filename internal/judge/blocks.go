@@ -15,8 +15,7 @@ import (
 // modelled is a measured window together with the figures of its ideal twin, which are among its Values.
 type modelled struct {
 	window.Window
-	noTwin    record.Fact        // why there is no twin; no fact if there is one
-	quantiles map[string]float64 // that the SLO of an [Aim] asks for, in seconds, by metric; without those that need more requests
+	noTwin record.Fact // why there is no twin; no fact if there is one
 }
 
 // windows holds the windows of a run by block number, from 1, and arm name. A block that was cut off lacks some arms.

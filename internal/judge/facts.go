@@ -85,10 +85,8 @@ var (
 	noTimeline     = record.Sentence("no-timeline", `timeline not recorded`)
 	noStamps       = record.Sentence("no-stamps", `{{.Names.phase}} of {{.Arm}} is not known: its server stamps nothing`)
 	noSuchPhase    = record.Sentence("no-such-phase", `the timeline has no phase {{printf "%q" .Names.phase}}`)
-	windowTooShort = record.Sentence("window-too-short", `{{.Metric}} was not measured: block {{count .Values.block}} of {{.Arm}} has too few requests`)
 	onCluster      = record.Sentence("on-cluster", `{{with .Names.shared}}servers and load shared {{.}} (--server-nodes and --load-nodes part them); {{end}}the cluster's network and all that runs on its nodes are in the times{{if .Values.clock}}; `+
 		`the shards' clocks agree to {{time .Values.clock}}{{end}}{{if .Values.late}}, and a shard began {{time .Values.late}} late{{end}}`)
-	keptInSome = record.Sentence("kept-in-some", `kept in {{count .Values.kept}} of {{plural .Values.blocks "block"}}: either may be the rule`)
 )
 
 // Why an arm has no ideal twin.

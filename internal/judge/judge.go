@@ -90,9 +90,7 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 	if j.windows[t.Block] == nil {
 		j.windows[t.Block] = map[string]*modelled{}
 	}
-	w := model(window.Reduce(t, j.run.Env, arm.Clients), t, *arm, j.run)
-	w.quantiles = quantiles(t, j.aim.SLO)
-	j.windows[t.Block][t.Arm] = w
+	j.windows[t.Block][t.Arm] = model(window.Reduce(t, j.run.Env, arm.Clients), t, *arm, j.run)
 }
 
 // admits reports whether a trial can be judged, and notes its server's side. If it cannot, the reason becomes a doubt. err

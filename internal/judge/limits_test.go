@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
@@ -122,33 +121,6 @@ func TestMostWindows(t *testing.T) {
 	b.run = r
 	if got := b.stolen(); math.Abs(got-.1) > 1e-12 {
 		t.Errorf("of a machine of unknown size: %v", got)
-	}
-}
-
-// So many of the first blocks decide that an SLO is kept, or not. Of seven all must agree, of
-// twelve two may not.
-func TestKeptInHowManyBlocks(t *testing.T) {
-	t.Parallel()
-	for _, n := range stats.Looks()[:3] {
-		rank := stats.LookRank(n, stats.Alpha)
-		for kept, want := range map[int]outcome.Outcome{n: outcome.Yes, n - rank + 1: outcome.Yes, n - rank: outcome.Open, rank: outcome.Open, rank - 1: outcome.No, 0: outcome.No} {
-			if got := answer(n, kept); got != want {
-				t.Errorf("%d of %d kept it (rank %d): %s, want %s", kept, n, rank, got, want)
-			}
-		}
-	}
-	trial := record.TrialRecord{Trial: record.Trial{Block: 1, Arm: "a", Window: 1}}
-	slo := objective(t, "p50<=10ms,errors<=1%")
-	for i := range stats.MinRequests(.5) - 1 {
-		trial.Requests = append(trial.Requests, record.Request{Scheduled: int64(i), Done: int64(i) + 1e6})
-	}
-	if figures := quantiles(trial, slo); len(figures) != 0 {
-		t.Errorf("of too few requests: %v", figures)
-	}
-	trial.Requests = append(trial.Requests, trial.Requests[0])
-	figures := quantiles(trial, slo)
-	if v := figures["p50"]; math.Abs(v-.001) > 1e-9 || len(figures) != 1 {
-		t.Errorf("of just enough: %v", figures)
 	}
 }
 

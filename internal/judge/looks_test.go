@@ -133,27 +133,6 @@ func TestLookForAnOutcome(t *testing.T) {
 	}
 }
 
-// A run that asks for an SLO ends when every arm's keeping is known.
-func TestLookForAnSLO(t *testing.T) {
-	t.Parallel()
-	slo, err := stats.ParseSLO("p99<=7ms")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name string
-		run  synthetic
-		ends bool
-	}{
-		{"all keep it", synthetic{}, true},
-		{"pool keeps it in half of the blocks", synthetic{times: noisy}, false},
-	} {
-		if _, got := toward(t, Aim{SLO: slo}, c.run).Look(0); got != c.ends {
-			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
-		}
-	}
-}
-
 // A gate ends when its expectations are decided, whatever verdicts are open.
 func TestLookForExpectations(t *testing.T) {
 	t.Parallel()

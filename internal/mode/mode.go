@@ -58,7 +58,6 @@ type Mode struct {
 	// Adaptive is set when the queue refuses requests that waited too long, under every
 	// overflow policy, and serves the newest first under overload.
 	Adaptive bool `json:"-"`
-	Sized    bool `json:"-"` // `schedlab size` may test its advice with the mode
 	// Overflow is the default policy; "" without a queue.
 	Overflow string `json:"-"`
 	// Depth returns the default depth of the queue for a number of workers; nil without a

@@ -136,7 +136,7 @@ func Modes() []Mode {
 			Starves:  "keep-alive clients beyond the number of workers, while those served stay busy; everybody when requests wait and workers < rate x time held; with --queue rr, least or p2c who waits behind a long connection while another worker idles (--steal cures it)",
 			Flags:    withPool("queue", "steal", "spin", "locked", "job"),
 			Parts:    []mode.Part{ring, perWorker, stealing, lockedWorkers},
-			Station:  "pool", Sticky: true, Sized: true, Overflow: "block", Depth: longQueue,
+			Station:  "pool", Sticky: true, Overflow: "block", Depth: longQueue,
 			Without: map[string]string{mode.SharedQueue: "pool", mode.OneAcceptor: "reuseport"},
 		}, newPool},
 		{mode.Mode{
@@ -159,7 +159,7 @@ func Modes() []Mode {
 			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After, or under --overflow drop left hanging; with --queue adaptive the oldest, after twice --codel-target",
 			Flags:    withPool("queue", "locked", "job"),
 			Parts:    []mode.Part{ring, adaptive, lockedWorkers},
-			Station:  "pool", Sized: true, Overflow: "reject", Depth: func(workers int) int { return 2 * workers },
+			Station:  "pool", Overflow: "reject", Depth: func(workers int) int { return 2 * workers },
 			Without: map[string]string{mode.HandOff: "semaphore"},
 		}, newPoolRequest},
 		{mode.Mode{
@@ -170,7 +170,7 @@ func Modes() []Mode {
 			Wins:     "CPU-bound requests near capacity: the bound of pool-request without its hand-off",
 			Starves:  "requests that get no turn within --wait: refused with 503 and Retry-After",
 			Flags:    []string{"workers", "wait"},
-			Station:  "pool", Sized: true,
+			Station:  "pool",
 		}, newSemaphore},
 		{mode.Mode{
 			Name:     "reuseport",

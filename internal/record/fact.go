@@ -250,10 +250,7 @@ func parse() *template.Template {
 			}
 			return prose.Digits(v)
 		},
-		// Words of the advice of choose.
-		"kind":    func(does string) string { return KindsOfRequests[does].Name },
-		"outcome": func(kind string) string { return AnswerKind(kind).Words() },
-		"metric":  func(name string) string { return stats.MetricOf(name).Label },
+		"metric": func(name string) string { return stats.MetricOf(name).Label },
 	})
 	// All sentences are one set of templates, so that each can use any other.
 	for code, text := range sentences {

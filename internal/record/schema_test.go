@@ -61,7 +61,6 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 		"run.json": run, "result.json": result,
 		"map.json":      schemaOf[Map](t, "what 'schedlab map' prints with --output json"),
 		"audit.json":    schemaOf[Audit](t, "what 'schedlab audit' prints with --output json"),
-		"choose.json":   schemaOf[Choice](t, "what 'schedlab choose' prints with --output json"),
 		"progress.json": schemaOf[Progress](t, "a line that --progress json writes on stderr, between windows; a line that is no JSON is an error, at the end"),
 		"explain.json":  schemaOf[Explanation](t, "what 'schedlab explain' prints with --output json, and why.json of a record"),
 	}

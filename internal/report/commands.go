@@ -3,15 +3,12 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
 	"schedlab/internal/outcome"
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
-	"schedlab/internal/stats"
 )
 
 // judgements are the outcomes of an audit's findings, in the order of the report.
@@ -131,63 +128,5 @@ func lineSpan(line, end int) string {
 	return either(line == end, fmt.Sprintf("line %d", line), fmt.Sprintf("lines %d-%d", line, end))
 }
 
-// WriteChoice writes the recommendation of `schedlab choose` as text, json or markdown. It adds the headline.
-func WriteChoice(w io.Writer, format string, c record.Choice) error {
-	c.Headline = c.Answer.String() + "."
-	return documentFormats(choiceDocument, func(w io.Writer, c record.Choice) error { return record.WriteJSON(w, c) }).Render(w, format, c)
-}
-
-// choiceDocument returns a recommendation as a document: the answer, the reasons, when the
-// choice does not matter, and how to test it, or the result of the test if it ran.
-func choiceDocument(c record.Choice) document.Document {
-	facts := slices.Concat(labelled("For", c.Asked.String()), labelled("Why", c.Why.String()), labelled("Size", c.Size.String()),
-		labelled("Handlers", c.Parser.String()), labelled("Note", "the choice does not matter "+c.Unless.String()))
-	facts = append(facts, labelled("SLO", when(c.Verified == nil && c.Asked.Names["slo"] != "", "%s is not judged yet: the test does that for each model (--verify)", c.Asked.Names["slo"]))...)
-	test := labelled("Test it:", c.Test)
-	if v := c.Verified; v != nil {
-		facts = slices.Concat(facts, labelled("Tested", v.Why.String()), labelled("SLO", each(v.SLO, answered)...), labelled("Kept", each(v.Keeps, record.Fact.String)...))
-		test = labelled("Record:", v.Dir)
-	}
-	return document.Document{Answer: c.Headline, Parts: []document.Part{
-		facts, document.Lines(nonEmpty(when(c.Unverified != "", "Not tested: %s.", c.Unverified))), document.Commands(test),
-		labelled("Doubts", each(c.Doubts, record.Fact.String)...), document.Commands(labelled("Code:", c.Recipe)),
-	}}
-}
-
-// WriteChoices writes the Markdown table of all recommendations: a section for each kind of
-// requests, and in it a line for each goal. size returns the reason for the size of a mode.
-func WriteChoices(w io.Writer, cells []record.ChoiceCell, size func(mode string) string) error {
-	sections := each(grouped(cells, func(c record.ChoiceCell) string { return c.Does }), func(group []record.ChoiceCell) string {
-		does := group[0].Does
-		kind, unless := record.KindsOfRequests[does], record.Fact{Code: record.Code("choose-unless-" + does)}
-		lines := each(group, func(c record.ChoiceCell) string {
-			if len(c.Best) == 0 {
-				return fmt.Sprintf("| %s | not measured here yet: run %s | | |\n", c.Matters, c.Scenario)
-			}
-			return fmt.Sprintf("| %s | `%s` | %s | %s |\n", c.Matters, c.Best[0].Mode, size(c.Best[0].Mode), measuredDifference(c))
-		})
-		return fmt.Sprintf("### %s\n\n%s It does not matter %s.\n\n", upperFirst(kind.Name), kind.About, unless.String()) +
-			"| what matters | choose | size | measured difference |\n|---|---|---|---|\n" + strings.Join(lines, "")
-	})
-	return emit(w, "markdown", strings.Join(sections, "\n"))
-}
-
 // upperFirst returns s with its first letter in upper case. s must begin with an ASCII letter.
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
-
-// measuredDifference returns what an experiment measured for a cell, in one table cell: the
-// answer, the verdicts with the best arm in them, and a link to the experiment.
-func measuredDifference(c record.ChoiceCell) string {
-	// A verdict between two losers does not help to choose.
-	ofBest := only(c.Verdicts, func(v record.Verdict) bool {
-		return v.Verdict != stats.Refused && (v.Arm == c.Best[0].Name || v.Baseline == c.Best[0].Name)
-	})
-	told := each(ofBest, func(v record.Verdict) string {
-		return fmt.Sprintf("%s against %s at %s: %s", v.Arm, v.Baseline, stats.MetricOf(v.Metric).Label, v.Verdict) +
-			when(v.Low != 0, ", %s (%s to %s)", stats.Change(v.Ratio), stats.Change(v.Low), stats.Change(v.High))
-	})
-	lead := c.Outcome.Words() + when(len(c.Best) > 1, ": %s", listed(c.Best, func(arm record.ChoiceArm) string { return arm.Name }))
-	lead = strings.Join(append([]string{lead}, each(c.Lacks, record.Fact.String)...), ". But ")
-	blocks := prose.Plural(c.Verdicts[0].Blocks, "block")
-	return fmt.Sprintf("%s. %s; [%s](../experiments/README.md), `%s`, %s", upperFirst(lead), strings.Join(told, "; "), c.Scenario, c.Commit, blocks)
-}

@@ -1,5 +1,5 @@
 // Command pages keeps docs/experiments: its file of answers, and the tables and charts that its pages have
-// from this file. tools/experiments runs it, at the top of the tree.
+// from this file, with that of docs/choosing.md. tools/experiments runs it, at the top of the tree.
 //
 //	go run ./docs/experiments/pages                 # writes the tables and charts anew
 //	go run ./docs/experiments/pages add RUN...      # brings records into answers.tsv, and then does that
@@ -72,8 +72,8 @@ func readRows(file string) ([]experiments.Row, error) {
 	return rows, nil
 }
 
-// writePages writes the tables and the chart of each page anew, from answers.tsv, and prints which pages
-// it changed.
+// writePages writes the tables and the chart of each page anew, from answers.tsv, and the table of choosing.md
+// beside dir. It prints which pages it changed.
 func writePages(dir string, out io.Writer) error {
 	rows, err := readRows(filepath.Join(dir, "answers.tsv"))
 	if err != nil {
@@ -83,6 +83,7 @@ func writePages(dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	pages := map[string]string{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -92,6 +93,7 @@ func writePages(dir string, out io.Writer) error {
 		if name == "README" {
 			continue
 		}
+		pages[name] = string(text)
 		p, err := newPage(string(text), rows)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
@@ -106,7 +108,12 @@ func writePages(dir string, out io.Writer) error {
 			fmt.Fprintln(out, path)
 		}
 	}
-	return nil
+	file := filepath.Join(filepath.Dir(dir), "choosing.md")
+	changed, err := writeChoosing(file, rows, homes(pages))
+	if changed {
+		fmt.Fprintln(out, file)
+	}
+	return err
 }
 
 // of returns the rows of one scenario.

@@ -388,6 +388,7 @@ func TestEveryIntervalIsInTheFile(t *testing.T) {
 		check("docs/findings.md: "+title, section, append(linked(rows, section), linked(again, section)...))
 	}
 	check("README.md", read(t, filepath.Join(top, "README.md")), everything)
+	check("docs/choosing.md", read(t, filepath.Join(top, "docs", "choosing.md")), rows)
 	check("docs/evidence/claims.md", read(t, filepath.Join(top, "docs", "evidence", "claims.md")), everything)
 	index, _, _ := strings.Cut(read(t, filepath.Join(dir, "README.md")), "## Measured twice")
 	check("docs/experiments/README.md", index, everything)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"schedlab/docs/experiments"
-	"schedlab/internal/advise"
 	"schedlab/internal/judge"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
@@ -20,8 +19,8 @@ func recorded(name string) ([]experiments.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The advice of 'schedlab choose' needs other pairs than the run judged.
-	result, pairs, err := judge.Pairs(dir, run, advise.Pairs(run.Plan.Scenario))
+	// docs/choosing.md needs other pairs than the run judged.
+	result, pairs, err := judge.Pairs(dir, run, pairsOf(run.Plan.Scenario))
 	if err != nil {
 		return nil, err
 	}

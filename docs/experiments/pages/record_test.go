@@ -107,11 +107,12 @@ func TestRunMistakes(t *testing.T) {
 // A page is written once: the second time nothing has changed.
 func TestRunWritesPages(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "charts"), 0o755); err != nil {
+	dir := filepath.Join(t.TempDir(), "experiments")
+	if err := os.MkdirAll(filepath.Join(dir, "charts"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
+		"../choosing.md": "# Which?\n\n<!-- choices -->\nold\n<!-- end -->\n",
 		"answers.tsv": experiments.Format(size),
 		"sizes.md":    "# Sizes\n\n<!-- chart\nchanges size p50\n-->\n![Sizes](charts/sizes.svg)\n\n<!-- figures size -->\nold\n<!-- end -->\n",
 	} {
@@ -125,11 +126,14 @@ func TestRunWritesPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if strings.Count(first.String(), "\n") != 2 || second.String() != "" {
+	if strings.Count(first.String(), "\n") != 3 || second.String() != "" {
 		t.Errorf("written first:\n%sand then:\n%s", &first, &second)
 	}
 	if page := read(t, filepath.Join(dir, "sizes.md")); !strings.Contains(page, "| two | 1.29 ms +29 %") || strings.Contains(page, "old") {
 		t.Errorf("the page is\n%s", page)
+	}
+	if page := read(t, filepath.Join(dir, "..", "choosing.md")); !strings.Contains(page, "| they compute | tail | open |  | not measured |") || strings.Contains(page, "old") {
+		t.Errorf("docs/choosing.md is\n%s", page)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "sizes.md"), []byte("<!-- figures other -->\n<!-- end -->\n"), 0o644); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,20 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// goneCommands are commands that the release before this one had, each with what replaces it. They are told for one
+// release; help does not list them.
+var goneCommands = []struct{ name, instead string }{
+	{"choose", "docs/choosing.md has what the experiments decided, and schedlab compare --workload 'cpu=200us,sleep=exp(10ms)' --rate 2000/s --slo 'p99<=10ms' asks it of your requests"},
+}
+
+// newGone makes the commands that only say what replaces them, whatever their arguments.
+func newGone() (all []*cobra.Command) {
+	for _, c := range goneCommands {
+		all = append(all, &cobra.Command{
+			Use: c.name, Short: c.name + " is gone: " + c.instead, Hidden: true, DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error { return usagef("%s is gone: %s", c.name, c.instead) },
+		})
+	}
+	return all
+}
