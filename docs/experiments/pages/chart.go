@@ -62,23 +62,24 @@ var drawing string
 
 var chartTemplate = template.Must(template.New("chart").Parse(drawing))
 
-// chartComment finds the comment with the chart's lines, group 1, and the image's text, group 2.
-var chartComment = regexp.MustCompile(`(?s)\n<!-- chart\n(.*?)\n-->\n!\[(.*?)\]`)
+// chartTitle finds the text of a page's chart, which is its title.
+var chartTitle = regexp.MustCompile(`\n!\[(.*?)\]\(charts/`)
 
-// chartOf draws the chart of a page from the file's rows. The lines of a comment above the page's image are
+// chartOf draws the chart of a page from the file's rows. The lines of its specification, charts/NAME.txt, are
 //
 //	changes|figures SCENARIO METRIC[,METRIC] [ARM...] [# words about the scenario]
 //
 // "changes" draws verdicts, "figures" draws medians, all in one unit. A METRIC is the head of a table's
-// column. Without an ARM all arms are drawn. The image's text is the title. An error quotes the line
-// that asks for something that the file does not have.
-func chartOf(page string, rows []experiments.Row) (string, error) {
-	comment := chartComment.FindStringSubmatch(page)
-	if comment == nil {
-		return "", errors.New("the page has no image below a comment '<!-- chart'")
+// column. Without an ARM all arms are drawn. An error quotes the line that asks for something that the file
+// does not have.
+func chartOf(page, spec string, rows []experiments.Row) (string, error) {
+	title := chartTitle.FindStringSubmatch(page)
+	if title == nil {
+		return "", errors.New("the page does not show its chart")
 	}
-	c := chart{Title: comment[2]}
-	for asked := range strings.SplitSeq(comment[1], "\n") {
+	c := chart{Title: title[1]}
+	for asked := range strings.Lines(spec) {
+		asked = strings.TrimSpace(asked)
 		if err := c.add(rows, asked); err != nil {
 			return "", fmt.Errorf("line %q of the chart: %w", asked, err)
 		}
@@ -89,7 +90,7 @@ func chartOf(page string, rows []experiments.Row) (string, error) {
 	return b.String(), err
 }
 
-// add appends the lines that a line of the comment asks for. Lines of one kind that follow each other share a
+// add appends the lines that a line of the specification asks for. Lines of one kind that follow each other share a
 // panel, and those of one scenario and baseline a head.
 func (c *chart) add(rows []experiments.Row, asked string) error {
 	spec, words, _ := strings.Cut(asked, " # ")

@@ -94,7 +94,11 @@ func writePages(dir string, out io.Writer) error {
 			continue
 		}
 		pages[name] = string(text)
-		p, err := newPage(string(text), rows)
+		chart, err := os.ReadFile(filepath.Join(dir, "charts", name+".txt"))
+		if err != nil {
+			return err
+		}
+		p, err := newPage(string(text), string(chart), rows)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}

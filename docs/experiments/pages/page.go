@@ -21,9 +21,9 @@ type page struct{ Text, Chart string }
 // columns of its table and its arms, if the page chooses them.
 var figuresPart = regexp.MustCompile(`(?s)(<!-- figures ([a-z0-9-]+)([^\n]*) -->\n).*?(<!-- end -->)`)
 
-// newPage returns the page of this text with its figures from the rows. It names a machine where it is another than that
+// newPage returns the page of this text with its figures from the rows, and its chart as specified. It names a machine where it is another than that
 // of the scenario before it on the page.
-func newPage(text string, rows []experiments.Row) (p page, err error) {
+func newPage(text, chart string, rows []experiments.Row) (p page, err error) {
 	machine := ""
 	p.Text = figuresPart.ReplaceAllStringFunc(text, func(part string) string {
 		m := figuresPart.FindStringSubmatch(part)
@@ -40,7 +40,7 @@ func newPage(text string, rows []experiments.Row) (p page, err error) {
 		return m[1] + figures(own, shown, machine != was) + m[4]
 	})
 	if err == nil {
-		p.Chart, err = chartOf(text, rows)
+		p.Chart, err = chartOf(text, chart, rows)
 	}
 	return p, err
 }
@@ -100,7 +100,7 @@ func loadOf(rows []experiments.Row) string {
 }
 
 // claims returns the claims of a scenario: those that every block kept, then those that some did not. Left to the file
-// are claims that were kept and have no sentence, and those that every block kept and the table shows.
+// are claims that were kept and have no sentence, or ask only for figures that the table shows.
 func claims(rows []experiments.Row, shown shown) string {
 	var all, some []string
 	for _, r := range rows {
@@ -113,11 +113,9 @@ func claims(rows []experiments.Row, shown shown) string {
 		}
 		every := fmt.Sprintf("true in %d of %[1]d blocks", r.Blocks)
 		switch {
-		case r.Text == "" && r.Verdict == string(outcome.Yes):
+		case r.Verdict == string(outcome.Yes) && (r.Text == "" || shown.has(r.Asks)):
 		case r.Verdict == string(outcome.Yes) && strings.HasSuffix(evidence, every):
-			if !shown.has(r.Asks) {
-				all = append(all, "- "+escaped(r.Text)+"\n")
-			}
+			all = append(all, "- "+escaped(r.Text)+"\n")
 		default:
 			said := "`" + r.Asks + "`"
 			if r.Text != "" {

@@ -67,7 +67,7 @@ func TestPagesAreOfTheFile(t *testing.T) {
 	rows, home := measured(t), map[string]string{}
 	all := topics(t)
 	for name, text := range all {
-		want, err := newPage(text, rows)
+		want, err := newPage(text, read(t, filepath.Join(dir, "charts", name+".txt")), rows)
 		if err != nil {
 			t.Errorf("%s.md: %v", name, err)
 			continue
@@ -100,8 +100,8 @@ func TestPagesAreOfTheFile(t *testing.T) {
 			t.Errorf("README.md has no link %s", link)
 		}
 	}
-	if files, err := os.ReadDir(filepath.Join(dir, "charts")); err != nil || len(files) != len(all) {
-		t.Errorf("%d charts for %d pages (%v)", len(files), len(all), err)
+	if files, err := os.ReadDir(filepath.Join(dir, "charts")); err != nil || len(files) != 2*len(all) {
+		t.Errorf("%d files of charts, a drawing and its specification each, for %d pages (%v)", len(files), len(all), err)
 	}
 }
 
