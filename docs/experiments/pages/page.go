@@ -83,8 +83,8 @@ func figures(rows []experiments.Row, shown shown, machine bool) string {
 }
 
 // usual finds what a page leaves out of a machine: how many CPUs a side had, which follows from their numbers, and what
-// README.md says of all.
-var usual = regexp.MustCompile(` \(\d CPUs?, GOMAXPROCS \d\)|; virtual machine; go1\.26\.8$`)
+// README.md says of all: the load's CPU, the server's if it is another, and the rest.
+var usual = regexp.MustCompile(`(?:server on CPU 0 \(1 CPU, GOMAXPROCS 1\); )?load on CPU 1 \(1 CPU, GOMAXPROCS \d\); | \(\d CPUs?, GOMAXPROCS \d\)|; virtual machine; go1\.26\.8$`)
 
 // loadOf returns the load of a scenario without its windows and its seed, which the file has. Of three loads or more it
 // has the first, since then the arms' names tell the others.
