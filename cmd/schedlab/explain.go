@@ -130,7 +130,7 @@ func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
 	if err := errors.Join(err, stopped); err != nil {
 		return err
 	}
-	if x.Outcome == record.Correlated || x.Outcome == record.NoCause || x.Outcome == record.NotKnown {
+	if !x.Outcome.Decided() {
 		return exit(exitPartial)
 	}
 	return nil

@@ -63,7 +63,7 @@ func Parse(text string) ([]Row, error) {
 		}
 		blocks, err := strconv.Atoi(cells[3])
 		r.Blocks = blocks
-		if r.Metric == "claim" && err == nil { // an older file has other words
+		if (r.Metric == "claim" || r.Metric == "cause") && err == nil { // an older file has other words
 			var of outcome.Outcome
 			err = of.UnmarshalText([]byte(r.Verdict))
 			r.Verdict = string(of)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
 
@@ -11,8 +12,8 @@ import (
 // explanation of other arms takes its place only with tests of its own.
 func TestExplanationsThatAreKept(t *testing.T) {
 	t.Parallel()
-	tested := record.Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: record.Because, Tests: &record.TestRun{Dir: "tests"}}
-	fresh := record.Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: record.Correlated}
+	tested := record.Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: outcome.Yes, Tests: &record.TestRun{Dir: "tests"}}
+	fresh := record.Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: outcome.Open}
 	again, other := tested, fresh
 	again.Tests = &record.TestRun{Dir: "later"}
 	other.To = "c"
@@ -44,7 +45,7 @@ func TestExplanationsThatAreKept(t *testing.T) {
 			if err != nil || keep != c.keep || (both.Tests != nil) != (c.tests != "") {
 				t.Fatalf("got %+v, keep %v, %v", both, keep, err)
 			}
-			if both.Tests != nil && both.Tests.Dir != c.tests || (both.Outcome == record.Because) != (c.tests != "") {
+			if both.Tests != nil && both.Tests.Dir != c.tests || (both.Outcome == outcome.Yes) != (c.tests != "") {
 				t.Errorf("got %s by %+v, want the tests %q", both.Outcome, both.Tests, c.tests)
 			}
 		})

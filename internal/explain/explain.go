@@ -140,18 +140,19 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 	// Times of the connections that were served say nothing about those that were not.
 	for _, a := range []*arm{f, t} {
 		if starved := a.starved(); starved > mostStarved {
-			x.Outcome = record.NoCause
+			x.Settle(outcome.Refused)
 			x.Reason = record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
 			return x, nil
 		}
 	}
 	all, why := c.whatDiffers(x)
 	if len(all) == 0 {
-		x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: "list", Because: why}
-		x.Busy = busy(x, c.Result.Busy())
+		x.Settle(outcome.No)
+		x.Reason = record.Fact{Code: "list", Because: why}
 		if slices.ContainsFunc(why, func(f record.Fact) bool { return f.Code != tooLittle }) {
-			x.Outcome = record.NotKnown
+			x.Settle(outcome.Open)
 		}
+		x.Busy = busy(x, c.Result.Busy())
 		return x, nil
 	}
 	x.Slower = all[0].slower(from, to)
@@ -180,7 +181,7 @@ func busy(x *record.Explanation, doubt record.Fact) record.Fact {
 	if doubt.None() {
 		return doubt
 	}
-	open := x.Outcome == record.Correlated || x.Outcome == record.NoCause && x.Slower != "" || x.Reason.RestsOn(notSure)
+	open := x.Outcome == outcome.Open && (x.Slower != "" || x.Reason.RestsOn(notSure))
 	doubt.Values = maps.Clone(doubt.Values)
 	doubt.Values["open"] = float64(stats.Count(open))
 	return doubt
@@ -283,16 +284,12 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference, why []recor
 
 // conclude sets x.Outcome from the outcome of the first cause, which is the surest.
 func conclude(x *record.Explanation) {
-	if len(x.Causes) == 0 {
-		x.Outcome, x.Reason = record.NoCause, record.Fact{Code: noRuleApplies}
-		return
-	}
-	x.Outcome = record.Correlated
-	switch first := x.Causes[0]; {
-	case first.Shown:
-		x.Outcome = record.Shown
-	case first.Outcome == outcome.Yes:
-		x.Outcome = record.Because
+	x.Settle(outcome.Open)
+	switch {
+	case len(x.Causes) == 0:
+		x.Reason = record.Fact{Code: noRuleApplies}
+	case x.Causes[0].Outcome == outcome.Yes:
+		x.Settle(outcome.Yes)
 	}
 }
 

@@ -51,7 +51,6 @@ var words = map[string]string{
 	// Of a gate, an expectation, a cause.
 	"open": "open", "refused": "refused",
 	"confirmed": "yes", "shown": "yes", "not-confirmed": "no", "untested": "open", "untestable": "refused",
-	"because": "yes", "correlated": "open", "no-cause": "no", "no-difference": "same", "not-known": "refused",
 	// Of a search.
 	"between": "between", "beyond": "beyond", "below": "below", "never": "never", "slow": "refused", "died": "died",
 	"yes": "yes", "no": "no", "": "",

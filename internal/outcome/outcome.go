@@ -34,7 +34,10 @@ func (o Outcome) Not() Outcome {
 }
 
 // older are the words of records that an older schedlab wrote.
-var older = map[string]Outcome{"pass": Yes, "fail": No, "REFUSED": Refused, "fine": Yes, "worse": No}
+var older = map[string]Outcome{
+	"pass": Yes, "fail": No, "REFUSED": Refused, "fine": Yes, "worse": No,
+	"because": Yes, "shown": Yes, "no-difference": No, "correlated": Open, "no-cause": Open, "not-known": Open,
+}
 
 // UnmarshalText reads an outcome's word, also one that an older schedlab wrote.
 func (o *Outcome) UnmarshalText(text []byte) error {
@@ -64,11 +67,14 @@ var (
 	Expectation = Question{"expectation, SLO", "does it hold?", [4]string{"kept", "not kept", "open", "refused"}}
 	Machine     = Question{"doctor", "is the machine fit?", [4]string{"fit", "unfit", "open", ""}}
 	Figures     = Question{"audit", "are the figures possible?", [4]string{"possible", "impossible", "open", "not read"}}
+	Difference  = Question{"explain", "is it known why the arms differ?", [4]string{"explained", "no difference", "open", "refused"}}
 	Cause       = Question{"cause", "does it explain the difference?", [4]string{"confirmed", "refuted", "open", "refused"}}
 )
 
 // Questions returns all questions, in the order of the glossary.
-func Questions() []Question { return []Question{Gate, Expectation, Machine, Figures, Cause} }
+func Questions() []Question {
+	return []Question{Gate, Expectation, Machine, Figures, Difference, Cause}
+}
 
 // Phrase returns the question's phrase for an outcome; "" for none.
 func (q Question) Phrase(o Outcome) string {

@@ -33,6 +33,7 @@ func TestRead(t *testing.T) {
 	for word, want := range map[string]Outcome{
 		"": "", "yes": Yes, "no": No, "open": Open, "refused": Refused,
 		"pass": Yes, "fail": No, "REFUSED": Refused, "fine": Yes, "worse": No,
+		"because": Yes, "shown": Yes, "no-difference": No, "correlated": Open, "no-cause": Open, "not-known": Open,
 	} {
 		var got Outcome
 		if err := json.Unmarshal([]byte(`"`+word+`"`), &got); err != nil || got != want {

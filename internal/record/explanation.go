@@ -60,9 +60,13 @@ type Explanation struct {
 
 	Witnesses []Witness `json:"witnesses"`
 	Causes    []Suspect `json:"causes"` // suspected causes, the largest share first
-	Outcome   Finding   `json:"outcome"`
-	Reason    Fact      `json:"reason,omitzero"` // why the outcome is NoDifference, NotKnown or NoCause, or why a cause was not tested
-	Tests     *TestRun  `json:"tests,omitempty"` // the extra blocks; nil if none ran
+	// Outcome is Yes if the first cause was confirmed or measured directly, No if what the arms surely differ by is too
+	// little to explain, Refused if no times can be explained, and Open with suspected causes, without any though one arm is
+	// Slower, or where it is not known whether they differ.
+	Outcome outcome.Outcome `json:"outcome"`
+	Answer  string          `json:"answer"`          // Outcome in words: explained, no difference, open, refused
+	Reason  Fact            `json:"reason,omitzero"` // why there are no causes, or why one was not tested
+	Tests   *TestRun        `json:"tests,omitempty"` // the extra blocks; nil if none ran
 	// Busy is the doubt that others took much of the CPUs in the run or its tests; zero if they did not. Its value open is
 	// 1 if that is why no cause is known.
 	Busy Fact `json:"busy,omitzero"`
@@ -76,18 +80,23 @@ func (x *Explanation) Faster() string {
 	return x.From
 }
 
-// A Finding is the outcome of an explanation.
-type Finding string
+// Settle sets the outcome, and its words.
+func (x *Explanation) Settle(o outcome.Outcome) {
+	x.Outcome, x.Answer = o, outcome.Difference.Phrase(o)
+}
 
-// The findings.
-const (
-	Because      Finding = "because"       // a cause was confirmed
-	Shown        Finding = "shown"         // a cause was measured directly and needs no test
-	Correlated   Finding = "correlated"    // causes are suspected, but none is confirmed
-	NoCause      Finding = "no-cause"      // the arms differ, but no rule fits
-	NoDifference Finding = "no-difference" // what the arms surely differ by is too little to explain
-	NotKnown     Finding = "not-known"     // whether the arms differ is not known, so no cause is sought
-)
+// UnmarshalJSON reads an explanation, also one of an older record, which has other words.
+func (x *Explanation) UnmarshalJSON(data []byte) error {
+	type plain Explanation
+	if err := json.Unmarshal(data, (*plain)(x)); err != nil {
+		return err
+	}
+	if x.Reason.Code == CauseStarvation {
+		x.Outcome = outcome.Refused
+	}
+	x.Settle(x.Outcome)
+	return nil
+}
 
 // A Step is a figure in two arms and its difference, By = To - From. Low and High are the 95 %
 // interval of By over the blocks.

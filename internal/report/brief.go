@@ -52,7 +52,7 @@ func briefly(r *record.Result, width, most int) document.Document {
 	// The explanation comes first: it names a cause, while the other reasons only tell where the time went.
 	explained := explanationOf(r)
 	reasons := append(explained, briefReasons(r)...)
-	if r.Explained != nil && r.Explained.Outcome == record.NoCause { // where the time went says more then
+	if x := r.Explained; x != nil && len(x.Causes) == 0 && (x.Slower != "" || x.Outcome == outcome.Refused) { // where the time went says more then
 		reasons = append(briefReasons(r), explained...)
 	}
 	why := few(reasons, max(most, len(explained))) // who asked why gets an answer

@@ -217,7 +217,7 @@ func TestBriefSaysWhereReasonsAre(t *testing.T) {
 func TestBriefAnswersWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	r := quick()
-	r.Explained = &record.Explanation{From: "nethttp", To: "pool", Outcome: record.NoDifference, Reason: said("no difference is sure")}
+	r.Explained = &record.Explanation{From: "nethttp", To: "pool", Outcome: outcome.No, Reason: said("no difference is sure")}
 	r.Expectations = []record.Expectation{{Text: "p99 <= 10ms", Outcome: outcome.Yes}, {Text: "p50 <= 1us", Outcome: outcome.Open}}
 	got := briefly(r, 100, 0).Text(document.Options{Width: 100})
 	for _, want := range []string{"no difference is sure", "kept: p99 <= 10ms"} {

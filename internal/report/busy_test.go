@@ -90,7 +90,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 func TestTooBusyToExplainOrMap(t *testing.T) {
 	t.Parallel()
 	const first = "Too busy to tell: hog took 83 % of the servers' CPU."
-	x := &record.Explanation{From: "nethttp", To: "pool", Slower: "pool", Outcome: record.NoCause, Reason: said("no rule fits"), Busy: hogged(1)}
+	x := &record.Explanation{From: "nethttp", To: "pool", Slower: "pool", Outcome: outcome.Open, Reason: said("no rule fits"), Busy: hogged(1)}
 	m := &record.Map{Plan: record.MapPlan{X: record.Factor{Name: "cpu", Values: []string{"1us"}}, Y: record.Factor{Name: "rate", Values: []string{"5/s"}}}, Arms: []string{"a", "b"},
 		Doubts: []record.Fact{hogged(0)}, Cells: []record.Cell{{State: record.Sampled, CellVerdict: record.CellVerdict{Decision: record.InDoubt}}}}
 	m.Headline = MapHeadline(m)

@@ -30,7 +30,7 @@ func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
 // same parts, by divided.
 func explanation(x *record.Explanation) document.Document {
 	// A question why would take the difference for granted.
-	question := either(x.Outcome == record.NoDifference || x.Outcome == record.NotKnown, "Do %s and %s differ?", "Why do %s and %s differ?")
+	question := either(x.Slower == "" && x.Outcome != outcome.Refused, "Do %s and %s differ?", "Why do %s and %s differ?")
 	return document.Document{
 		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: cmp.Or(tooBusy(x.Busy), explained(x)),
 		Context: append(belowTooBusy(x.Busy, explained(x)), fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", plural(x.Blocks, "block"), command.Quote(x.Dir), nbsp)),
@@ -53,7 +53,7 @@ func divided(x *record.Explanation) []document.Part {
 	}
 	facts := labelled("Doubts", when(!x.Busy.None() && tooBusy(x.Busy) == "", "%s", x.Busy.String()))
 	// A confirmed cause says where the whole difference is from, which theory divides in another way.
-	if x.Ideal != nil && x.Outcome != record.Because {
+	if x.Ideal != nil && (x.Outcome != outcome.Yes || x.Causes[0].Shown) {
 		facts = append(facts, labelled("Theory", ideal(x))...)
 	}
 	if t := x.Tests; t != nil {
@@ -67,27 +67,30 @@ func divided(x *record.Explanation) []document.Part {
 // explained returns the answer in one or two sentences, with a full stop. "because" stands only before
 // a cause that was tested or measured directly.
 func explained(x *record.Explanation) string {
-	switch x.Outcome {
-	case record.NoDifference:
+	switch {
+	case x.Outcome == outcome.No:
 		return fmt.Sprintf("No cause is sought: %s.", x.Reason.String())
-	case record.NotKnown:
-		return fmt.Sprintf("Not known whether they differ, so no cause is sought: %s.", x.Reason.String())
-	case record.NoCause:
-		if x.Slower == "" {
-			return fmt.Sprintf("Their times cannot be explained: %s.", x.Reason.String())
-		}
-		return fmt.Sprintf("%s. No cause found: %s.", gap(x), x.Reason.String())
+	case x.Outcome == outcome.Refused:
+		return fmt.Sprintf("An explanation of their times is refused: %s.", x.Reason.String())
+	case x.Slower == "":
+		return fmt.Sprintf("Whether they differ is open, so no cause is sought: %s.", x.Reason.String())
+	case len(x.Causes) == 0:
+		return fmt.Sprintf("%s. The cause is open: %s.", gap(x), x.Reason.String())
 	}
-	c := x.Causes[0]
-	switch x.Outcome {
-	case record.Because:
-		return fmt.Sprintf("%s, because %s (confirmed: %s).", gap(x), c.Fact.String(), proof(c))
-	case record.Shown:
+	switch c := x.Causes[0]; {
+	case c.Shown:
 		return fmt.Sprintf("%s, because %s (measured directly).", gap(x), c.Fact.String())
+	case c.Outcome == outcome.Yes:
+		return fmt.Sprintf("%s, because %s (confirmed: %s).", gap(x), c.Fact.String(), proof(c))
+	case c.Outcome == outcome.No: // the test is evidence against the cause, so it is in the answer
+		return fmt.Sprintf("%s. The cause is open: a test refuted that %s (%s).", gap(x), c.Fact.String(), proof(c))
+	default:
+		return fmt.Sprintf("%s. The cause is open; suspected%s: %s.", gap(x), untested[c.Outcome], c.Fact.String())
 	}
-	// A test that failed to confirm the cause is evidence against it, so it is in the answer.
-	return fmt.Sprintf("%s. Correlated, not confirmed: %s%s.", gap(x), c.Fact.String(), when(c.Outcome == outcome.No, " (%s)", proof(c)))
 }
+
+// untested tells why a cause has no test.
+var untested = map[outcome.Outcome]string{outcome.Open: ", not tested", outcome.Refused: ", no setting takes it away"}
 
 // gap tells by how much the slower arm is slower, in the figure that was explained: the mean
 // time, the mean of the slowest requests, or the share of requests without a good reply. The first
@@ -125,8 +128,7 @@ func proof(c record.Suspect) string {
 
 // causeWords returns the words in front of a cause: its outcome and, without a test, why there is none.
 func causeWords(c record.Suspect) string {
-	why := map[outcome.Outcome]string{outcome.Open: ", not tested", outcome.Refused: ", no setting takes it away"}[c.Outcome]
-	return outcome.Cause.Phrase(c.Outcome) + why + when(c.Shown, ", measured directly") + ":"
+	return outcome.Cause.Phrase(c.Outcome) + untested[c.Outcome] + when(c.Shown, ", measured directly") + ":"
 }
 
 // causes lists all suspected causes, each with its share of the difference, the figures of its witnesses, and

@@ -78,16 +78,17 @@ func because() *record.Explanation {
 				Knob:      "pool,env.GOGC=400,workers=4", Control: "pool,queue-depth=2048,workers=4", Moved: &not, Still: &not,
 			},
 		},
-		Outcome: record.Because, Tests: &record.TestRun{Dir: "schedlab-runs/20261123-080120-why-why-workers-beef", Blocks: 10},
+		Outcome: outcome.Yes, Answer: "explained", Tests: &record.TestRun{Dir: "schedlab-runs/20261123-080120-why-why-workers-beef", Blocks: 10},
 	}
 }
 
-// nothing is an explanation of two arms that hardly differ.
+// nothing is an explanation of two arms that may differ or not.
 func nothing() *record.Explanation {
 	x := because()
 	x.Mean, x.Tail = record.Waterfall{Step: record.Step{From: 1e-3, To: 1e-3, Low: -1e-5, High: 1e-5}}, record.Waterfall{}
 	x.Slower, x.Causes, x.Ideal, x.Tests = "", []record.Suspect{}, nil, nil
-	x.Outcome, x.Reason = record.NoDifference, record.Fact{Code: "list", Because: []record.Fact{
+	x.Settle(outcome.Open)
+	x.Reason = record.Fact{Code: "list", Because: []record.Fact{
 		{Code: "difference-not-sure", Names: record.Names{"where": "on average"}, Values: record.Values{"low": -1e-5, "high": 1e-5}},
 		{Code: "difference-within-noise", Names: record.Names{"where": "in the slowest 1 % of requests", "noise": "nethttp and its own copy may differ"}, Values: record.Values{"by": 1.31e-4, "noise": 1.8e-4}},
 	}}
@@ -108,6 +109,45 @@ func TestGoldenExplanation(t *testing.T) {
 				t.Fatalf("%s: %v", f.Name, err)
 			}
 			golden(t, filepath.Join("testdata", name+"."+extension[f.Name]), b.String())
+		}
+	}
+}
+
+// The answer says what is known of a cause, and whether it was tested.
+func TestAnswerOfAnExplanation(t *testing.T) {
+	t.Parallel()
+	const slower = "pool,workers=4 is slower than nethttp by "
+	for want, of := range map[string]func(*record.Explanation){
+		slower + "… too few workers, requests wait for one (confirmed: in": func(*record.Explanation) {},
+		slower + "… because a request costs it 240 µs of CPU time, 200 µs in nethttp (measured directly).": func(x *record.Explanation) {
+			x.Causes = x.Causes[1:]
+			x.Causes[0].Outcome, x.Causes[0].Shown = outcome.Yes, true
+		},
+		slower + "… The cause is open; suspected, no setting takes it away: a request costs it 240 µs of CPU time, 200 µs in nethttp.": func(x *record.Explanation) {
+			x.Outcome, x.Causes = outcome.Open, x.Causes[1:]
+		},
+		slower + "… The cause is open; suspected, not tested: the garbage collector takes 8 % of its CPU time (4 % in nethttp).": func(x *record.Explanation) {
+			x.Outcome, x.Causes = outcome.Open, x.Causes[2:]
+			x.Causes[0].Outcome = outcome.Open
+		},
+		slower + "… The cause is open: a test refuted that the garbage collector takes 8 % of its CPU time (4 % in nethttp) (in": func(x *record.Explanation) {
+			x.Outcome, x.Causes = outcome.Open, x.Causes[2:]
+		},
+		slower + "… The cause is open: no rule fits.": func(x *record.Explanation) {
+			x.Outcome, x.Causes, x.Reason = outcome.Open, nil, said("no rule fits")
+		},
+		"No cause is sought: they are alike.": func(x *record.Explanation) {
+			x.Outcome, x.Slower, x.Causes, x.Reason = outcome.No, "", nil, said("they are alike")
+		},
+		"An explanation of their times is refused: clients starve.": func(x *record.Explanation) {
+			x.Outcome, x.Slower, x.Causes, x.Reason = outcome.Refused, "", nil, said("clients starve")
+		},
+	} {
+		x := because()
+		of(x)
+		start, end, _ := strings.Cut(want, "… ")
+		if got := explained(x); !strings.HasPrefix(got, start) || !strings.Contains(got, end) {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
@@ -139,7 +179,7 @@ func TestExplanationNamesItsFigures(t *testing.T) {
 	if strings.Contains(got, theory) {
 		t.Errorf("theory beside a confirmed cause:\n%s", got)
 	}
-	x.Outcome, x.Causes = record.Correlated, x.Causes[1:]
+	x.Outcome, x.Causes = outcome.Open, x.Causes[1:]
 	if got := text(x); !strings.Contains(got, theory) {
 		t.Errorf("no theory without a confirmed cause:\n%s", got)
 	}

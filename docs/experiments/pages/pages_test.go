@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"schedlab/docs/experiments"
+	"schedlab/internal/outcome"
 	"schedlab/internal/stats"
 )
 
@@ -219,7 +220,7 @@ func TestEveryConfirmedCauseHasARecord(t *testing.T) {
 	rows := measured(t)
 	known := func(scenarios string) bool {
 		return slices.ContainsFunc(rows, func(r experiments.Row) bool {
-			return r.Metric == "cause" && r.Verdict == "because" && strings.Contains(scenarios, "#"+r.Scenario+")")
+			return r.Metric == "cause" && r.Verdict == string(outcome.Yes) && r.Text != "" && strings.Contains(scenarios, "#"+r.Scenario+")")
 		})
 	}
 	check := func(where, text, scenarios string) {

@@ -36,7 +36,7 @@ func TestRowsOfARun(t *testing.T) {
 		{Metric: "goodput", Arm: "b", Baseline: "a", Verdict: "SAME", Ratio: 1, Low: .99, High: 1.01},
 		{Metric: "good_mean", Arm: "b", Baseline: "a", Verdict: "FASTER", Ratio: .5, Low: .4, High: .6},
 	}
-	x := &record.Explanation{Outcome: record.Because, Causes: []record.Suspect{
+	x := &record.Explanation{Outcome: outcome.Yes, Causes: []record.Suspect{
 		{Outcome: outcome.No, Fact: record.Fact{Text: "the lock"}}, {Outcome: outcome.Yes, Fact: record.Fact{Text: "too few workers"}},
 	}}
 	var got []string
@@ -55,7 +55,7 @@ func TestRowsOfARun(t *testing.T) {
 		"p99 a  0.02", "goodput a  300",
 		"p99 b a 0.01 FASTER 0.5 0.4 0.6", "goodput b a 300 SAME 1 0.99 1.01", "memory b  18000000", "threads b  6",
 		"good_mean b a  FASTER 0.5 0.4 0.6",
-		"cause    because      too few workers",
+		"cause    yes      too few workers",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
