@@ -94,7 +94,7 @@ type pathology struct {
 func pathologies(loadCPU int) []pathology {
 	return []pathology{
 		{
-			name: "single slow acceptor", planted: "`--plant accept=1ms`: the acceptor sleeps between two connections",
+			name: "single slow acceptor", planted: "`--plant accept=1ms`",
 			load:  "workload: {cpu: 20us}\nload: {rate: 600/s, keepalive: false}",
 			clean: "mode: nethttp", planter: "mode: nethttp, plant: accept=1ms", cause: "cause-acceptor",
 		},
@@ -104,7 +104,7 @@ func pathologies(loadCPU int) []pathology {
 			clean: "mode: nethttp", planter: "mode: nethttp, backlog: 1", cause: "cause-backlog",
 		},
 		{
-			name: "contended queue", planted: "`--plant queue=1ms`: each job keeps the shared queue's lock for so long",
+			name: "contended queue", planted: "`--plant queue=1ms`",
 			load:  "workload: {cpu: 20us}\nload: {rate: 550/s, keepalive: false}",
 			clean: "mode: pool, workers: 8", planter: "mode: pool, workers: 8, plant: queue=1ms", cause: "cause-queue-lock",
 		},
@@ -134,12 +134,12 @@ func pathologies(loadCPU int) []pathology {
 			clean: "mode: goroutine", planter: "mode: loop-single", cause: "cause-inline",
 		},
 		{
-			name: "lock convoy", planted: "`--plant lock=1ms`: a request keeps the one lock of `/kv` for so long",
+			name: "lock convoy", planted: "`--plant lock=1ms`",
 			load:  "workload: {path: '/kv/key?keys=4096', method: PUT, body: value}\nload: {rate: 400/s, arrivals: burst(16), connections: 64, keepalive: true, timeout: 5s}",
 			clean: "mode: goroutine", planter: "mode: goroutine, plant: lock=1ms", cause: "cause-lock",
 		},
 		{
-			name: "starved load", planted: fmt.Sprintf("`--plant hog=%d`: a thread of the server computes on the load's CPU", loadCPU),
+			name: "starved load", planted: fmt.Sprintf("`--plant hog=%d`", loadCPU),
 			load:  "workload: {cpu: 20us}\nload: {rate: 1000/s, connections: 32, keepalive: true}",
 			clean: "mode: nethttp", planter: fmt.Sprintf("mode: nethttp, plant: hog=%d", loadCPU), cause: "cause-load",
 		},
