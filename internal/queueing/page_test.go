@@ -4,11 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// The page quotes every example with what it prints, so that neither changes alone.
+// What the page quotes is an example with what it prints, so that neither changes alone.
 func TestPageQuotesTheExamples(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "queueing.md"))
@@ -20,14 +21,13 @@ func TestPageQuotesTheExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := regexp.MustCompile(`(?s)func (Example\w+)\(\) \{\n(.*?)\n\}\n`).FindAllStringSubmatch(string(source), -1)
-	quotes := strings.Count(string(page), "```go\n")
-	if len(examples) == 0 || quotes != len(examples) {
-		t.Errorf("the page has %d quotes of %d examples, want each once", quotes, len(examples))
+	quotes := regexp.MustCompile("(?s)```go\n(.*?)\n```\n").FindAllStringSubmatch(string(page), -1)
+	if len(quotes) < 2 {
+		t.Errorf("the page has %d quotes of examples", len(quotes))
 	}
-	for _, e := range examples {
-		code := strings.ReplaceAll("\n"+e[2], "\n\t", "\n")
-		if !strings.Contains(string(page), "```go"+code+"\n```\n") {
-			t.Errorf("%s is not on the page as it is here:%s", e[1], code)
+	for _, q := range quotes {
+		if !slices.ContainsFunc(examples, func(e []string) bool { return strings.ReplaceAll("\n"+e[2], "\n\t", "\n") == "\n"+q[1] }) {
+			t.Errorf("no example is as the page quotes it:\n%s", q[1])
 		}
 	}
 }
