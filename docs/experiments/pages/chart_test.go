@@ -98,7 +98,7 @@ func TestFigures(t *testing.T) {
 		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "yes", Asks: `mean("two") > 1ms`, Reason: "1.31 ms > 1 ms in the median; true in 12 of 12 blocks", Text: "Two have a long mean: 1.31 ms"},
 		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "yes", Asks: `errors("two") == 0`, Reason: "true in 12 of 12 blocks"},
 		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "open", Asks: `p50("one") < 1ms`, Reason: "true in 6 of 12 blocks: the border lies within"},
-		{Scenario: "size", Metric: "doubt", Reason: "machine-unfit", Text: "machine: unfit"},
+		{Scenario: "size", Metric: "doubt", Reason: "machine-unfit", Text: "machine: unfit: steal: the hypervisor took 5 %"},
 		{Scenario: "size", Metric: "doubt", Reason: "closed-loop", Text: "a closed loop"},
 	}, size...)
 	shown, err := shownOf(rows, nil)
@@ -107,10 +107,10 @@ func TestFigures(t *testing.T) {
 	}
 	got := figures(rows, shown, true)
 	for _, want := range []string{
-		"2026-11-28, commit `abc1234`, 12 blocks: one client; the other arms as they are named, 1 left out; server on CPU 0; AMD EPYC.\n\n" +
+		"2026-11-28, commit `abc1234`, 12 blocks: one client and others, as the arms are named, 1 left out; server on CPU 0; AMD EPYC.\n\n" +
 			"Kept in every block:\n\n- Two have a long mean: 1.31 ms\n\n- **kept** Two have a longer mean: 1.31 ms (11 of 12 blocks)\n" +
 			"- **open** `p50(\"one\") < 1ms` (6 of 12 blocks)\n\n| arm |",
-		"\nDoubt: machine: unfit.\n",
+		"\nDoubt: machine: unfit: steal.\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -45,9 +45,9 @@ func newPage(text, chart string, rows []experiments.Row) (p page, err error) {
 	return p, err
 }
 
-// shownDoubts are the doubts that a page has: what disturbed the machine, and clients that starved. The file has
-// all.
-var shownDoubts = []string{"machine-unfit", "much-disturbed", "load-took-cpu", "starved-connections"}
+// shownDoubts are the doubts that a page has, what disturbed the machine and clients that starved, each with how many of
+// its parts between colons. The file has all doubts, with what follows from them.
+var shownDoubts = map[string]int{"machine-unfit": 3, "much-disturbed": 3, "load-took-cpu": 2, "starved-connections": 2}
 
 // textOf returns the text of the first row of this kind, for Markdown.
 func textOf(rows []experiments.Row, kind string) string {
@@ -75,8 +75,9 @@ func figures(rows []experiments.Row, shown shown, machine bool) string {
 	b.WriteString(claims(rows, shown))
 	b.WriteString(table(rows, shown))
 	for _, r := range rows {
-		if r.Metric == "doubt" && slices.Contains(shownDoubts, r.Reason) {
-			fmt.Fprintf(&b, "\nDoubt: %s.\n", escaped(r.Text))
+		if parts := shownDoubts[r.Reason]; r.Metric == "doubt" && parts > 0 {
+			text := strings.Split(strings.TrimSuffix(r.Text, "."), ": ")
+			fmt.Fprintf(&b, "\nDoubt: %s.\n", escaped(strings.Join(text[:min(parts, len(text))], ": ")))
 		}
 	}
 	return b.String()
@@ -91,7 +92,7 @@ var usual = regexp.MustCompile(`(?:server on CPU 0 \(1 CPU, GOMAXPROCS 1\); )?lo
 func loadOf(rows []experiments.Row) string {
 	load, rest, _ := strings.Cut(textOf(rows, "load"), fmt.Sprintf(", %d blocks, ", rows[0].Blocks))
 	if loads := strings.Split(load, "; "); len(loads) > 2 {
-		load = loads[0] + "; the other arms as they are named"
+		load = loads[0] + " and others, as the arms are named"
 	}
 	if out, _, _ := strings.Cut(rest, ", "); out != "" && out != "none left out" {
 		load += ", " + out
