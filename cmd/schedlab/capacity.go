@@ -35,8 +35,8 @@ now, it does not recover.
 
 The scenario's own rate is not used. Its load must be open and have a steady rate.
 Without a SCENARIO the embedded 'capacity' is searched, which asks for CPU time that
-only schedlab's own servers spend; --path or --targets asks any server, of the arms
-you name and no others.
+only schedlab's own servers spend, and --workload asks them for other costs; --path
+or --targets asks any server, of the arms you name and no others.
 
 docs/guide/capacity.md says how the search works and what it cannot do. An arm whose
 server dies ends its own search alone, and one that is too slow for windows to judge
@@ -45,6 +45,7 @@ has none; the others go on. The record, with report.html, is kept below --out.`,
   schedlab capacity --slo 'p99<=5ms,errors<=0.1%' --arms nethttp,fasthttp
   schedlab capacity pool-cpu --arm 'pool-request,workers=16' --budget 2m
   schedlab capacity --arms nethttp --window 1s --warmup 300ms --budget 25s
+  schedlab capacity --workload 'cpu=200us,sleep=exp(10ms)' --slo 'p99<=60ms'
   schedlab capacity --path / --arm mine='./server -listen {addr}'
   schedlab capacity --targets reqs.txt --arm old='./old {addr}' --arm new='./new {addr}' --dry-run`,
 		Args:              cobra.MaximumNArgs(1),
@@ -56,6 +57,7 @@ has none; the others go on. The record, with report.html, is kept below --out.`,
 	fl.StringVar(&f.slo, "slo", "p99<=10ms,errors<=0.1%", "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them; all must hold")
 	fl.StringSliceVar(&f.arms, "arms", nil, "which arms to search: names of the scenario's arms, of those of --arm, or modes (default all)")
 	f.adhoc.bind(fl, false)
+	f.adhoc.bindWorkload(fl)
 	fl.DurationVar(&f.Window, "window", 0, "how long each window is (default 3s)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
 	// benchstat and hgrm have no form for a search.
@@ -64,7 +66,7 @@ has none; the others go on. The record, with report.html, is kept below --out.`,
 	complete(cmd, "arms", modeNames()...)
 	bindConfig(cmd)
 	inSections(cmd,
-		helpSection{"What to search", "slo arms arm path targets"},
+		helpSection{"What to search", "slo arms arm workload path targets"},
 		helpSection{theLoad, "close warmup seed"},
 		helpSection{howSure, "budget window"},
 		helpSection{theOutput, "output dry-run progress note out config help"},

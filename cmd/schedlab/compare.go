@@ -51,6 +51,7 @@ type compareFlags struct {
 	allowRemote, close           bool
 	runCommands                  bool // of a record that somebody else made
 	adhoc                        adhocFlags
+	keep                         string // --slo, which each arm is expected to keep
 }
 
 // newCompare declares the flags of compare. Without a scenario and without flags that replace one,
@@ -87,6 +88,7 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
   schedlab compare --path / --arm pool --vary workers=4,8,16 --close
   schedlab compare all --total 3h15m
   schedlab compare capacity --arms nethttp,fasthttp --grid cpu=20us,100us,500us --grid rate=500/s,1000/s,1500/s
+  schedlab compare --workload 'cpu=200us,sleep=exp(10ms)' --rate 2000/s --slo 'p99<=60ms'
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
   schedlab compare --path / --arm old='./old {addr}' --arm new='./new {addr}'
@@ -104,6 +106,7 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 	fl.StringArrayVar(&f.vary, "vary", nil, "an arm for each value of a flag of serve or a setting of the load, like workers=4,8,16 (repeatable: every combination)")
 	fl.StringArrayVar(&f.grid, "grid", nil, "a comparison for each value of a part of the workload (cpu, sleep, sleep-share), of a setting of the load or of a flag of serve, like cpu=20us,100us (twice: every pair of values)")
 	fl.StringArrayVar(&f.expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/reference/scenarios.md)")
+	fl.StringVar(&f.keep, "slo", "", "what each arm is expected to keep, like 'p99<=10ms,errors<=0.1%': an expectation of each")
 	fl.BoolVar(&f.strict, "strict", false, "exit code 4 when an expectation is open or refused, also where others are kept")
 	fl.IntVar(&f.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends earlier when everything is decided")
 	fl.DurationVar(&f.Window, "window", 0, "how long each server is measured in a block (default 0.5s or the scenario's, and longer where the question needs it)")
@@ -112,6 +115,7 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 	fl.Var(&f.Rate, "rate", "requests a second, like 3000/s, or a share of what the slowest arm can do, like 0.7x")
 	oneOf(fl, &f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/reference/engines.md)", load.Engines()...)
 	f.adhoc.bind(fl, true)
+	f.adhoc.bindWorkload(fl)
 	oneOf(fl, &f.Stamps, "stamps", "", "what schedlab's own servers note of each request, to say where its time went: off, basic, or full, with the kernel's times (default full on Linux, else basic)", stampKinds...)
 	fl.StringVar(&f.resume, "resume", "", "go on with several scenarios or a grid that were cut short: one of their runs, or latest; the other arguments as before. What ended is kept")
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", report.Formats().Names()...)
@@ -127,9 +131,9 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 	complete(cmd, "arms", modeNames()...)
 	bindConfig(cmd)
 	inSections(cmd,
-		helpSection{whatToCompare, "arms arm vary grid path targets log"},
+		helpSection{whatToCompare, "arms arm vary grid workload path targets log"},
 		helpSection{theLoad, "rate close warmup engine stamps seed"},
-		helpSection{howSure, "budget window blocks expect strict total resume"},
+		helpSection{howSure, "budget window blocks slo expect strict total resume"},
 		helpSection{theOutput, "output explain profiles dry-run progress note out config help"},
 		helpSection{theMachine, "wait-idle cpus allow-remote"},
 	)
@@ -171,6 +175,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	f.Aim.Standings = single && len(asked[0].Assertions()) == 0
 	if f.Aim.Expectations {
 		f.Must = f.expect
+	}
+	if f.keep != "" && single {
+		f.Must, f.MustBy = append(slices.Clip(f.expect), f.keep), "--slo"
 	}
 	return f.conduct(cmd, asked, show, func(r *record.Result) int {
 		code, _ := deserved([]report.PackEntry{{Result: r}}, f.strict)
@@ -416,10 +423,8 @@ func (f *compareFlags) onGrid(fl *pflag.FlagSet, asked []question) ([]question, 
 	}
 	asked = nil
 	for _, cell := range cells {
-		for _, text := range f.expect {
-			if err := cell.Assert(text); err != nil {
-				return nil, usagef("--expect: %w", err)
-			}
+		if err := f.assert(&cell); err != nil {
+			return nil, err
 		}
 		asked = append(asked, question{cell, cell.Name + ", " + record.CellName(cell.Cell)})
 	}

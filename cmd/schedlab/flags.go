@@ -27,6 +27,7 @@ import (
 	"schedlab/internal/model"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
 )
 
 // A choice is a flag that takes one of a few words, which the shell completes. Its present value is
@@ -267,7 +268,7 @@ func (f *compareFlags) checkGiven(fl *pflag.FlagSet, scenarios []string) error {
 		return usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(f.arms, ","))
 	}
 	return cmp.Or(
-		checkValues(fl, "blocks", "window", "warmup", "budget", "cpus", "out", "path", "targets", "log", "wait-idle"),
+		checkValues(fl, "blocks", "window", "warmup", "budget", "cpus", "out", "path", "targets", "log", "workload", "slo", "wait-idle"),
 		f.checkWaitIdle(),
 		f.checkVary(fl),
 		f.adhoc.check(fl, scenarios),
@@ -287,8 +288,8 @@ func (f *compareFlags) scenario(ctx context.Context, name string) (scenario.Scen
 	return s, err
 }
 
-// withArms puts the command line's arms into a scenario, and then --close, --vary and --expect,
-// which are about all arms. Errors name the flag.
+// withArms puts the command line's arms into a scenario, and then --close, --vary, --expect
+// and --slo, which are about all arms. Errors name the flag.
 func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) {
 	var added []scenario.Arm
 	for _, text := range f.addArms {
@@ -318,12 +319,39 @@ func (f *compareFlags) withArms(s scenario.Scenario) (scenario.Scenario, error) 
 			return s, usagef("arm %q is there twice; the scenario may have one: --arms %s chooses it, and one with other flags is called %s,FLAG=VALUE", a.Name, a.Name, a.Name)
 		}
 	}
+	return s, f.assert(&s)
+}
+
+// assert adds the expectations of the command line to a scenario: those of --expect, and that each arm keeps --slo.
+// Errors name the flag.
+func (f *compareFlags) assert(s *scenario.Scenario) error {
 	for _, text := range f.expect {
 		if err := s.Assert(text); err != nil {
-			return s, usagef("--expect: %w", err)
+			return usagef("--expect: %w", err)
 		}
 	}
-	return s, nil
+	if f.keep == "" {
+		return nil
+	}
+	slo, err := stats.ParseSLO(f.keep)
+	if err != nil {
+		return usagef("--slo: %w", err)
+	}
+	for _, a := range s.Contestants() {
+		when, err := slo.Asserted(a.Name)
+		if err != nil {
+			return usagef("--slo %s: %w", f.keep, err)
+		}
+		var figures []string
+		for _, t := range slo {
+			figures = append(figures, fmt.Sprintf("%s {%s(%q)}", t.Metric, t.Metric, a.Name))
+		}
+		says := fmt.Sprintf("%s keeps %s (%s)", a.Name, slo, strings.Join(figures, ", "))
+		if err := s.Claim(scenario.Claim{Says: says, When: when}); err != nil {
+			return usagef("--slo: %w", err)
+		}
+	}
+	return nil
 }
 
 // checkVary refuses a factor that another flag sets as well: the two cannot both hold, and neither
@@ -355,13 +383,18 @@ func (f *compareFlags) checkVary(fl *pflag.FlagSet) error {
 
 // adhocFlags tell what to ask any server, without a scenario: a path, or the requests of a file of
 // targets or of an access log, which may end with @ and how many times as fast it is replayed, like
-// access.log@10x. The zero value means that there is a scenario.
+// access.log@10x; or what a request costs a server of this program. The zero value means that there is a scenario.
 type adhocFlags struct {
-	path, targets, log string
+	path, targets, log, workload string
 }
 
 // given reports whether the flags replace a scenario.
-func (f *adhocFlags) given() bool { return f.path+f.targets+f.log != "" }
+func (f *adhocFlags) given() bool { return f.path+f.targets+f.log+f.workload != "" }
+
+// bindWorkload declares --workload.
+func (f *adhocFlags) bindWorkload(fl *pflag.FlagSet) {
+	fl.StringVar(&f.workload, "workload", "", "what a request costs, like cpu=200us,sleep=exp(10ms), in place of a scenario: of the modes that you name, or of the default scenario's arms")
+}
 
 // bind declares --path and --targets, and with logs also --log.
 func (f *adhocFlags) bind(fl *pflag.FlagSet, logs bool) {
@@ -375,12 +408,12 @@ func (f *adhocFlags) bind(fl *pflag.FlagSet, logs bool) {
 // check refuses flags that do not go together, or with the scenarios on the command line. The files
 // are not read here.
 func (f *adhocFlags) check(fl *pflag.FlagSet, scenarios []string) error {
-	sources := given(fl, "path", "targets", "log")
+	sources := given(fl, "path", "targets", "log", "workload")
 	switch {
 	case len(sources) > 1:
 		return usagef("--%s each say what is asked; give one of them", strings.Join(sources, " and --"))
 	case len(sources) > 0 && len(scenarios) > 0:
-		return usagef("scenario %q says what is asked, and --%s does too; drop one, or write path, targets or arrivals: log(FILE) into a scenario of your own", scenarios[0], sources[0])
+		return usagef("scenario %q says what is asked, and --%s does too; drop one, or write it into a scenario of your own (path, targets, arrivals: log(FILE), cpu and sleep)", scenarios[0], sources[0])
 	}
 	_, _, err := splitLog(f.log)
 	return err
@@ -425,6 +458,13 @@ func (f *adhocFlags) scenario(own bool) (scenario.Scenario, error) {
 	if !own || !isWork {
 		w = scenario.Workload{Path: f.path, Targets: f.targets}
 	}
+	if f.workload != "" {
+		var err error
+		if w, err = scenario.ParseWork(f.workload); err != nil {
+			return scenario.Scenario{}, usagef("--workload: %w", err)
+		}
+		name, asks = "workload", "requests of "+f.workload
+	}
 	s, err := scenario.Ask(name, "Which of the arms serves "+asks+" best?", w, l)
 	return s, usage(err)
 }
@@ -432,6 +472,9 @@ func (f *adhocFlags) scenario(own bool) (scenario.Scenario, error) {
 // question returns the named scenario, or the one that the flags describe. Its arms are still the
 // scenario's own.
 func (f *compareFlags) question(name string) (scenario.Scenario, error) {
+	if f.adhoc.workload != "" {
+		return f.costs(name)
+	}
 	if f.adhoc.given() {
 		return f.adhoc.scenario(!slices.ContainsFunc(f.addArms, func(text string) bool {
 			a, err := scenario.ParseArm(text)
@@ -439,6 +482,23 @@ func (f *compareFlags) question(name string) (scenario.Scenario, error) {
 		}))
 	}
 	return findScenario(name)
+}
+
+// costs returns the scenario of --workload. Without arms on the command line it has those of the scenario that the command
+// takes by default; only servers of this program do as they are asked.
+func (f *compareFlags) costs(name string) (scenario.Scenario, error) {
+	for _, text := range slices.Concat(f.arms, f.addArms) {
+		if a, err := scenario.ParseArm(text); err == nil && a.Mode == "" {
+			return scenario.Scenario{}, usagef("arm %q is another program, and --workload is what schedlab's own servers spend on a request; ask it by --path or --targets", a.Name)
+		}
+	}
+	s, err := f.adhoc.scenario(true)
+	if err != nil || len(f.arms)+len(f.addArms) > 0 {
+		return s, err
+	}
+	usual, err := findScenario(cmp.Or(name, defaultScenario))
+	s.Arms = usual.Arms
+	return s, err
 }
 
 // runCommandsHelp is the help of --run-commands, which explain and map have.

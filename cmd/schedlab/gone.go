@@ -5,7 +5,7 @@ import "github.com/spf13/cobra"
 // goneCommands are commands that the release before this one had, each with what replaces it. They are told for one
 // release; help does not list them.
 var goneCommands = []struct{ name, instead string }{
-	{"choose", "docs/choosing.md has what the experiments decided, and schedlab compare --workload 'cpu=200us,sleep=exp(10ms)' --rate 2000/s --slo 'p99<=10ms' asks it of your requests"},
+	{"choose", "docs/choosing.md has what the experiments decided, and schedlab compare --workload 'cpu=200us,sleep=exp(10ms)' --rate 2000/s --slo 'p99<=60ms' asks it of your requests"},
 }
 
 // newGone makes the commands that only say what replaces them, whatever their arguments.

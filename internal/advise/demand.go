@@ -36,30 +36,10 @@ type Demand struct {
 	Doubts []record.Fact // limits of the source
 }
 
-// ParseWorkload reads a text like "cpu=200us,sleep=exp(10ms)". The parts may come in any order, and
-// one may be left out. Each value is one that workload.ParseDist reads.
+// ParseWorkload reads a demand like "cpu=200us,sleep=exp(10ms)", as scenario.ParseWork does.
 func ParseWorkload(text string) (Demand, error) {
-	d := Demand{From: "the workload " + text}
-	parts := map[string]*workload.Dist{"cpu": &d.CPU, "sleep": &d.Sleep}
-	for _, part := range scenario.SplitValues(text) {
-		key, value, _ := strings.Cut(part, "=")
-		key = strings.TrimSpace(key)
-		switch to, known := parts[key]; {
-		case !known:
-			return Demand{}, fmt.Errorf("parsing workload %q: %q is neither cpu=DEMAND nor sleep=DEMAND", text, part)
-		case to == nil:
-			return Demand{}, fmt.Errorf("parsing workload %q: %s is there twice", text, key)
-		default:
-			if err := to.UnmarshalText([]byte(value)); err != nil {
-				return Demand{}, fmt.Errorf("parsing workload %q: %s: %w", text, key, err)
-			}
-		}
-		parts[key] = nil
-	}
-	if d.Held() == 0 {
-		return Demand{}, fmt.Errorf("parsing workload %q: it asks no time; give cpu or sleep above 0", text)
-	}
-	return d, nil
+	w, err := scenario.ParseWork(text)
+	return Demand{From: "the workload " + text, CPU: w.CPU, Sleep: w.Sleep}, err
 }
 
 // ParseHeld reads the time that a request holds its worker: a mean, like 20ms, with the time blocked
@@ -214,18 +194,18 @@ func (d Demand) moments() (cpu, block, scv float64) {
 	return cpu, max(0, held-cpu), squares / n / (held * held)
 }
 
-// path returns the path of /work that asks for such a request.
-func (d Demand) path() string {
-	var query []string
+// workload returns the demand as --workload takes it.
+func (d Demand) workload() string {
+	var parts []string
 	for _, part := range []struct {
 		key string
 		of  workload.Dist
 	}{{"cpu", d.CPU}, {"sleep", d.Sleep}} {
 		if part.of.Mean() > 0 {
-			query = append(query, part.key+"="+strings.ReplaceAll(part.of.String(), " ", ""))
+			parts = append(parts, part.key+"="+strings.ReplaceAll(part.of.String(), " ", ""))
 		}
 	}
-	return "/work?" + strings.Join(query, "&")
+	return strings.Join(parts, ",")
 }
 
 // quantiles returns the median and the 99th percentile of the samples as --held takes them.

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"schedlab/internal/queueing"
@@ -204,15 +203,15 @@ func (a Answer) Test(rate string) (t Comparison, err error) {
 		return t, fmt.Errorf("a comparison cannot draw the times of a histogram; ask again with two quantiles of them, %s, for a distribution that it can", a.Demand.quantiles())
 	}
 	advised, fewer := a.arm(a.Advice.Workers), a.arm(queueing.Fewer(a.Advice.Workers))
-	keeps, err := a.expectation(advised)
+	keeps, err := a.SLO.Asserted(advised)
 	if err != nil {
 		return t, err
 	}
-	t.Args = []string{"compare", "--path", a.Demand.path(), "--rate", rate, "--close", "--arm", advised}
+	t.Args = []string{"compare", "--workload", a.Demand.workload(), "--rate", rate, "--close", "--arm", advised}
 	if queueing.Fewer(a.Advice.Workers) < 1 { // one worker is the fewest, and compare needs another arm
 		t.Args = append(t.Args, "--arm", "nethttp", "--expect", keeps)
 	} else {
-		breaks, _ := a.expectation(fewer) // of the same terms
+		breaks, _ := a.SLO.Asserted(fewer) // of the same terms
 		t.Args = append(t.Args, "--arm", fewer, "--expect", keeps, "--expect", "not ("+breaks+")")
 	}
 	window := a.shortest()
@@ -224,26 +223,6 @@ func (a Answer) Test(rate string) (t Comparison, err error) {
 // arm returns the advised queue with so many workers as compare's --arm takes it.
 func (a Answer) arm(workers int) string {
 	return fmt.Sprintf("pool-request,workers=%d,queue-depth=%d,overflow=reject", workers, a.Advice.Queue)
-}
-
-// expectation returns the SLO as an assertion on an arm. Expectations know some quantiles only.
-func (a Answer) expectation(arm string) (string, error) {
-	var all []string
-	for _, t := range a.SLO {
-		m := stats.MetricOf(t.Metric)
-		if m.Word == "" {
-			return "", fmt.Errorf("expectations know p50, p90 and p99, and not %s; ask for one of these", t.Metric)
-		}
-		sign, limit := "<=", strconv.FormatFloat(t.Limit, 'g', -1, 64)
-		switch {
-		case t.Metric == "goodput":
-			sign, limit = ">=", limit+"/s"
-		case t.Metric != "errors":
-			limit = time.Duration(math.Round(t.Limit * 1e9)).String()
-		}
-		all = append(all, fmt.Sprintf("%s(%q) %s %s", m.Word, arm, sign, limit))
-	}
-	return strings.Join(all, " and "), nil
 }
 
 // shortest returns a window that has enough requests for every quantile of the SLO.

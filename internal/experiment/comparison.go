@@ -64,6 +64,8 @@ type Options struct {
 	// for a quantile that they name, the window grows, and so does the budget; if the user gave these,
 	// the plan is refused.
 	Must []string
+	// MustBy is the flag that has the last of Must, for messages; "" is --expect.
+	MustBy string
 	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the answer,
 	// with what the plan changed for Must, with the expectations that it cannot judge, and with each
 	// metric that was asked for and cannot be decided.

@@ -272,7 +272,7 @@ func (p plan) askingFlag() string {
 	if len(p.Gate) > 0 {
 		return "--metric"
 	}
-	return "--expect"
+	return cmp.Or(p.opts.MustBy, "--expect")
 }
 
 // foreseen returns what the plan means for the expectations: that windows are longer for Options.Must,

@@ -401,6 +401,19 @@ func (s *Scenario) Assert(text string) error {
 	return nil
 }
 
+// Claim adds a claim to a parsed scenario, which may name any arm that the scenario has at that time.
+func (s *Scenario) Claim(c Claim) error {
+	_, err := expect.Parse(c.When, s.armNames())
+	if err == nil {
+		_, err = expect.ParseSentence(c.Says, s.armNames())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.When, err)
+	}
+	s.Claims = append(slices.Clip(s.Claims), c)
+	return nil
+}
+
 // parseExpectations checks all assertions and claims of a scenario.
 // They name arms as they run, after expansion.
 func (s *Scenario) parseExpectations() *FieldError {

@@ -65,6 +65,31 @@ func WorkOf(path string) (w Workload, ok bool) {
 	return w, w.CPU.Mean() > 0 || w.Sleep.Mean() > 0
 }
 
+// ParseWork reads what a request asks of our own servers, like "cpu=200us,sleep=exp(10ms)". The parts may come in any
+// order, and one may be left out. Each value is one that workload.ParseDist reads.
+func ParseWork(text string) (w Workload, err error) {
+	parts := map[string]*workload.Dist{"cpu": &w.CPU, "sleep": &w.Sleep}
+	for _, part := range SplitValues(text) {
+		key, value, _ := strings.Cut(part, "=")
+		key = strings.TrimSpace(key)
+		switch to, known := parts[key]; {
+		case !known:
+			return w, fmt.Errorf("parsing workload %q: %q is neither cpu=DEMAND nor sleep=DEMAND", text, part)
+		case to == nil:
+			return w, fmt.Errorf("parsing workload %q: %s is there twice", text, key)
+		default:
+			if err := to.UnmarshalText([]byte(value)); err != nil {
+				return w, fmt.Errorf("parsing workload %q: %s: %w", text, key, err)
+			}
+		}
+		parts[key] = nil
+	}
+	if w.CPU.Mean() == 0 && w.Sleep.Mean() == 0 {
+		return w, fmt.Errorf("parsing workload %q: it asks no time; give cpu or sleep above 0", text)
+	}
+	return w, nil
+}
+
 // isLog reports whether a scenario's arrivals come from an access log, which also holds the requests.
 // It is false for arrivals that cannot be parsed.
 func isLog(spec string) bool {

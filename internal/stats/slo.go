@@ -138,6 +138,26 @@ func (s SLO) String() string {
 	return strings.Join(terms, ",")
 }
 
+// Asserted returns the SLO as an assertion on an arm, in the language of expectations. These know some quantiles only.
+func (s SLO) Asserted(arm string) (string, error) {
+	var all []string
+	for _, t := range s {
+		word := MetricOf(t.Metric).Word
+		if word == "" {
+			return "", fmt.Errorf("expectations know p50, p90 and p99, and not %s; ask for one of these", t.Metric)
+		}
+		sign, limit := "<=", strconv.FormatFloat(t.Limit, 'g', -1, 64)
+		switch {
+		case t.AtLeast:
+			sign, limit = ">=", limit+"/s"
+		case t.Timed():
+			limit = time.Duration(math.Round(t.Limit * 1e9)).String()
+		}
+		all = append(all, fmt.Sprintf("%s(%q) %s %s", word, arm, sign, limit))
+	}
+	return strings.Join(all, " and "), nil
+}
+
 // Goodput returns the term that promises goodput, and so limits the rates that can keep the objective; the zero Term if there
 // is none.
 func (s SLO) Goodput() (t Term) {
