@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/advise"
+	"schedlab/internal/size"
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/stats"
@@ -170,22 +170,22 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 	if f.slo == "" {
 		return nil, nil
 	}
-	slo, err := advise.Objective(f.slo, f.rate.PerSecond)
+	slo, err := size.Objective(f.slo, f.rate.PerSecond)
 	return slo, usage(err)
 }
 
 // demand reads the cost of a request from the one source that was given. Errors are wrong usage and
 // name the flag.
-func (f *sizeFlags) demand(cmd *cobra.Command) (d advise.Demand, err error) {
+func (f *sizeFlags) demand(cmd *cobra.Command) (d size.Demand, err error) {
 	source := given(cmd.Flags(), "held", "workload", "histogram")[0] // check has found one
 	switch source {
 	case "held":
-		d, err = advise.ParseHeld(f.held, f.cpu)
+		d, err = size.ParseHeld(f.held, f.cpu)
 	case "workload":
-		d, err = advise.ParseWorkload(f.workload)
+		d, err = size.ParseWorkload(f.workload)
 	case "histogram":
-		d, err = readInput(cmd, f.histogram, func(in io.Reader, name string) (advise.Demand, error) {
-			return advise.ReadHistogram(in, name, f.metric)
+		d, err = readInput(cmd, f.histogram, func(in io.Reader, name string) (size.Demand, error) {
+			return size.ReadHistogram(in, name, f.metric)
 		})
 		// Samples hold CPU time and waiting together, and --cpu is the first part.
 		if err == nil && f.cpu != 0 {
@@ -200,7 +200,7 @@ func (f *sizeFlags) demand(cmd *cobra.Command) (d advise.Demand, err error) {
 
 // advise computes the answer, and notes on the page an SLO term that was added and the test. It
 // starts nothing.
-func (f *sizeFlags) advise(d advise.Demand, slo stats.SLO) (*advise.Page, error) {
+func (f *sizeFlags) advise(d size.Demand, slo stats.SLO) (*size.Page, error) {
 	cores := f.cores
 	if cores == 0 {
 		n, err := experiment.ServerCPUs(experiment.Options{})
@@ -209,14 +209,14 @@ func (f *sizeFlags) advise(d advise.Demand, slo stats.SLO) (*advise.Page, error)
 		}
 		cores = n
 	}
-	a, err := advise.Size(d, slo, advise.Options{Rate: f.rate.PerSecond, Cores: cores, Margin: f.margin, Seed: 1})
+	a, err := size.Find(d, slo, size.Options{Rate: f.rate.PerSecond, Cores: cores, Margin: f.margin, Seed: 1})
 	if err != nil {
 		return nil, err
 	}
-	page := &advise.Page{Answer: a, Rate: f.rate.String()}
+	page := &size.Page{Answer: a, Rate: f.rate.String()}
 	// Objective has added a term, and the page has to say so.
 	if slo != nil && !strings.Contains(f.slo, "errors") {
-		page.Assumed = advise.Assumed
+		page.Assumed = size.Assumed
 	}
 	if a.Advice.Workers > 0 {
 		test, err := a.Test(f.rate.String())

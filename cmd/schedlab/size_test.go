@@ -10,22 +10,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"schedlab/internal/advise"
+	"schedlab/internal/size"
 	"schedlab/internal/command"
 )
 
 // sizeOf is the advice for a workload, as the command gives it.
-func sizeOf(t *testing.T, rate, workload, slo string) *advise.Page {
+func sizeOf(t *testing.T, rate, workload, slo string) *size.Page {
 	t.Helper()
 	f := &sizeFlags{workload: workload, margin: 0.15, slo: slo, cores: 1}
 	if err := f.rate.Set(rate); err != nil {
 		t.Fatal(err)
 	}
-	d, err := advise.ParseWorkload(workload)
+	d, err := size.ParseWorkload(workload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	terms, err := advise.Objective(slo, f.rate.PerSecond)
+	terms, err := size.Objective(slo, f.rate.PerSecond)
 	if err != nil {
 		t.Fatal(err)
 	}

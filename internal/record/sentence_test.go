@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	_ "schedlab/internal/advise"
+	_ "schedlab/internal/size"
 	_ "schedlab/internal/attack"
 	_ "schedlab/internal/audit"
 	_ "schedlab/internal/doctor"

@@ -1,4 +1,4 @@
-package advise
+package size
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 // An Answer is the size of a pool that keeps an SLO under a demand. Without an SLO, it lists the
 // wait for a worker by number of workers.
 //
-// Size makes an Answer: it draws the requests of the demand, and gives them with a test of the SLO
+// Find makes an Answer: it draws the requests of the demand, and gives them with a test of the SLO
 // to package queueing, which searches for the smallest pool. page.go shows an Answer, and Test is the
 // comparison that tests it.
 //
@@ -39,10 +39,10 @@ type Options struct {
 	Seed   uint64  // of the replayed trace
 }
 
-// Size returns the fewest workers and the shortest queue that keep slo, at the rate and at its
+// Find returns the fewest workers and the shortest queue that keep slo, at the rate and at its
 // margin. If slo is nil, it returns the waits by number of workers. If no number of workers will
 // do, that is no error: see Hopeless. An error means that an option or the demand is impossible.
-func Size(d Demand, slo stats.SLO, o Options) (a Answer, err error) {
+func Find(d Demand, slo stats.SLO, o Options) (a Answer, err error) {
 	a = Answer{Demand: d, SLO: slo, Ask: queueing.Ask{
 		Load:        d.Load(o.Rate, traceLength(slo), o.Seed),
 		Exponential: d.Exponential(), Cores: o.Cores, Margin: o.Margin, Keep: keeps(slo, o.Rate),

@@ -1,4 +1,4 @@
-package advise
+package size
 
 import (
 	"fmt"
@@ -381,7 +381,7 @@ func TestAdviceStandsInShortWindows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := Size(d, slo, Options{Rate: c.rate, Cores: 1, Margin: .15, Seed: 1})
+		a, err := Find(d, slo, Options{Rate: c.rate, Cores: 1, Margin: .15, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,8 @@
-// Package advise gives the advice of `schedlab size`: how many workers a pool needs. It reads a
+// Package size gives the advice of `schedlab size`: how many workers a pool needs. It reads a
 // service's demand (a workload as in a scenario, two quantiles, or a Prometheus histogram), draws the
 // trace by which internal/queueing sizes the pool, and writes the page, with the comparison that tests
 // the advice. It measures nothing.
-package advise
+package size
 
 import (
 	"fmt"
