@@ -37,7 +37,7 @@ func newCluster() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
 		Short: "Run compare, gate or capacity on Kubernetes, with load from several Pods",
-		Long: `Run compare, capacity, map or gate on the cluster that kubectl reaches. Each server is
+		Long: `Run compare, capacity or gate on the cluster that kubectl reaches. Each server is
 a Pod of its own for each trial, the load comes from several Pods (shards) that start
 together, and the record and report are those of the same command on one machine. A
 load is dealt out request by request and put together again, so quantiles are those
@@ -53,7 +53,7 @@ NetworkPolicies, and schedlab's image where the cluster can pull it
 }
 
 // measures are the commands that a cluster can run.
-var measures = []string{"compare", "capacity", "map", "gate"}
+var measures = []string{"compare", "capacity", "gate"}
 
 // newClusterRun makes the command that does it all.
 func newClusterRun() *cobra.Command {
@@ -62,7 +62,7 @@ func newClusterRun() *cobra.Command {
 		Use:   "run [flags] -- COMMAND...",
 		Short: "Run a measuring command on the cluster, and fetch its record",
 		Long: `Create the run's objects, follow it, fetch the record, print the command's answer, and
-delete the objects. COMMAND is schedlab's compare, capacity, map or gate with its own
+delete the objects. COMMAND is schedlab's compare, capacity or gate with its own
 flags; a file among its words is sent along. Without one it is 'compare'.
 
 An arm that is no mode is an image, whose process may not be root:

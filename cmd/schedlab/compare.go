@@ -566,7 +566,7 @@ func deserved(entries []report.PackEntry, strict bool) (code, failed int) {
 }
 
 // writePlans prints the plans of a pack, their time, and the scenarios that do not fit into --total
-// if each of the others takes as long as planned. It is --dry-run; a map's is in map.go.
+// if each of the others takes as long as planned. It is --dry-run.
 func (f *compareFlags) writePlans(w io.Writer, all []experiment.Packed) error {
 	// total is the time of the scenarios that fit so far.
 	total, late := time.Duration(0), []string{}

@@ -104,8 +104,8 @@ func recorded(root string) (names []string) {
 	return names
 }
 
-// bindRun declares the flags of the commands that start servers and load them: compare, gate,
-// capacity and map. Each adds others, also --budget, which means something else to each.
+// bindRun declares the flags of the commands that start servers and load them: compare, gate
+// and capacity. Each adds others, also --budget, which means something else to each.
 func (f *compareFlags) bindRun(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.addArms, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
@@ -135,7 +135,7 @@ func bindCPUs(fl *pflag.FlagSet, value *string) {
 	fl.StringVar(value, "cpus", "", "CPUs of the servers, a slash and the load's, like 0-1,4/2 (default the lower half or as many as are needed, and the rest); none pins neither")
 }
 
-// ready checks the flags of a comparison, a search or a map, and prepares it.
+// ready checks the flags of a comparison or a search, and prepares it.
 func (f *compareFlags) ready(cmd *cobra.Command, args []string) (*progress, error) {
 	if err := f.checkGiven(cmd.Flags(), args); err != nil {
 		return nil, err
@@ -259,7 +259,7 @@ func joined(items []string) (arms []string) {
 	return arms
 }
 
-// checkGiven refuses values that a comparison, a gate, a search or a map cannot mean, whichever of
+// checkGiven refuses values that a comparison, a gate or a search cannot mean, whichever of
 // the flags it has: values that mean "not given", an arm without a name, as in --arms a,,b, and two
 // flags that say the same.
 func (f *compareFlags) checkGiven(fl *pflag.FlagSet, scenarios []string) error {
@@ -501,7 +501,7 @@ func (f *compareFlags) costs(name string) (scenario.Scenario, error) {
 	return s, err
 }
 
-// runCommandsHelp is the help of --run-commands, which explain and map have.
+// runCommandsHelp is the help of --run-commands, which explain has.
 const runCommandsHelp = "run what the record of somebody else names beside schedlab's own servers: commands, addresses, environment variables"
 
 // mayRun refuses what a scenario from a record would run or ask: servers on other machines, and in
@@ -509,7 +509,7 @@ const runCommandsHelp = "run what the record of somebody else names beside sched
 // that run already, and variables of a server's environment. Servers of this very program with its
 // flags do no harm.
 //
-// A record may come from anybody, and explain and map --resume start the commands in it. It counts as
+// A record may come from anybody, and explain starts the commands in it. It counts as
 // the user's own if this user signed plan, the plan that the record has now: an edit breaks the
 // signature. Errors are wrong usage; the one about foreign programs lists them.
 func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s scenario.Scenario) error {
@@ -530,13 +530,6 @@ func (f *compareFlags) mayRun(ctx context.Context, dir *record.Dir, plan any, s 
 	}
 	return usagef("%s was not recorded by you on this machine, and these are not schedlab's own servers:\n%s\nif you trust them, say --run-commands, which starts the commands and sends load to the addresses",
 		dir.Path(), strings.Join(foreign, "\n"))
-}
-
-// signedMap returns the part of a map's plan that a resumed map keeps: all but the budget. A map is
-// signed when it begins, and the budget changes with each session.
-func signedMap(p record.MapPlan) record.MapPlan {
-	p.Budget = 0
-	return p
 }
 
 // onLoopback refuses to send load to other machines by mistake. what names the flag or arm that has

@@ -6,6 +6,7 @@ import "github.com/spf13/cobra"
 // release; help does not list them.
 var goneCommands = []struct{ name, instead string }{
 	{"choose", "docs/choosing.md has what the experiments decided, and schedlab compare --workload 'cpu=200us,sleep=exp(10ms)' --rate 2000/s --slo 'p99<=60ms' asks it of your requests"},
+	{"map", "schedlab compare SCENARIO --grid cpu=20us,100us --grid rate=500/s,1000/s compares in each cell of a grid"},
 }
 
 // newGone makes the commands that only say what replaces them, whatever their arguments.

@@ -35,7 +35,7 @@ func TestEveryFlagIsInASection(t *testing.T) {
 			}
 		}
 		few := len(without) == len(flags) && len(flags) <= 9
-		if len(without) > 0 && !few && !slices.Contains(aboutToChange, cmd.Name()) {
+		if len(without) > 0 && !few {
 			t.Errorf("%s: %s: in no section of the help; name them in the command's inSections", cmd.CommandPath(), strings.Join(without, ", "))
 		}
 	}
@@ -70,7 +70,7 @@ func TestHelpHasFourGroups(t *testing.T) {
 	for _, g := range root.Groups() {
 		names := []string{g.Title + ":"}
 		for _, cmd := range root.Commands() {
-			if cmd.GroupID == g.ID && cmd.Name() != "map" { // which goes
+			if cmd.GroupID == g.ID {
 				names = append(names, cmd.Name())
 			}
 		}
@@ -125,11 +125,8 @@ func TestExitCodesStandOnce(t *testing.T) {
 		}
 	}
 	for cmd := range commandsBelow(root) {
-		if strings.Contains(cmd.Long, "Exit codes") && !slices.Contains(aboutToChange, cmd.Name()) {
+		if strings.Contains(cmd.Long, "Exit codes") {
 			t.Errorf("%s has exit codes of its own; the glossary has a row for each command", cmd.CommandPath())
 		}
 	}
 }
-
-// aboutToChange are commands that other changes take away or cut, with what these tests ask for.
-var aboutToChange = []string{"map"}

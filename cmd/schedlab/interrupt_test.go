@@ -17,7 +17,7 @@ import (
 func TestInterruptedInput(t *testing.T) {
 	t.Parallel()
 	commands := []string{
-		"audit -", "audit PIPE", "size --rate 300/s --csv -", "size --rate 300/s --histogram PIPE",
+		"audit -", "audit PIPE", "size --rate 300/s --histogram PIPE",
 		"attack --targets -", "attack --targets PIPE", "attack --target http://127.0.0.1:1/ --body @PIPE",
 		"attack --target http://127.0.0.1:1 --arrivals log(PIPE)",
 		"compare PIPE", "compare --config PIPE", "compare --targets PIPE --arms nethttp,fasthttp", "compare --log PIPE --arms nethttp,fasthttp",

@@ -258,7 +258,7 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 		}
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
-	group(root, "Answer a question", newCompare(), newGate(), newCapacity(), newSize(), newExplain(), newDoctor(), newAudit(), newMap())
+	group(root, "Answer a question", newCompare(), newGate(), newCapacity(), newSize(), newExplain(), newDoctor(), newAudit())
 	group(root, "Serve and load", newServe(), newAttack(), newCluster())
 	group(root, "Look", newRuns(), newUI(), newModes(), newScenarios(), newRecipe())
 	about := group(root, "About", newVersion(), newMan())

@@ -28,7 +28,7 @@ type oldFlag struct {
 
 // oldFlags are the old spellings that this release reads.
 var oldFlags = []oldFlag{
-	{of: []string{"compare", "gate", "capacity", "map", "doctor"}, old: []string{"server-cpus", "load-cpus", "pin"}, into: []string{"cpus"},
+	{of: []string{"compare", "gate", "capacity", "doctor"}, old: []string{"server-cpus", "load-cpus", "pin"}, into: []string{"cpus"},
 		now: func(said map[string]string) (map[string]string, error) {
 			server, load := said["server-cpus"], said["load-cpus"]
 			switch pin := said["pin"]; {

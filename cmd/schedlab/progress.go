@@ -238,8 +238,8 @@ func (p *progress) doubt(d record.Fact) { p.say(report.Doubt(d)) }
 // arms are empty while nothing has been measured in blocks.
 type screen record.Progress
 
-// take adds a window of a comparison with this plan. The first trial begins another screen: a map
-// has many comparisons, and --explain a second one.
+// take adds a window of a comparison with this plan. The first trial begins another screen:
+// --explain has a second comparison.
 func (s *screen) take(p record.Plan, w window.Window) {
 	if w.Trial.Number == 1 {
 		s.Answer, s.FirstLook, s.Arms = "", 0, nil

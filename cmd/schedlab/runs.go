@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +83,7 @@ func newReport() *cobra.Command {
 }
 
 // newRunsShow makes the command that renders records again. A run is judged again from its raw
-// requests, so an old record gets the verdicts of this version; a map is shown as it was recorded.
+// requests, so an old record gets the verdicts of this version.
 // Several names are rendered one after the other; the first error ends it.
 func newRunsShow(root, scenario *string) *cobra.Command {
 	var output string
@@ -95,8 +93,7 @@ func newRunsShow(root, scenario *string) *cobra.Command {
 		Short: "Show the whole report of a run: text, JSON, Markdown, HTML, CSV, benchstat",
 		Long: `Show the whole report of a run: every figure, verdict and doubt. RUN is a run's name below
 --out, a path, or 'latest'; without it, the newest run is shown. The answer is computed again
-from the requests that were recorded; no server is started. A map is shown as it was
-recorded, also as svg; its cells are runs of their own.`,
+from the requests that were recorded; no server is started.`,
 		Example: `  schedlab runs show
   schedlab runs show latest --output json
   schedlab runs show 20261121-081500-quick-ab12 --output html > report.html
@@ -121,8 +118,7 @@ recorded, also as svg; its cells are runs of their own.`,
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return recorded(*root), cobra.ShellCompDirectiveDefault
 	}
-	// The formats of runs and of maps; renderAgain knows which is which.
-	oneOf(cmd.Flags(), &output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm", append(report.Formats().Names(), "svg")...)
+	oneOf(cmd.Flags(), &output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm", report.Formats().Names()...)
 	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write report.html, report.md and bench.txt into the record")
 	bindConfig(cmd)
 	return cmd
@@ -145,25 +141,12 @@ func newest(root, scenario string) (string, error) {
 	return latest, nil // its error says what to do
 }
 
-// renderAgain renders the run or the map of that name again. A run is judged again; the result in
-// the record is not read. rewrite also writes the reports into the record. A record that cannot be
-// read is wrong usage. So is a format of runs for a map, or of maps for a run: --output offers both.
+// renderAgain renders the run of that name again. It is judged again; the result in the record is not
+// read. rewrite also writes the reports into the record. A record that cannot be read is wrong usage.
 func renderAgain(cmd *cobra.Command, name, root, output string, rewrite bool) error {
-	dir, m, err := record.OpenMap(name, root)
-	formats, isMap := report.MapFormats().Names(), err == nil
-	// The name may be a run's.
-	var run record.Run
-	if errors.Is(err, fs.ErrNotExist) {
-		formats = report.Formats().Names()
-		dir, run, err = record.Open(name, root)
-	}
-	switch {
-	case !slices.Contains(formats, output):
-		return usagef("--output %q is %w", output, notAmong(formats))
-	case err != nil:
+	dir, run, err := record.Open(name, root)
+	if err != nil {
 		return usage(err)
-	case isMap:
-		return showMap(cmd, dir, output, &m, rewrite)
 	}
 	result, err := judge.FromRecord(dir, run)
 	if err == nil && rewrite {

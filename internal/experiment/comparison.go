@@ -22,7 +22,6 @@ import (
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
-	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/window"
@@ -177,36 +176,6 @@ func (c *Comparison) CanAnswer() error {
 	n := first.Clients.Connections + first.Clients.Idle
 	return impossible("this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and %s must serve all of theirs; give them workers=%d or more, take pool-requeue, whose workers serve all clients, or give --close for clients that open a connection for each request, which is another question",
 		what, first.Name, n-p.setup(first.asked).workers, n, which, n)
-}
-
-// Short returns the names of the arms with too few workers by Little's law: no more than are busy
-// on average, which is rate × time per request. The baseline's copy is left out. known is false if
-// the law does not apply to some arm. That is so for a rate that is not known yet, for a closed
-// loop, for a server that is not ours, for workers that keep their connections, and for requests
-// that need more CPU time than the cores have.
-func (c *Comparison) Short() (arms []string, known bool) {
-	p := c.plan
-	if !p.scenario.AsksWork() {
-		return nil, false
-	}
-	for _, a := range p.originals() {
-		s, rate := a.Station, a.Clients.Rate
-		// Beyond saturation there is no average to speak of.
-		if s == nil || a.Clients.Closed() || rate == 0 || rate*p.scenario.Workload.CPU.Mean().Seconds() >= float64(max(s.Cores, 1)) {
-			return nil, false
-		}
-		// A worker that keeps its connection is taken even while its client is silent.
-		pool := s.Kind == queueing.Pool || s.Kind == queueing.PerWorker
-		if s.Kind != queueing.Goroutines && !pool || pool && a.KeepAlive && s.Sticky {
-			return nil, false
-		}
-	}
-	for _, f := range p.Doubts {
-		if f.Code == tooFewWorkers {
-			arms = append(arms, f.Arm)
-		}
-	}
-	return arms, true
 }
 
 // Offered returns the rate, in requests per second, that Run would offer the first arm, if a rate is

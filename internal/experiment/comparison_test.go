@@ -425,36 +425,6 @@ expect: [p50("pool") < 1s]
 	return s
 }
 
-func TestShortIsLittlesLaw(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name   string
-		change func(s *scenario.Scenario)
-		want   []string
-		known  bool
-	}{
-		{"500/s x 2.1 ms in 4 workers", func(*scenario.Scenario) {}, nil, true},
-		{"500/s x 8.1 ms in 4 workers", func(s *scenario.Scenario) { s.Workload.Sleep = dist("8ms") }, []string{"pool"}, true},
-		{"exactly as many as are busy", func(s *scenario.Scenario) { s.Workload.CPU, s.Workload.Sleep = workload.Dist{}, dist("8ms") }, []string{"pool"}, true},
-		{"a share of an unknown throughput", func(s *scenario.Scenario) { s.Load.Rate = scenario.Rate{OfSlowest: 0.7} }, nil, false},
-		{"a path", func(s *scenario.Scenario) { s.Workload = scenario.Workload{Path: "/json", Method: "GET"} }, nil, false},
-		{"workers held by connections", func(s *scenario.Scenario) { s.Load.KeepAlive, s.Load.Connections = true, 4 }, nil, false},
-		{"more CPU time than there is", func(s *scenario.Scenario) { s.Workload.CPU = dist("200ms") }, nil, false},
-	} {
-		s := pooledDemo(t)
-		s.Arms[1].Clients = nil
-		c.change(&s)
-		p, err := Plan(s, Options{Self: "schedlab", Modes: pooledModes})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, known := p.Short()
-		if diff := cmp.Diff(c.want, got); diff != "" || known != c.known {
-			t.Errorf("%s: got %q, %v, want %q, %v", c.name, got, known, c.want, c.known)
-		}
-	}
-}
-
 func dist(s string) workload.Dist {
 	d, err := workload.ParseDist(s)
 	if err != nil {

@@ -67,9 +67,7 @@ var (
 	causeImbalance   = record.Sentence("imbalance", `imbalance: {{if .Names.share}}{{.Names.share}} differs between {{.Baseline}} and {{.Arm}} by {{percentf "%+.1f" .Values.more}} of the CPU time, and the ratio follows it by enough to make the verdict`+
 		`{{else}}{{.Arm}} was asked later than {{.Baseline}} by {{millisf "%.3g" .Values.more}} at {{.Metric}}, which is enough to make the verdict{{end}}`)
 	causeSensitivity = record.Sentence("sensitivity", `sensitivity: {{if .Values.failing}}without the {{plural .Values.failing "block"}} in which requests failed{{else if .Names.calm}}in the half of the blocks with the least {{.Names.calm}}{{else}}counted from the sending,{{end}} it is {{change .Values.ratio}}`)
-	loadsDiffer      = record.Sentence("loads-differ", `the arms ran at different loads, so they are not ranked; map one metric with --metric`)
 	nothingCompared  = record.Sentence("nothing-compared", `nothing could be compared`)
-	noVerdictOn      = record.Sentence("no-verdict-on", `no verdict on {{.Metric}}`)
 )
 
 // Answers to an expectation or an objective, and reasons why there is none.

@@ -9,17 +9,15 @@ import (
 )
 
 // An Aim is the question that a run is to answer. The run ends at the first look that answers it.
-// The zero Aim asks for the verdicts, the best arm and the expectations. Outcome and
-// Expectations exclude each other: the first of them in this order decides.
+// The zero Aim asks for the verdicts, the best arm and the expectations.
 //
 // This file decides when a run may end. Looking too often would raise the probability of a false
 // verdict, so looks are few and fixed, and the error is spent over them (stats.LookRank). What a
 // look may end the run for depends on what the user wants to know.
 type Aim struct {
-	Expectations bool    // ask for the expectations alone, whatever verdicts are open
-	Standings    bool    // do not wait for verdicts that cannot change an arm's standing
-	WholeBudget  bool    // wait for verdicts that seem to need more blocks than there is room for
-	Outcome      *string // ask for the [Outcome] of this metric, if not nil
+	Expectations bool // ask for the expectations alone, whatever verdicts are open
+	Standings    bool // do not wait for verdicts that cannot change an arm's standing
+	WholeBudget  bool // wait for verdicts that seem to need more blocks than there is room for
 }
 
 // Watched tells the judge who used the CPUs so far, apart from the run. [Judge.Look] then says whether that is in the way of an
@@ -47,10 +45,6 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 		room = 0
 	}
 	switch {
-	// A refused outcome may be lifted by more blocks, so wait until nothing can change.
-	case aim.Outcome != nil:
-		v := Outcome(now.result, *aim.Outcome)
-		ends = v.Decision != record.InDoubt && (v.Decision != record.Rejected || now.settled(room, false))
 	case aim.Expectations:
 		ends = now.expectationsDecided()
 	case len(j.run.Plan.Gate) > 0:
@@ -64,7 +58,7 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 // Open returns the verdicts that the run waits for and the windows so far leave open. An aim that
 // does not ask for verdicts leaves none open.
 func (j *Judge) Open() (open []record.Verdict) {
-	if a := j.aim; a.Outcome != nil || a.Expectations || len(j.run.Plan.Gate) > 0 {
+	if a := j.aim; a.Expectations || len(j.run.Plan.Gate) > 0 {
 		return nil
 	}
 	now := j.judge()

@@ -112,27 +112,6 @@ func TestLookForStandings(t *testing.T) {
 	}
 }
 
-// A map's cell ends when its outcome is known, whatever other metrics say.
-func TestLookForAnOutcome(t *testing.T) {
-	t.Parallel()
-	p50, absent := "p50", "absent"
-	for _, c := range []struct {
-		name   string
-		run    synthetic
-		metric *string
-		ends   bool
-	}{
-		{"decided", synthetic{}, &p50, true},
-		{"open", synthetic{times: noisy}, &p50, false},
-		{"rejected, and nothing is open", synthetic{}, &absent, true},
-		{"rejected, and something is open", synthetic{times: noisy}, &absent, false},
-	} {
-		if _, got := toward(t, Aim{Outcome: c.metric}, c.run).Look(0); got != c.ends {
-			t.Errorf("%s: the run may end: got %v, want %v", c.name, got, c.ends)
-		}
-	}
-}
-
 // A gate ends when its expectations are decided, whatever verdicts are open.
 func TestLookForExpectations(t *testing.T) {
 	t.Parallel()

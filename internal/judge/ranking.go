@@ -2,7 +2,6 @@ package judge
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"schedlab/internal/record"
@@ -10,7 +9,7 @@ import (
 )
 
 // A ranking has the rank of every arm of a comparison against every other. The baseline is the first arm, and its copy is
-// left out. It alone names the winner, of a comparison and of a cell of a map. Arms are ranked pairwise and not by one
+// left out. It alone names the winner. Arms are ranked pairwise and not by one
 // number, because each pair has verdicts of its own and some pairs have none. The relation need not be transitive, so a
 // winner has to beat every other arm itself (docs/decisions, 23).
 type ranking struct {
@@ -23,7 +22,7 @@ type ranking struct {
 }
 
 // newRanking ranks the arms by the verdicts for which asked returns true: on the primary metrics for the winner of a run, or
-// on one metric for a map. byLoad says that closed loops with different loads are not compared by their response times. Two
+// on those of a gate. byLoad says that closed loops with different loads are not compared by their response times. Two
 // challengers are ranked by the verdicts of their duel (record.Result.Duels), unless it follows from the baseline (implied).
 func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) ranking {
 	var f ranking
@@ -305,64 +304,3 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 
 // goodput is the metric that decides where times cannot: an arm with a growing backlog has no times to compare.
 const goodput = "goodput"
-
-// MapBlocks returns the fewest blocks that can tell this number of arms apart on a map; 0 if no
-// number of looks can. arms counts the baseline, and not its copy.
-func MapBlocks(arms int) int { return stats.FirstLook(max(stats.Primaries(), duelShares(arms-1)), 1) }
-
-// Outcome returns the one word and the one ratio that a cell of a map shows for a metric, or for the winner over the primary
-// metrics if metric is "". The ratio is the widest one among the verdicts that decided the cell.
-func Outcome(r *record.Result, metric string) record.CellVerdict {
-	asked := func(v record.Verdict) bool { return v.Primary && metric == "" || v.Metric == metric }
-	if metric == "" && len(r.LoadsDiffer) > 0 {
-		return record.CellVerdict{Decision: record.Rejected, Reason: record.Fact{Code: loadsDiffer}}
-	}
-	if !slices.ContainsFunc(r.Verdicts, asked) {
-		why := nothingCompared
-		if metric != "" {
-			why = noVerdictOn
-		}
-		return record.CellVerdict{Decision: record.Rejected, Metric: metric, Reason: record.Fact{Code: why, Metric: metric}}
-	}
-	f := newRanking(r, asked, metric == "")
-	kind, best := f.decide()
-	c := record.CellVerdict{Decision: record.InDoubt}
-	switch kind {
-	case record.OneWins:
-		c.Decision, c.Winner = record.Wins, best[0]
-	case record.ATie, record.TieForBest:
-		c.Decision, c.Among = record.Ties, best
-	case record.ATrade:
-		c.Decision = record.Trades
-	// A refusal is shown only if an arm has no verdict at all because of it.
-	default:
-		for _, v := range r.Verdicts {
-			if i := slices.IndexFunc(f.standings, func(s record.Standing) bool { return s.Arm == v.Arm }); asked(v) && !v.Reason.None() && !f.judged[i] {
-				return record.CellVerdict{Decision: record.Rejected, Metric: v.Metric, Reason: v.Reason}
-			}
-		}
-	}
-	v := f.widest(r.Verdicts, asked, c.Winner)
-	c.Metric, c.Arm, c.Ratio, c.Low, c.High = v.Metric, v.Arm, cmp.Or(r.Quotient(v), v.Ratio), v.Low, v.High
-	return c
-}
-
-// widest returns the verdict with the ratio farthest from 1 among the verdicts that count. If there is a winner,
-// verdicts that say so come first. It is the zero Verdict if none counts.
-func (f ranking) widest(verdicts []record.Verdict, asked func(record.Verdict) bool, winner string) (found record.Verdict) {
-	says := func(v record.Verdict) int {
-		return stats.Count(v.Arm == winner && v.Better() || v.Baseline == winner && v.Worse())
-	}
-	width := func(v record.Verdict) float64 { return math.Abs(math.Log(v.Ratio)) } // half and double are equally wide
-	for _, v := range verdicts {
-		rank := f.ranks[slices.IndexFunc(f.arms, func(a record.Arm) bool { return a.Name == v.Arm })][0]
-		counts := asked(v) || v.Metric == goodput && (rank == record.KeepsUp || rank == record.FallsBehind)
-		if !counts || v.Verdict == stats.Refused {
-			continue
-		}
-		if found.Arm == "" || cmp.Or(says(v)-says(found), cmp.Compare(width(v), width(found))) > 0 {
-			found = v
-		}
-	}
-	return found
-}

@@ -52,8 +52,6 @@ const (
 //	why.json          the Explanation, if one was made
 //	profiles/ARM/     profiles, if they were asked for, and profiles.json tells which
 //	signature         see Sign
-//
-// A map's directory has map.json instead, and below cells/ the runs of each cell.
 type Dir struct {
 	path  string
 	last  string // the run that root/latest named before this one; "" for none, and for an opened Dir
@@ -64,35 +62,22 @@ type Dir struct {
 
 // Create makes a new, empty run directory root/YYYYMMDD-HHMMSS-scenario-xxxx, proves that it can be written,
 // and points root/latest at it. xxxx comes from random (rand.Uint32 will do), which is asked again when the
-// name is taken: nothing is ever overwritten. Errors name the path and come before any load.
+// name is taken: nothing is ever overwritten. Errors name the path and come before any load;
+// after one the new directory is removed.
 func Create(root, scenario string, now time.Time, random func() uint32) (*Dir, error) {
-	return create("record", root, now.Format(begun)+"-"+slug(scenario), trialsDir, random)
-}
-
-// CreateMap makes a directory for a map, as Create does for a run.
-func CreateMap(root, scenario string, now time.Time, random func() uint32) (*Dir, error) {
-	return create("map", root, now.Format(begun)+"-map-"+slug(scenario), "", random)
-}
-
-// begun is the format of the start time in a run's name.
-const begun = "20060102-150405"
-
-// create makes the directory of a run or a map, proves that it can be written, and links root/latest to
-// it. After an error the new directory is removed. below is a directory to make in it, "" for none.
-func create(what, root, stem, below string, random func() uint32) (*Dir, error) {
 	failed := func(err error) error {
-		return fmt.Errorf("creating a %s under %q: %w; choose another place with --out", what, root, err)
+		return fmt.Errorf("creating a record under %q: %w; choose another place with --out", root, err)
 	}
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, failed(err)
 	}
-	path, err := claim(root, stem, random)
+	path, err := claim(root, now.Format(begun)+"-"+slug(scenario), random)
 	if err != nil {
 		return nil, failed(err)
 	}
 	// The link comes last, so that it never names a directory that cannot be written.
 	last, _ := os.Readlink(filepath.Join(root, latest))
-	err = errors.Join(probe(path), os.MkdirAll(filepath.Join(path, below), 0o755))
+	err = errors.Join(probe(path), os.MkdirAll(filepath.Join(path, trialsDir), 0o755))
 	if err == nil {
 		err = link(root, filepath.Base(path))
 	}
@@ -101,6 +86,9 @@ func create(what, root, stem, below string, random func() uint32) (*Dir, error) 
 	}
 	return &Dir{path: path, last: last, limit: MaxBytes}, nil
 }
+
+// begun is the format of the start time in a run's name.
+const begun = "20060102-150405"
 
 // Discard removes a record that holds no measurement, and points root/latest at the run that it named before.
 func (d *Dir) Discard() error {

@@ -18,6 +18,9 @@ import (
 // maxJSON bounds run.json and trial.json when they are read, in bytes.
 const maxJSON = 64 << 20
 
+// mapFile is the file of a map, which earlier versions wrote.
+const mapFile = "map.json"
+
 // Open finds and reads a run. name is `latest`, the name of a run under root, or the path of a
 // run directory or of its run.json. Every error is one line that names the file and the remedy.
 func Open(name, root string) (*Dir, Run, error) {
@@ -51,6 +54,11 @@ func find(name, root string) (string, error) {
 			return dir, nil
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
 			return "", fmt.Errorf("opening run %q: %w", name, err)
+		}
+	}
+	for _, place := range places {
+		if _, err := dirWith(place, mapFile); err == nil {
+			return "", fmt.Errorf("opening run %q: it is a map, and this version reads no maps; its pages map.html and map.svg are still there, and below cells/ are its comparisons, which are runs", name)
 		}
 	}
 	hint := "no runs there yet; make one with \"schedlab compare\""

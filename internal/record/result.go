@@ -4,7 +4,7 @@
 // A run's directory is a Dir: dir.go writes it, open.go reads it. run.json holds a Run, which is the Plan and
 // later the Result (run.go, result.go). Each trial has a Trial (trial.go), its Requests and its Stamps
 // (request.go, with their file format). A Fact (fact.go) is any statement about a run. The other files hold the
-// outputs of the other commands: Audit, Capacity, Choice, Explanation, Gated and Map.
+// outputs of the other commands: Audit, Capacity, Choice, Explanation and Gated.
 //
 // Types that are written as JSON have times in seconds and ratios 0..1, unless a comment tells otherwise. An
 // unknown figure is nil, below 0 or left out, as its comment tells.
@@ -479,6 +479,13 @@ type Expectation struct {
 type Level struct {
 	Factor string `json:"factor"`
 	Value  string `json:"value"`
+}
+
+// A Factor is an axis of a grid: a server flag, a load setting or a part of the workload, and its
+// values in order.
+type Factor struct {
+	Name   string
+	Values []string
 }
 
 // CellName returns the factors and values of a cell of a grid: cpu=20us, rate=500/s.

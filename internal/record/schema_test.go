@@ -59,7 +59,6 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	}
 	return map[string]*jsonschema.Schema{
 		"run.json": run, "result.json": result,
-		"map.json":      schemaOf[Map](t, "what 'schedlab map' prints with --output json"),
 		"audit.json":    schemaOf[Audit](t, "what 'schedlab audit' prints with --output json"),
 		"progress.json": schemaOf[Progress](t, "a line that --progress json writes on stderr, between windows; a line that is no JSON is an error, at the end"),
 		"explain.json":  schemaOf[Explanation](t, "what 'schedlab explain' prints with --output json, and why.json of a record"),
@@ -95,7 +94,7 @@ func TestSchemasAreKept(t *testing.T) {
 func TestReportsKeepTheSchema(t *testing.T) {
 	t.Parallel()
 	all := schemas(t)
-	for file, name := range map[string]string{"quick.json": "result.json", "killed.json": "result.json", "capacity.json": "result.json", "map.json": "map.json", "because.json": "explain.json", "nothing.json": "explain.json"} {
+	for file, name := range map[string]string{"quick.json": "result.json", "killed.json": "result.json", "capacity.json": "result.json", "because.json": "explain.json", "nothing.json": "explain.json"} {
 		keeps(t, all[name], filepath.Join("..", "report", "testdata", file))
 	}
 }

@@ -210,8 +210,15 @@ func refusedMarks(r *record.Result, arms []record.Arm) []string {
 // starved ones.
 func unanswered(a record.Arm) bool { return a.Fairness != nil && a.Fairness.Short }
 
+// Marks of figures without a difference. Tables of summaries use the same ones.
+const (
+	markSame    = "="
+	markOpen    = "~"
+	markRefused = "*"
+)
+
 // mark returns a verdict in one word, to stand after its figure: the change if it is sure, else
-// one of the marks of maps. It is "" without a verdict, as for the baseline.
+// a mark. It is "" without a verdict, as for the baseline.
 func mark(r *record.Result, v record.Verdict) string {
 	if v.Verdict.Differs() {
 		return changed(r, v)

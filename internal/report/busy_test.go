@@ -86,22 +86,13 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 	}
 }
 
-// An explanation without a cause and a map without a decided cell say it, too.
-func TestTooBusyToExplainOrMap(t *testing.T) {
+// An explanation without a cause says it, too.
+func TestTooBusyToExplain(t *testing.T) {
 	t.Parallel()
 	const first = "Too busy to tell: hog took 83 % of the servers' CPU."
 	x := &record.Explanation{From: "nethttp", To: "pool", Slower: "pool", Outcome: outcome.Open, Reason: said("no rule fits"), Busy: hogged(1)}
-	m := &record.Map{Plan: record.MapPlan{X: record.Factor{Name: "cpu", Values: []string{"1us"}}, Y: record.Factor{Name: "rate", Values: []string{"5/s"}}}, Arms: []string{"a", "b"},
-		Doubts: []record.Fact{hogged(0)}, Cells: []record.Cell{{State: record.Sampled, CellVerdict: record.CellVerdict{Decision: record.InDoubt}}}}
-	m.Headline = MapHeadline(m)
-	for name, got := range map[string]string{"explain": explanation(x).Text(TextOptions{}), "map": mapDocument(m).Text(TextOptions{})} {
-		if !strings.Contains(got, first+"\n") || !strings.Contains(got, "Next: end hog") || !strings.Contains(got, "So far: ") {
-			t.Errorf("%s: got %s", name, got)
-		}
-	}
-	m.Cells[0].Decision, m.Cells[0].Winner = record.Wins, "b"
-	if got := MapHeadline(m); strings.Contains(got, "busy") {
-		t.Errorf("a decided map: got %q", got)
+	if got := explanation(x).Text(TextOptions{}); !strings.Contains(got, first+"\n") || !strings.Contains(got, "Next: end hog") || !strings.Contains(got, "So far: ") {
+		t.Errorf("got %s", got)
 	}
 	x.Busy = hogged(0)
 	if got := explanation(x).Text(TextOptions{}); strings.Contains(got, first) || !strings.Contains(got, "Doubts  hog took 83 %") {

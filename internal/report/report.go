@@ -1,5 +1,5 @@
 // Package report writes a record.Result: as text for a terminal, Markdown, a self-contained HTML page, JSON,
-// CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes maps, audits, attacks,
+// CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes audits, attacks,
 // choices and explanations. It judges nothing: every number and verdict comes from the record.
 //
 // Most reports are built in two steps: a function of this package arranges the facts of a
@@ -16,7 +16,7 @@
 //   - table.go: tables, units and digits
 //   - chart.go: axes, lines and bars; curves.go and phases.go: the drawings of a run, also
 //     while it goes on
-//   - capacity.go, map.go, explain.go, commands.go: the other results of schedlab
+//   - capacity.go, explain.go, commands.go: the other results of schedlab
 //
 // A report is complete before its first byte is written, so an error in building it writes nothing. Functions
 // only read their record, so several goroutines may report one record at once.

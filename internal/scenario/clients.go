@@ -174,7 +174,7 @@ func VaryFactors() []string { return slices.Concat(armFlags, clientKeys) }
 
 // ParseFactor reads an axis of a grid, FACTOR=V1,V2,..., with 2 to 25 values in the order of the axis. A
 // comma within parentheses is part of a value.
-// The values are not parsed: whether they are possible depends on the scenario. See At.
+// The values are not parsed: whether they are possible depends on the scenario. See [Scenario.Grid].
 func ParseFactor(text string) (record.Factor, error) {
 	name, list, ok := strings.Cut(text, "=")
 	f := record.Factor{Name: name}
@@ -243,11 +243,6 @@ func (s Scenario) Grid(factors []record.Factor, modes map[string]mode.Mode) (cel
 		}
 	}
 	return cells, nil
-}
-
-// At returns the scenario of one cell of a map, with the i-th value of x and the j-th value of y.
-func (s Scenario) At(x, y record.Factor, i, j int, modes map[string]mode.Mode) (Scenario, error) {
-	return s.at([]axis{{x, x.Values[i]}, {y, y.Values[j]}}, modes)
 }
 
 // at returns the scenario of one cell of a grid.

@@ -91,13 +91,19 @@ func TestACellHasItsValues(t *testing.T) {
 	s := cellular(t)
 	share := record.Factor{Name: "sleep-share", Values: []string{"0", "0.5"}}
 	sleep := record.Factor{Name: "sleep", Values: []string{"1ms", "exp(2ms)"}}
-	workers := record.Factor{Name: "workers", Values: []string{"0", "2", "8"}}
+	workers := record.Factor{Name: "workers", Values: []string{"2", "4", "8"}}
 	rate := record.Factor{Name: "rate", Values: []string{"100/s", "200/s"}}
 
-	c, err := s.At(share, workers, 1, 2, pooled)
-	if err != nil {
-		t.Fatal(err)
+	// The cell of the last value of both factors.
+	last := func(factors ...record.Factor) Scenario {
+		t.Helper()
+		cells, err := s.Grid(factors, pooled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cells[len(cells)-1]
 	}
+	c := last(share, workers)
 	if got := c.Workload.Sleep.String(); got != "0.5*0s+0.5*20ms" {
 		t.Errorf("sleep is %s", got)
 	}
@@ -113,15 +119,11 @@ func TestACellHasItsValues(t *testing.T) {
 
 	// A share is one of the cell's own sleep, in whatever order the factors stand.
 	for _, pair := range [][2]record.Factor{{share, sleep}, {sleep, share}} {
-		c, err := s.At(pair[0], pair[1], 1, 1, pooled)
-		if err != nil || c.Workload.Sleep.String() != "0.5*0s+0.5*exp(2ms)" {
-			t.Errorf("%s first: sleep is %v, %v", pair[0].Name, c.Workload.Sleep, err)
+		if c := last(pair[0], pair[1]); c.Workload.Sleep.String() != "0.5*0s+0.5*exp(2ms)" {
+			t.Errorf("%s first: sleep is %v", pair[0].Name, c.Workload.Sleep)
 		}
 	}
-	c, err = s.At(rate, workers, 1, 1, pooled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c = last(rate)
 	for _, a := range c.Arms {
 		if l, err := c.Clients(a); err != nil || l.Rate.PerSecond != 200 {
 			t.Errorf("%s has the rate %v, %v, want 200/s like all of the cell", a.Name, l.Rate, err)
@@ -138,40 +140,41 @@ func TestACellThatCannotBe(t *testing.T) {
 		{"steal=true,false", "rate=1/s,fast", `rate=fast: "fast" is not a rate`},
 		{"keepalive=true,yes", "rate=1/s,2/s", `"yes" is neither true nor false`},
 	} {
-		x, err := ParseFactor(c.x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		y, err := ParseFactor(c.y)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var bad error
-		for i := range x.Values {
-			for j := range y.Values {
-				if _, err := cellular(t).At(x, y, i, j, pooled); err != nil {
-					bad = err
-				}
+		var factors []record.Factor
+		for _, text := range []string{c.x, c.y} {
+			f, err := ParseFactor(text)
+			if err != nil {
+				t.Fatal(err)
 			}
+			factors = append(factors, f)
 		}
+		_, bad := cellular(t).Grid(factors, pooled)
 		if bad == nil || !strings.Contains(bad.Error(), c.want) {
 			t.Errorf("%s by %s: got %v, want %q", c.x, c.y, bad, c.want)
 		}
 	}
 	two := []string{"1", "2"}
+	grid := func(s Scenario, factors ...string) error {
+		var all []record.Factor
+		for _, f := range factors {
+			all = append(all, record.Factor{Name: f, Values: two})
+		}
+		_, err := s.Grid(all, pooled)
+		return err
+	}
 	s := cellular(t)
 	s.Arms = s.Arms[:1]
-	if _, err := s.At(record.Factor{Name: "workers", Values: two}, record.Factor{Name: "rate", Values: two}, 0, 0, pooled); err == nil || !strings.Contains(err.Error(), "no arm takes it: --workers means nothing to nethttp") {
+	if err := grid(s, "workers", "rate"); err == nil || !strings.Contains(err.Error(), "no arm takes it: --workers means nothing to nethttp") {
 		t.Errorf("workers without a pool: %v", err)
 	}
 	s = cellular(t)
 	s.Arms[1].Vary = Varied{"queue-depth": two}
-	if _, err := s.At(record.Factor{Name: "workers", Values: two}, record.Factor{Name: "rate", Values: two}, 0, 0, pooled); err == nil || !strings.Contains(err.Error(), `arm "pool" varies queue-depth itself`) {
+	if err := grid(s, "workers", "rate"); err == nil || !strings.Contains(err.Error(), `arm "pool" varies queue-depth itself`) {
 		t.Errorf("an arm that varies: %v", err)
 	}
 	s = cellular(t)
 	s.Workload = Workload{Path: "/json", Method: "GET"}
-	if _, err := s.At(record.Factor{Name: "cpu", Values: two}, record.Factor{Name: "workers", Values: two}, 0, 0, pooled); err == nil || !strings.Contains(err.Error(), "asks /json, which has no such demand") {
+	if err := grid(s, "cpu", "workers"); err == nil || !strings.Contains(err.Error(), "asks /json, which has no such demand") {
 		t.Errorf("cpu of a path: %v", err)
 	}
 }

@@ -1,0 +1,233 @@
+package judge
+
+import (
+	"slices"
+	"testing"
+
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/stats"
+	"schedlab/internal/window"
+)
+
+// plain is a run in which nothing but the given figures is known: by arm and metric, a value
+// for each block. The first arm is the baseline, the second its copy.
+func plain(names []string, figures map[string]map[string][]float64) (blocks, []record.Arm) {
+	b := blocks{windows: windows{}, judged: map[string]bool{}, over: map[string]bool{}}
+	for _, m := range stats.Quantiles() {
+		b.judged[m.Name] = true
+	}
+	var arms []record.Arm
+	for i, name := range names {
+		role := []record.Role{record.Baseline, record.Copy, record.Challenger}[min(i, 2)]
+		b.run.Plan.Arms = append(b.run.Plan.Arms, record.PlanArm{Name: name, Role: role})
+		arms = append(arms, record.Arm{Name: name, Role: role, Blocks: figures[name]})
+		for metric, values := range figures[name] {
+			for i, v := range values {
+				if b.windows[i+1] == nil {
+					b.windows[i+1] = map[string]*modelled{}
+				}
+				if b.windows[i+1][name] == nil {
+					b.windows[i+1][name] = &modelled{Window: window.Window{Values: map[string]float64{}}}
+				}
+				b.windows[i+1][name].Values[metric] = v
+				b.windows[i+1][name].Values[metric+window.FromSent] = v
+			}
+		}
+	}
+	for block := range b.windows {
+		b.valid = append(b.valid, block)
+	}
+	slices.Sort(b.valid)
+	return b, arms
+}
+
+// contest is a result of arms with twelve blocks at each metric, steady at the given values
+// and judged by them. A value of 0 refuses the metric.
+func contest(figures map[string][]float64, names ...string) *record.Result {
+	return contestOf(12, figures, names...)
+}
+
+func contestOf(n int, figures map[string][]float64, names ...string) *record.Result {
+	names = slices.Insert(names, 1, names[0]+"'")
+	values := map[string]map[string][]float64{}
+	for i, name := range names {
+		values[name] = map[string][]float64{}
+		for metric, v := range figures {
+			for block := range n {
+				values[name][metric] = append(values[name][metric], v[max(i-1, 0)]*(1+0.001*float64(block%3)))
+			}
+		}
+	}
+	b, arms := plain(names, values)
+	v := b.compare(arms)
+	r := &record.Result{Arms: arms}
+	asked := func(all []record.Verdict) (kept []record.Verdict) {
+		for _, v := range all {
+			of := figures[v.Metric]
+			if of == nil {
+				continue
+			}
+			for _, arm := range []string{v.Arm, v.Baseline} {
+				if of[max(slices.Index(names, arm)-1, 0)] == 0 {
+					v.Verdict, v.Reason = "refused", record.Fact{Code: causeOverload}
+				}
+			}
+			kept = append(kept, v)
+		}
+		return kept
+	}
+	r.Verdicts, r.Duels = asked(v.all), asked(v.duels)
+	return r
+}
+
+// answered is the kind of the answer of a result, with the arms that share the first place.
+func answered(r *record.Result) (record.AnswerKind, []string) {
+	_, a := conclude(r)
+	_, best := newRanking(r, func(v record.Verdict) bool { return v.Primary }, true).decide()
+	return a.Outcome, best
+}
+
+func TestConcludeOfTwoArms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		figures map[string][]float64
+		want    record.AnswerKind
+		best    []string
+	}{
+		{"faster", map[string][]float64{"p50": {10, 8}}, record.OneWins, []string{"b"}},
+		{"slower", map[string][]float64{"p50": {10, 13}}, record.OneWins, []string{"a"}},
+		{"same", map[string][]float64{"p50": {10, 10.2}}, record.ATie, []string{"a", "b"}},
+		{"overloaded", map[string][]float64{"p50": {10, 0}, "goodput": {10, 5}}, record.OneWins, []string{"a"}},
+		{"refused", map[string][]float64{"p50": {10, 0}, "goodput": {10, 10}}, record.NoVerdict, nil},
+		{"faster at one of three metrics", map[string][]float64{"p50": {10, 10}, "p90": {10, 8}, "p99": {10, 9}}, record.OneWins, []string{"b"}},
+		{"a trade", map[string][]float64{"p50": {10, 8}, "p90": {10, 14}}, record.ATrade, nil},
+		{"all the same", map[string][]float64{"p50": {10, 10}, "p90": {10, 10.1}}, record.ATie, []string{"a", "b"}},
+		{"all overloaded", map[string][]float64{"p50": {10, 0}, "p90": {10, 0}, "goodput": {10, 5}}, record.OneWins, []string{"a"}},
+		{"nothing", nil, record.NoVerdict, nil},
+	} {
+		r := contest(c.figures, "a", "b")
+		if got, best := answered(r); got != c.want || !slices.Equal(best, c.best) {
+			t.Errorf("%s: got %s %q, want %s %q", c.name, got, best, c.want, c.best)
+		}
+		if _, a := conclude(r); a.Outcome == record.NoVerdict && words(a.Reason) == "" {
+			t.Errorf("%s: refused without a reason", c.name)
+		}
+	}
+}
+
+// In a closed loop shorter times with less goodput are a trade, in either direction; in an open
+// one, where the rate is given, goodput does not speak.
+func TestLessGoodputInAClosedLoopIsATrade(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		loop         string
+		p50, goodput []float64
+		want         record.AnswerKind
+	}{
+		{"closed", []float64{10, 4}, []float64{10, 3}, record.ATrade},
+		{"closed", []float64{4, 10}, []float64{3, 10}, record.ATrade},
+		{"closed", []float64{10, 4}, []float64{10, 20}, record.OneWins},
+		{"closed", []float64{10, 4}, []float64{10, 10}, record.OneWins},
+		{"open", []float64{10, 4}, []float64{10, 3}, record.OneWins},
+	} {
+		r := contest(map[string][]float64{"p50": c.p50, "goodput": c.goodput}, "a", "b")
+		for i := range r.Arms {
+			r.Arms[i].Clients.Loop = c.loop
+		}
+		if got, _ := answered(r); got != c.want {
+			t.Errorf("%s loop, p50 %v, goodput %v: got %s, want %s", c.loop, c.p50, c.goodput, got, c.want)
+		}
+	}
+}
+
+func TestConcludeNothingWhileAVerdictIsOpen(t *testing.T) {
+	t.Parallel()
+	r := contest(map[string][]float64{"p50": {10, 10.2}, "p90": {10, 10.1}, "goodput": {10, 5}}, "a", "b")
+	r.Verdicts[0].Verdict = stats.Open
+	if got, best := answered(r); got != record.OpenOutcome || best != nil {
+		t.Errorf("got %s %q, want it open", got, best)
+	}
+}
+
+// All that is said of four challengers shares one error: the duels of each two of them have
+// wider intervals than their verdicts on the baseline. So with twelve blocks they are faster
+// than a, and which of them is best is open.
+func TestDuelsShareTheError(t *testing.T) {
+	t.Parallel()
+	p50 := map[string][]float64{"p50": {10, 8, 8, 8, 7}}
+	r := contestOf(12, p50, "a", "b", "c", "d", "e")
+	if got, _ := answered(r); got != record.SeveralWin || r.Verdicts[3].Verdict != "FASTER" {
+		t.Errorf("twelve blocks: got %s, want four that are faster, and no best", got)
+	}
+	r = contestOf(13, p50, "a", "b", "c", "d", "e")
+	if got, best := answered(r); got != record.OneWins || !slices.Equal(best, []string{"e"}) || len(r.Duels) != 6 {
+		t.Errorf("thirteen blocks: got %s %q of %d duels, want e to win", got, best, len(r.Duels))
+	}
+}
+
+func TestWhoStarvesOthersWinsNothing(t *testing.T) {
+	t.Parallel()
+	r := contest(map[string][]float64{"p50": {10, 8}, "p90": {10, 8}}, "a", "b")
+	r.Arms[2].StarvedConnections = 3
+	if got, best := answered(r); got != record.OpenOutcome || best != nil {
+		t.Errorf("got %s %q, want it open", got, best)
+	}
+}
+
+func TestConcludeOfThreeArms(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		figures map[string][]float64
+		want    record.AnswerKind
+		best    []string
+	}{
+		{"one beats both", map[string][]float64{"p50": {10, 8, 6}}, record.OneWins, []string{"c"}},
+		{"the baseline beats both", map[string][]float64{"p50": {6, 8, 10}}, record.OneWins, []string{"a"}},
+		{"two share the lead", map[string][]float64{"p50": {10, 8, 8.1}}, record.TieForBest, []string{"b", "c"}},
+		{"all share it", map[string][]float64{"p50": {10, 10, 10.1}}, record.ATie, []string{"a", "b", "c"}},
+		{"one overloaded arm leaves the others to share the lead", map[string][]float64{"p50": {10, 0, 10}, "goodput": {10, 5, 10}}, record.TieForBest, []string{"a", "c"}},
+		{"the winner need not win at each metric", map[string][]float64{"p50": {10, 8, 6}, "p90": {10, 8, 8}}, record.OneWins, []string{"c"}},
+		{"c wins at p50 and loses at p90 to both", map[string][]float64{"p50": {10, 8, 6}, "p90": {8, 8, 10}}, record.ATrade, nil},
+	} {
+		if got, best := answered(contest(c.figures, "a", "b", "c")); got != c.want || !slices.Equal(best, c.best) {
+			t.Errorf("%s: got %s %q, want %s %q", c.name, got, best, c.want, c.best)
+		}
+	}
+	// Who fails requests has no times: the others have a winner without it.
+	r := contest(map[string][]float64{"p50": {10, 0, 6}}, "a", "b", "c")
+	r.Verdicts[0].Reason = record.Fact{Code: causeErrors, Arm: "b"}
+	if got, best := answered(r); got != record.OneWins || !slices.Equal(best, []string{"c"}) {
+		t.Errorf("b fails requests: got %s %q, want c", got, best)
+	}
+	// What noise refuses may be the best of all.
+	r.Verdicts[0].Reason = record.Fact{Code: causeImbalance, Arm: "b"}
+	if got, _ := answered(r); got == record.OneWins {
+		t.Errorf("noise refuses b: got %s, want no winner", got)
+	}
+}
+
+// Arms that differ in anything of their load have no winner, also in what no sentence about the load
+// tells.
+func TestNobodyWinsAcrossLoads(t *testing.T) {
+	t.Parallel()
+	r := contest(map[string][]float64{"p50": {10, 8}, "p90": {10, 8}, "p99": {10, 8}}, "a", "b")
+	if winner, _ := conclude(r); winner != "b" {
+		t.Errorf("asked alike: got %q, want b", winner)
+	}
+	clients := record.Clients{Loop: "open", Rate: 100, Timeout: 10}
+	later := clients
+	later.Timeout = 1
+	if report.Load(clients) != report.Load(later) {
+		t.Fatal("the sentence tells the timeout")
+	}
+	r.LoadsDiffer = LoadsDiffer([]record.PlanArm{{Clients: clients}, {Clients: clients}, {Clients: later}})
+	if !slices.Equal(r.LoadsDiffer, []string{"timeout"}) {
+		t.Errorf("got %q, want the timeout", r.LoadsDiffer)
+	}
+	if winner, a := conclude(r); winner != "open" || a.Outcome != record.OtherLoads {
+		t.Errorf("asked with other timeouts: got %q, %s, want no winner", winner, a.Outcome)
+	}
+}
