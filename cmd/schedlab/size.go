@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/size"
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/size"
 	"schedlab/internal/stats"
 )
 
@@ -20,7 +20,7 @@ import (
 // of the time that a request holds its worker; cpu and metric add to one of them.
 //
 // demand reads that source, and advise computes the answer with the command that tests it. Package
-// advise has the computing and the page. margin is a ratio of the rate, 0..1. With cores 0 the advice is
+// size has the computing and the page. margin is a ratio of the rate, 0..1. With cores 0 the advice is
 // for the CPUs that a comparison here gives the server.
 type sizeFlags struct {
 	rate              perSecond

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"schedlab/internal/size"
 	"schedlab/internal/command"
+	"schedlab/internal/size"
 )
 
 // sizeOf is the advice for a workload, as the command gives it.

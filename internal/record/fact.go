@@ -102,7 +102,6 @@ var (
 	Virtualised     = Sentence("virtualised", `a virtual machine: neighbours and the hypervisor are in the noise`)
 	OneHost         = Sentence("one-host", `one host, loopback, synthetic demand{{if .Names}}; each {{.Names.part}} has its own doubts in its record{{end}}`)
 	LogLinesLeftOut = Sentence("log-lines-left-out", `{{with .Names.file}}{{.}}: {{end}}{{.Names.said}}`)
-	SizeTheory      = Sentence("size-theory", `theory knows no cost of parsing, switching, timers or the collector, and takes arrivals for Poisson; bursts need more`)
 	Unreadable      = Sentence("unreadable", `{{.Names.error}}`)
 	TooFewBlocks    = Sentence("too-few-blocks", `{{plural .Values.blocks "block"}}: too few to decide`)
 	DisturbedProbe  = Sentence("disturbed-probe", `others took {{percent .Values.taken}} of its CPU time{{with .Names.most}} (most: {{.}}){{end}} in every measurement of its highest rate (X_max): it may do more, so a rate that is a share of X_max may be a smaller share; end them and run it again`)

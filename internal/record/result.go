@@ -332,16 +332,6 @@ func (a Arm) Starves() bool {
 	return a.StarvedConnections > 0 && (a.StarvedBlocks == 0 || 10*a.StarvedBlocks > len(a.Blocks["goodput"]))
 }
 
-// Disturbances returns the doubts that something outside the comparison disturbed it; see Fact.Disturbs.
-func (r *Result) Disturbances() (all []Fact) {
-	for _, d := range r.Doubts {
-		if d.Disturbs() {
-			all = append(all, d)
-		}
-	}
-	return all
-}
-
 // Busy returns the doubt that others took much of the CPUs; no fact if they did not.
 func (r *Result) Busy() Fact {
 	if i := slices.IndexFunc(r.Doubts, func(d Fact) bool { return d.Code == MachineBusy }); i >= 0 {

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	_ "schedlab/internal/size"
 	_ "schedlab/internal/attack"
 	_ "schedlab/internal/audit"
 	_ "schedlab/internal/doctor"
 	_ "schedlab/internal/experiment"
 	_ "schedlab/internal/explain"
 	"schedlab/internal/record"
+	_ "schedlab/internal/size"
 )
 
 // Every sentence can be filled in, even for a fact that lacks its values, as one of another version may.

@@ -6,7 +6,7 @@ import "schedlab/internal/record"
 // waits, and the two ways in which there is none; sizePools tells for which pools an advice and a
 // table hold. Then, without a name, the reasons of sizeHopeless:
 // package queueing has constants with these codes (queueing.Hopeless). Last the doubts about
-// the replay and about a demand's source, and a case in which an assumption is off.
+// the replay, a demand's source and theory as such, and a case in which an assumption is off.
 var (
 	sizeAdvice     = record.Sentence("size-advice", `{{plural .Values.workers "worker"}} and a queue of {{count .Values.queue}} keep {{.Names.slo}} at {{.Names.rate}}{{with .Names.assumed}} ({{.}} is assumed){{end}}`)
 	sizePools      = record.Sentence("size-pools", `where a worker serves a request (pool-request); workers that keep their connection (pool) must be at least as many as clients keep connections`)
@@ -25,4 +25,5 @@ var (
 		`{{if .Values.no_sum}}they have at least, for it has no sum{{else}}its sum leaves them on average{{end}}`)
 	sizeCoarse = record.Sentence("size-coarse", `its buckets are coarse: they put the mean at {{printf "%.4g" .Values.own}} s, its sum at {{printf "%.4g" .Values.mean}} s`)
 	sizeOff    = record.Sentence("size-off", `{{.Metric}} {{percentf "%+.0f" .Values.by}}`)
+	sizeTheory = record.Sentence("size-theory", `theory knows no cost of parsing, switching, timers or the collector, and takes arrivals for Poisson; bursts need more`)
 )

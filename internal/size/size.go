@@ -31,7 +31,7 @@ type Answer struct {
 	Knee   int                // index in Waits from which on waits are short
 }
 
-// Options are the inputs of Size in addition to the demand and the SLO.
+// Options are the inputs of Find in addition to the demand and the SLO.
 type Options struct {
 	Rate   float64 // requests per second
 	Cores  int     // cores that the workers share
@@ -78,7 +78,7 @@ func (a Answer) Doubts() []record.Fact {
 			all = append(all, record.Fact{Code: sizeRareTail, Metric: quantileName(t.Quantile), Values: record.Values{"slowest": (1 - t.Quantile) * n, "replayed": n}})
 		}
 	}
-	return append(all, record.Fact{Code: record.SizeTheory})
+	return append(all, record.Fact{Code: sizeTheory})
 }
 
 // quantiles returns the quantiles to show, 0..1, ascending: 0.5, 0.9, 0.99 and the SLO's.
