@@ -114,7 +114,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, args []string) error {
 	r, err := f.carryOut(cmd, c, show)
 	// One arm with an interval is an answer, though others may have none. The interval of an arm that
 	// starves clients is none.
-	if err == nil && !slices.ContainsFunc(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Decided() && a.Starves.None() }) {
+	if err == nil && !slices.ContainsFunc(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Outcome.Decided() && a.Starves.None() }) {
 		err = exit(exitPartial)
 	}
 	return err

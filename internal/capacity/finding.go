@@ -5,17 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
-)
-
-// The outcomes of a search.
-const (
-	Between = "between" // the capacity lies between Low and High
-	Beyond  = "beyond"  // kept at Low, and broken at no rate that was offered
-	Below   = "below"   // broken at High, and kept at no rate that was offered
-	Never   = "never"   // kept at no rate at all: broken at High, and a term asks for at least this much goodput
-	Open    = "open"    // the windows say neither
 )
 
 // The reasons why a search stopped, and went no further up or down.
@@ -40,19 +32,20 @@ type Finding struct {
 	Unoffered     record.RateWindow // if Stopped is AtBench: the first window above Low that was refused
 }
 
-// recovers returns whether the server recovered from its overload, "yes" or "no"; "" if this was
-// not tried or is not settled. A first window that keeps the objective settles it; after one that
+// recovers returns whether the server recovered from its overload; "" if this was not tried. A first window that keeps the objective settles it; after one that
 // breaks it, two that keep it do.
 //
 // The rate is the low end of the interval, at which a server that was never overloaded breaks the
 // objective now and then, too. So "no" takes [MostAgain] broken windows: if the overload changed
 // nothing, three that break after three that kept are one order of twenty (Fisher's exact test).
-func recovers(kept, of int) string {
+func recovers(kept, of int) outcome.Outcome {
 	switch {
 	case of == 1 && kept == 1, kept >= majority:
-		return "yes"
+		return outcome.Yes
 	case of-kept >= MostAgain:
-		return "no"
+		return outcome.No
+	case of > 0:
+		return outcome.Open
 	}
 	return ""
 }
@@ -66,9 +59,9 @@ func finite(v float64) float64 {
 }
 
 // Judge computes the finding from the windows of one arm and the options of its search, at any time during it. The
-// outcome is [Open] unless the windows settle another one.
+// outcome is Open unless the windows settle another one.
 func Judge(o Options, windows []record.RateWindow) (f Finding) {
-	f.Outcome, f.Windows = Open, windows
+	f.Outcome, f.Windows = outcome.Open, windows
 	slo := o.SLO
 	b, term := o.binding(windows)
 	f.Estimate, f.HalfWidth = finite(b.rate), finite(b.half)
@@ -102,14 +95,12 @@ func Judge(o Options, windows []record.RateWindow) (f Finding) {
 	switch {
 	// At lower rates fewer requests are offered than the goodput term promises, so no rate can keep it.
 	case f.High > 0 && f.High <= slo.Goodput().Limit:
-		f.Outcome = Never
-	case f.Low > 0 && f.High > f.Low:
-		f.Outcome = Between
-	// The windows that broke a term, if any, are exceptions: there is nothing to refute.
-	case f.Low > 0 && f.High == 0 && math.IsInf(b.rate, 1):
-		f.Outcome = Beyond
+		f.Outcome, f.Never = outcome.No, true
+	// Without a High, the windows that broke a term, if any, are exceptions: there is nothing to refute.
+	case f.Low > 0 && (f.High > f.Low || f.High == 0 && math.IsInf(b.rate, 1)):
+		f.Outcome = outcome.Yes
 	case f.High > 0 && !kept:
-		f.Outcome = Below
+		f.Outcome = outcome.No
 	}
 	f.Stopped = o.stop(&f)
 	return f
@@ -126,13 +117,14 @@ func (o Options) stop(f *Finding) string {
 	refused := slices.IndexFunc(f.Windows, func(w record.RateWindow) bool {
 		return w.Purpose == Reach && !w.Refused.None() && w.Rate > f.Low
 	})
+	below, beyond := f.Outcome == outcome.No && !f.Never, f.Outcome == outcome.Yes && f.High == 0
 	switch {
-	case f.Outcome != Below && f.Outcome != Beyond:
-	case f.Outcome == Below && f.Least <= o.Floor:
+	case !below && !beyond:
+	case below && f.Least <= o.Floor:
 		return AtFloor
-	case f.Outcome == Beyond && o.Ceiling > 0 && f.Low >= o.Ceiling:
+	case beyond && o.Ceiling > 0 && f.Low >= o.Ceiling:
 		return AtCeiling
-	case f.Outcome == Beyond && refused >= 0:
+	case beyond && refused >= 0:
 		f.Unoffered = f.Windows[refused]
 		return AtBench
 	case looking >= o.Windows-Reserved || len(f.Windows) >= o.Windows:

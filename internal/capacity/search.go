@@ -312,7 +312,7 @@ func (s *search) recover() {
 	s.offer(max(f.High, overload*max(s.xmax, f.Low)), Overload, 0)
 	// These windows run on the server that was just overloaded; see Run.
 	for range MostAgain {
-		if _, ok := s.offer(f.Low, Again, 1); !ok || Judge(s.Options, s.windows).Recovers != "" {
+		if _, ok := s.offer(f.Low, Again, 1); !ok || Judge(s.Options, s.windows).Recovers.Decided() {
 			return
 		}
 	}

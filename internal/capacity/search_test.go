@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -19,7 +20,7 @@ func TestAServerThatComesBackAndOneThatDoesNot(t *testing.T) {
 		s := newSimulated(t, 2000, "p99<=20ms", 7)
 		s.breaks = breaks
 		f, _ := s.search(t, 2000, 24, 7)
-		if f.Outcome != Between || f.Recovers != map[bool]string{false: "yes", true: "no"}[breaks] {
+		if f.Outcome != outcome.Yes || f.High == 0 || f.Recovers != map[bool]outcome.Outcome{false: outcome.Yes, true: outcome.No}[breaks] {
 			t.Errorf("a server that breaks (%v) is found to recover: %q, %+v", breaks, f.Recovers, f)
 		}
 	}
@@ -30,7 +31,7 @@ func TestAServerThatRejectsNeverBreaksALatencyTermAlone(t *testing.T) {
 	s := newSimulated(t, 2000, "p99<=50ms", 3)
 	s.places = 10
 	f, windows := s.search(t, 2000, 24, 3)
-	if f.Outcome != Beyond || f.Low < 2*2000 || f.High != 0 || f.Stopped != AtBudget {
+	if f.Outcome != outcome.Yes || f.Low < 2*2000 || f.High != 0 || f.Stopped != AtBudget {
 		t.Errorf("ended in %+v, want beyond every rate that the budget allowed", f)
 	}
 	if last := windows[len(windows)-1]; last.Errors < .3 {
@@ -42,7 +43,7 @@ func TestAServerThatRejectsNeverBreaksALatencyTermAlone(t *testing.T) {
 	s.places = 10
 	f, _ = s.search(t, 2000, 24, 3)
 	// M/M/1/10 loses 1 % at rho 0.69.
-	if f.Outcome != Between || f.Term != "errors<=1%" || f.Line != nil || f.Low > 1400 || f.High < 1350 || f.High > 1.4*f.Low {
+	if f.Outcome != outcome.Yes || f.High == 0 || f.Term != "errors<=1%" || f.Line != nil || f.Low > 1400 || f.High < 1350 || f.High > 1.4*f.Low {
 		t.Errorf("ended in %+v, want about 1,390/s, bound by errors", f)
 	}
 }
@@ -58,7 +59,7 @@ func TestWhyNothingHigherWasOffered(t *testing.T) {
 		s.places = 10
 		limit(s)
 		f, windows := s.search(t, 2000, 24, 3)
-		if f.Outcome != Beyond || f.Stopped != want || f.Low < 3000 {
+		if f.Outcome != outcome.Yes || f.Stopped != want || f.Low < 3000 {
 			t.Errorf("ended in %+v, want beyond for %q", f, want)
 		}
 		// Before its end the search has not stopped yet.
@@ -66,7 +67,7 @@ func TestWhyNothingHigherWasOffered(t *testing.T) {
 		for range trials {
 			cut = append(cut, record.RateWindow{Purpose: Verify, Rate: cut[looks].Rate, Values: map[string]float64{"p99": .001}})
 		}
-		if f = Judge(Options{SLO: s.slo, Windows: 24}, cut); f.Outcome != Beyond || f.Stopped != "" {
+		if f = Judge(Options{SLO: s.slo, Windows: 24}, cut); f.Outcome != outcome.Yes || f.Stopped != "" {
 			t.Errorf("a search cut short ended in %+v, want beyond without a reason", f)
 		}
 	}
@@ -89,7 +90,7 @@ func TestWhatTheBenchRefused(t *testing.T) {
 	} {
 		windows := append(slices.Repeat([]record.RateWindow{window(Verify, 1000, "")}, trials), c.w)
 		f := Judge(Options{SLO: s.slo, Windows: 24}, windows)
-		if f.Outcome != Beyond || f.Low != 1000 || f.Stopped != c.want || (f.Unoffered.Rate == c.w.Rate) != (c.want != "") {
+		if f.Outcome != outcome.Yes || f.Low != 1000 || f.Stopped != c.want || (f.Unoffered.Rate == c.w.Rate) != (c.want != "") {
 			t.Errorf("%+v: ended in %+v, want it stopped by %q", c.w, f, c.want)
 		}
 	}
@@ -103,15 +104,15 @@ func TestAnObjectiveThatNoRateKeeps(t *testing.T) {
 	for _, w := range windows {
 		least = min(least, w.Rate)
 	}
-	if f.Outcome != Below || f.Stopped != AtFloor || f.High != least || f.Least != least || least > 400 {
+	if f.Outcome != outcome.No || f.Never || f.Stopped != AtFloor || f.High != least || f.Least != least || least > 400 {
 		t.Errorf("ended in %+v after %.0f/s at the least, want below the lowest rate that can be judged", f, least)
 	}
-	if f, _ = s.search(t, 60_000, Least, 5); f.Outcome != Below || f.Stopped != AtBudget || f.High < 1000 {
+	if f, _ = s.search(t, 60_000, Least, 5); f.Outcome != outcome.No || f.Never || f.Stopped != AtBudget || f.High < 1000 {
 		t.Errorf("without windows to go down ended in %+v, want below, for the budget", f)
 	}
 
 	s = newSimulated(t, 2000, "p99<=20ms,goodput>=5000/s", 5) // more than it can do
-	if f, _ = s.search(t, 2000, 24, 5); f.Outcome != Never {
+	if f, _ = s.search(t, 2000, 24, 5); !f.Never {
 		t.Errorf("ended in %+v, want never: 2000/s is all there is", f)
 	}
 }
@@ -129,25 +130,25 @@ func TestAGoodputBelowItsLimitIsNoPromise(t *testing.T) {
 	for range trials {
 		windows = append(windows, window(Verify, 490, .005), window(Refute, 545, .020))
 	}
-	if f := Judge(Options{SLO: slo}, windows); f.Outcome != Open || f.Low != 0 || f.High != 545 {
-		t.Errorf("from 490/s and 545/s alone: %+v, want undecided about 500/s", f)
+	if f := Judge(Options{SLO: slo}, windows); f.Outcome != outcome.Open || f.Low != 0 || f.High != 545 {
+		t.Errorf("from 490/s and 545/s alone: %+v, want it open at 500/s", f)
 	}
 	for range trials {
 		windows = append(windows, window(Verify, 500, .006))
 	}
-	if f := Judge(Options{SLO: slo}, windows); f.Outcome != Between || f.Low != 500 {
+	if f := Judge(Options{SLO: slo}, windows); f.Outcome != outcome.Yes || f.High == 0 || f.Low != 500 {
 		t.Errorf("with windows at 500/s: %+v, want an interval from there", f)
 	}
 
 	// M/M/1 keeps 20 ms up to 1,770/s: a promise just above it is kept at no rate, and
 	// one just below is verified at no lower rate.
 	s := newSimulated(t, 2000, "p99<=20ms,goodput>=1950/s", 5)
-	if f, _ := s.search(t, 2000, 24, 5); f.Outcome != Never || f.High != 1950 {
+	if f, _ := s.search(t, 2000, 24, 5); !f.Never || f.High != 1950 {
 		t.Errorf("ended in %+v, want never: 1,950/s breaks p99", f)
 	}
 	for seed := range uint64(10) {
 		s := newSimulated(t, 2000, "p99<=20ms,goodput>=1700/s", seed)
-		if f, _ := s.search(t, 2000, 24, seed); f.Low > 0 && f.Low < 1700 || f.Outcome == Never && f.High > 1700 {
+		if f, _ := s.search(t, 2000, 24, seed); f.Low > 0 && f.Low < 1700 || f.Never && f.High > 1700 {
 			t.Errorf("seed %d ended in %+v, with less goodput than is promised", seed, f)
 		}
 	}
@@ -157,7 +158,7 @@ func TestErrorsNeedOneOverTheirLimit(t *testing.T) {
 	t.Parallel()
 	s := newSimulated(t, 2000, "errors<=0.0166%", 17) // 6,024 requests, and windows of 2000/s have about as many
 	f, windows := s.search(t, 1000, 20, 17)
-	if f.Outcome != Open || f.Used != 0 || len(windows) == 0 {
+	if f.Outcome != outcome.Open || f.Used != 0 || len(windows) == 0 {
 		t.Errorf("ended in %+v, want no window that counts", f)
 	}
 }
@@ -168,7 +169,7 @@ func TestAServerWithoutAKnee(t *testing.T) {
 	s := newSimulated(t, 2000, "p99<=5ms", 11)
 	s.constant = true
 	f, _ := s.search(t, 2000, 30, 11)
-	if f.Outcome != Between || f.Low < 1500 || f.High > 2200 {
+	if f.Outcome != outcome.Yes || f.High == 0 || f.Low < 1500 || f.High > 2200 {
 		t.Errorf("ended in %+v, want an interval between 1500/s and 2200/s", f)
 	}
 }
@@ -182,13 +183,13 @@ func TestRefusedWindowsAreRepeatedAndBounded(t *testing.T) {
 	for _, w := range windows {
 		overloads += stats.Count(w.Purpose == Overload && !w.Refused.None())
 	}
-	if f.Outcome != Between || f.Refused == 0 || f.Used+f.Refused+overloads != len(windows) {
+	if f.Outcome != outcome.Yes || f.High == 0 || f.Refused == 0 || f.Used+f.Refused+overloads != len(windows) {
 		t.Errorf("ended in %+v of %d windows, want an interval in spite of refused ones", f, len(windows))
 	}
 
 	s.refuses = 1
 	f, windows = s.search(t, 2000, 40, 13)
-	if f.Outcome != Open || f.Used != 0 || len(windows) > 40 {
+	if f.Outcome != outcome.Open || f.Used != 0 || len(windows) > 40 {
 		t.Errorf("ended in %+v of %d windows, all refused", f, len(windows))
 	}
 }
@@ -196,7 +197,7 @@ func TestRefusedWindowsAreRepeatedAndBounded(t *testing.T) {
 func TestTooFewRequestsForTheQuantileAreNoEvidence(t *testing.T) {
 	t.Parallel()
 	s := newSimulated(t, 2000, "p99.9<=20ms", 17) // 10,000 requests a window, and 2000/s give 6000
-	if f, _ := s.search(t, 2000, 20, 17); f.Outcome != Open || f.Used != 0 {
+	if f, _ := s.search(t, 2000, 20, 17); f.Outcome != outcome.Open || f.Used != 0 {
 		t.Errorf("ended in %+v, want no window that counts", f)
 	}
 }
@@ -263,7 +264,7 @@ func TestAnErrorOfTheBench(t *testing.T) {
 	if err != nil || len(b.all[lost]) > 3 {
 		t.Errorf("%d windows of the lost arm, error %v; want 3 at most and none", len(b.all[lost]), err)
 	}
-	if f := Judge(o, b.all[1-lost]); f.Outcome != Between {
+	if f := Judge(o, b.all[1-lost]); f.Outcome != outcome.Yes || f.High == 0 {
 		t.Errorf("the other arm ended in %+v, want an interval", f)
 	}
 }

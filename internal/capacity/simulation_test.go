@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -152,10 +153,10 @@ func TestAccuracyUnderPauses(t *testing.T) {
 		s.paused, s.pause = .2, .15
 		// X_max is measured, too, in a window of a second or so.
 		f, _ := s.search(t, mu*(1+.03*s.rng.NormFloat64()), windowsOfBudget, seed)
-		lost += stats.Count(f.Recovers == "no")
+		lost += stats.Count(f.Recovers == outcome.No)
 		off := f.Estimate/truth - 1
 		squares += off * off
-		if f.Outcome == Between {
+		if f.Outcome == outcome.Yes && f.High > 0 {
 			between++
 			width += (f.High - f.Low) / truth
 			if f.Low <= truth && truth <= f.High {

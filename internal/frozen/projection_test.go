@@ -52,7 +52,7 @@ var words = map[string]string{
 	"open": "open", "refused": "refused",
 	"confirmed": "yes", "shown": "yes", "not-confirmed": "no", "untested": "open", "untestable": "refused",
 	// Of a search.
-	"between": "between", "beyond": "beyond", "below": "below", "never": "never", "slow": "refused", "died": "died",
+	"between": "between", "beyond": "beyond", "below": "below", "never": "never", "died": "died",
 	"yes": "yes", "no": "no", "": "",
 	// Of a run.
 	"complete": "complete", "interrupted": "interrupted", "partial": "partial", "running": "running",
@@ -274,12 +274,29 @@ func waterfall(of, arm, against string, tail bool, w record.Waterfall) (rows []r
 	return rows
 }
 
+// bound tells where an arm's capacity lies, in the words of the older schedlab.
+func bound(a record.ArmCapacity) string {
+	switch {
+	case a.Outcome == outcome.Yes && a.High > 0:
+		return "between"
+	case a.Outcome == outcome.Yes:
+		return "beyond"
+	case a.Never:
+		return "never"
+	case a.Outcome == outcome.No:
+		return "below"
+	case a.Outcome == outcome.Refused && a.End != nil && a.End.Died:
+		return "died"
+	}
+	return string(a.Outcome)
+}
+
 // searched returns the rows of a search for capacity. Rates are requests per second.
 func searched(c *record.Capacity) (rows []row) {
 	for _, a := range c.Arms {
-		rows = append(rows, row{Of: "capacity", Arm: a.Name, Figure: cmp.Or(a.Term, c.SLO), Outcome: said(a.Outcome),
+		rows = append(rows, row{Of: "capacity", Arm: a.Name, Figure: cmp.Or(a.Term, c.SLO), Outcome: said(bound(a)),
 			Value: number(a.Estimate), Interval: interval(a.Low, a.High), Codes: codes(a.Answer, a.Starves)})
-		rows = append(rows, row{Of: "recovers", Arm: a.Name, Outcome: said(a.Recovers), Blocks: a.AgainOf})
+		rows = append(rows, row{Of: "recovers", Arm: a.Name, Outcome: said(map[bool]outcome.Outcome{true: a.Recovers}[a.Recovers.Decided()]), Blocks: a.AgainOf})
 		rows = append(rows, row{Of: "figure", Arm: a.Name, Figure: "highest rate", Value: number(a.XMax)})
 		rows = append(rows, row{Of: "figure", Arm: a.Name, Figure: "CPU time", Value: number(a.CPUPerRequest)})
 		for _, w := range a.Windows {

@@ -130,7 +130,7 @@ func questionOpen(r *record.Result) bool {
 	case !going:
 		return false
 	case r.Capacity != nil:
-		return !slices.ContainsFunc(r.Capacity.Arms, record.ArmCapacity.Decided)
+		return !slices.ContainsFunc(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Outcome.Decided() })
 	case len(r.Gate) > 0:
 		return enough && r.GateOutcome() == outcome.Open && slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
 			return !g.Watched && (g.Outcome == outcome.Open || mayBeOthers(r, g.Reason))

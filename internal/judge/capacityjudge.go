@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -22,13 +23,6 @@ type searched struct {
 	plan    record.PlanArm
 	options capacity.Options
 }
-
-// Outcomes that package capacity does not know.
-const (
-	// They are values of record.ArmCapacity.Outcome, as the outcomes of package capacity are.
-	slow = "slow" // X_max is below the lowest rate that a window can judge
-	died = "died" // the server died before there was an answer
-)
 
 // judgeCapacity computes the result of a search from its record.
 //
@@ -90,7 +84,7 @@ func (a *searched) answer() {
 	a.find()
 	a.Answer = a.conclusion()
 	if a.diedOverloaded() {
-		a.Recovers = "no"
+		a.Recovers = outcome.No
 	}
 	for _, d := range a.run.Plan.Doubts {
 		if d.Code == record.StickyPool && d.Arm == a.Name {
@@ -109,8 +103,8 @@ func (a *searched) answer() {
 	}
 }
 
-// find sets what the arm's windows and the run show. It adds the outcomes slow and died to those of package capacity;
-// what the windows settle has precedence.
+// find sets what the arm's windows and the run show. Without an answer of the windows it refuses one where
+// the server died, or where X_max is below the lowest rate that a window can judge.
 func (a *searched) find() {
 	// An empty list and not nil, so that JSON shows [] and not null.
 	a.Finding = capacity.Judge(a.options, append([]record.RateWindow{}, a.Windows...))
@@ -118,19 +112,19 @@ func (a *searched) find() {
 	if end, ok := a.run.Ends[a.Name]; ok {
 		a.End = &end
 	}
-	switch {
-	case a.Outcome != capacity.Open:
-	case a.End != nil && a.End.Died:
-		a.Outcome = died
-	case len(a.Windows) == 0 && a.XMax > 0 && a.XMax < a.options.Floor:
-		a.Outcome = slow
+	slow := len(a.Windows) == 0 && a.XMax > 0 && a.XMax < a.options.Floor
+	if a.Outcome == outcome.Open && (a.died() || slow) {
+		a.Outcome = outcome.Refused
 	}
 }
+
+// died reports whether the server died during the search.
+func (a *searched) died() bool { return a.End != nil && a.End.Died }
 
 // diedOverloaded reports whether the server died at a higher rate after its capacity was found.
 // The capacity stands, but the server does not survive an overload.
 func (a *searched) diedOverloaded() bool {
-	return a.End != nil && a.End.Died && a.End.Rate > a.Low && a.Outcome == capacity.Between
+	return a.died() && a.End.Rate > a.Low && a.Outcome == outcome.Yes && a.High > 0
 }
 
 // aboveXMax is the ratio of a verified rate to X_max from which they contradict each other. More
@@ -165,19 +159,19 @@ func (a *searched) conclusion() record.Fact {
 	}}
 	switch {
 	// The outcomes that are settled come first.
-	case a.Outcome == capacity.Between:
+	case a.Outcome == outcome.Yes && a.High > 0:
 		answer.Code, answer.Because = capacityBetween, slices.Concat(a.recovery(), a.losing())
-	case a.Outcome == capacity.Beyond:
+	case a.Outcome == outcome.Yes:
 		answer.Code, answer.Because = capacityBeyond, slices.Concat(a.above(), a.recovery(), a.losing())
-	case a.Outcome == capacity.Below:
-		answer.Code, answer.Because = capacityBelow, a.under()
-	case a.Outcome == capacity.Never:
+	case a.Never:
 		answer.Code, answer.Names["wants"] = capacityNever, wants.String()
-	case a.Outcome == slow:
-		answer.Code, answer.Names["said"] = capacitySlow, TooSlow(a.run.Plan, a.options, a.XMax)
-	case a.Outcome == died:
+	case a.Outcome == outcome.No:
+		answer.Code, answer.Because = capacityBelow, a.under()
+	case a.Outcome == outcome.Refused && a.died():
 		answer.Code, answer.Names["error"], answer.Values["rate"] = capacityDied, a.End.Why, a.End.Rate
-	// From here on the outcome is undecided. The first reason that applies is told.
+	case a.Outcome == outcome.Refused:
+		answer.Code, answer.Names["said"] = capacitySlow, TooSlow(a.run.Plan, a.options, a.XMax)
+	// From here on the outcome is open. The first reason that applies is told.
 	case a.End != nil:
 		answer.Code, answer.Names["error"] = capacityEnded, a.End.Why
 	case a.Low == 0 && a.High > 0 && wants.AtLeast:
@@ -208,7 +202,7 @@ func (a *searched) losing() []record.Fact {
 }
 
 // above explains why the search offered no rate above the highest one that kept the objective. It
-// is for an outcome [capacity.Beyond].
+// is for a Yes without a High.
 func (a *searched) above() []record.Fact {
 	because := a.ended()
 	switch a.Stopped {
@@ -227,7 +221,7 @@ func (a *searched) above() []record.Fact {
 }
 
 // under explains why the search offered no rate below the lowest one that broke the objective. It
-// is for an outcome [capacity.Below].
+// is for a No.
 func (a *searched) under() (all []record.Fact) {
 	// Lower rates than High were offered, and none kept the objective either.
 	if a.Least < a.High {
@@ -246,9 +240,9 @@ func (a *searched) recovery() []record.Fact {
 	case a.diedOverloaded():
 		rate, why := record.Values{"rate": a.End.Rate}, record.Names{"error": a.End.Why}
 		return []record.Fact{{Code: diedOverloaded, Values: rate, Names: why}}
-	case a.Recovers == "no":
+	case a.Recovers == outcome.No:
 		return []record.Fact{{Code: noRecovery, Values: record.Values{"rate": a.Low}}}
-	case a.Recovers == "yes" || a.AgainOf == 0:
+	case a.Recovers != outcome.Open:
 		return nil
 	}
 	because := a.ended()
@@ -339,7 +333,7 @@ func comparedCapacities(arms []record.ArmCapacity) []record.Fact {
 	arms = slices.DeleteFunc(slices.Clone(arms), func(a record.ArmCapacity) bool { return !a.Starves.None() })
 	for i, a := range arms {
 		base := arms[0]
-		if i == 0 || !a.Decided() || !base.Decided() {
+		if i == 0 || !a.Outcome.Decided() || !base.Outcome.Decided() {
 			continue
 		}
 		low, high := a.Bounds()

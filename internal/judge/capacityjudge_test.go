@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/outcome"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -180,7 +181,7 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 	}
 	r := recordSearch(t, trials...)
 	a := r.Capacity.Arms[0]
-	if a.Outcome != "between" || a.Low != 970 || a.High != 1080 || a.LowKept != 3 || a.HighBroken != 2 || a.Recovers != "no" || len(a.Windows) != len(trials) {
+	if a.Outcome != outcome.Yes || a.Low != 970 || a.High != 1080 || a.LowKept != 3 || a.HighBroken != 2 || a.Recovers != "no" || len(a.Windows) != len(trials) {
 		t.Errorf("judged %+v", a)
 	}
 	if want := "a keeps p99<=10ms,errors<=0.2% up to between 970/s and 1,080/s; it does not recover: overloaded once, it breaks it at 970/s, too."; report.Headline(r) != want {
@@ -193,7 +194,7 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 		t.Errorf("that is of windows at %v/s, want %v/s", a.CPURates, want)
 	}
 	r = recordSearch(t, trials[:4]...)
-	if a := r.Capacity.Arms[0]; a.Outcome != "open" || !strings.Contains(words(a.Answer), "no rate is verified or refuted in 4 windows") {
+	if a := r.Capacity.Arms[0]; a.Outcome != outcome.Open || !strings.Contains(words(a.Answer), "no rate is verified or refuted in 4 windows") {
 		t.Errorf("a search that was cut short says %q", words(a.Answer))
 	}
 }
@@ -262,11 +263,11 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	t.Parallel()
 	between := func(name string, low, high float64) record.ArmCapacity {
-		return record.ArmCapacity{Name: name, Outcome: "between", Low: low, High: high, Answer: record.Fact{Code: capacityBetween}}
+		return record.ArmCapacity{Name: name, Outcome: outcome.Yes, Low: low, High: high, Answer: record.Fact{Code: capacityBetween}}
 	}
 	c := &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{
 		between("base", 1000, 1100), between("more", 1200, 1300), between("less", 800, 990), between("like", 1090, 1150),
-		{Name: "open", Outcome: "open", Low: 2000},
+		{Name: "open", Outcome: outcome.Open, Low: 2000},
 	}}
 	var lines []string
 	for _, f := range comparedCapacities(c.Arms) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -50,7 +51,7 @@ func TestLosingAtTheRate(t *testing.T) {
 func TestCapacitiesThatTouch(t *testing.T) {
 	t.Parallel()
 	between := func(name string, low, high float64) record.ArmCapacity {
-		return record.ArmCapacity{Name: name, Outcome: capacity.Between, Low: low, High: high}
+		return record.ArmCapacity{Name: name, Outcome: outcome.Yes, Low: low, High: high}
 	}
 	base := between("base", 1000, 1100)
 	for _, c := range []struct {
@@ -76,7 +77,7 @@ func TestAStarvingArmIsNotCompared(t *testing.T) {
 		a := arm(t)
 		a.plan.Name, a.run = name, run
 		a.answer()
-		a.Outcome, a.Low, a.High = capacity.Between, low, high
+		a.Outcome, a.Low, a.High = outcome.Yes, low, high
 		return a.ArmCapacity
 	}
 	pool, a, b := of("pool", 300, 367), of("a", 1000, 1100), of("b", 2000, 2200)
@@ -115,7 +116,7 @@ func TestOpenAnswers(t *testing.T) {
 	} {
 		a := arm(t)
 		a.Finding, a.options.SLO = c.f, objective(t, c.slo)
-		a.Outcome = capacity.Open
+		a.Outcome = outcome.Open
 		if got := a.conclusion(); got.Code != c.want {
 			t.Errorf("%+v for %s: %q, want %q", c.f, c.slo, got.Code, c.want)
 		}
@@ -212,7 +213,7 @@ func TestCPUOfASearch(t *testing.T) {
 func TestFindingsBesideTheSearch(t *testing.T) {
 	t.Parallel()
 	floor := arm(t).options.Floor
-	for xmax, want := range map[float64]string{0: capacity.Open, floor - 1: slow, floor: capacity.Open} {
+	for xmax, want := range map[float64]outcome.Outcome{0: outcome.Open, floor - 1: outcome.Refused, floor: outcome.Open} {
 		a := arm(t)
 		a.run.XMax = map[string]float64{"a": xmax}
 		if a.find(); a.Outcome != want {
@@ -221,12 +222,12 @@ func TestFindingsBesideTheSearch(t *testing.T) {
 	}
 	measured := arm(t, at99(capacity.Curve, 100, .005))
 	measured.run.XMax = map[string]float64{"a": 1}
-	if measured.find(); measured.Outcome != capacity.Open {
+	if measured.find(); measured.Outcome != outcome.Open {
 		t.Errorf("with a window: %q", measured.Outcome)
 	}
 	for rate, want := range map[float64]bool{1000: false, 1001: true} {
 		a := arm(t)
-		a.Outcome, a.Low, a.End = capacity.Between, 1000, &record.SearchEnd{Died: true, Rate: rate}
+		a.Outcome, a.Low, a.High, a.End = outcome.Yes, 1000, 1100, &record.SearchEnd{Died: true, Rate: rate}
 		if got := a.diedOverloaded(); got != want {
 			t.Errorf("died at %v/s, and keeps 1,000/s: %v", rate, got)
 		}

@@ -37,6 +37,7 @@ func (o Outcome) Not() Outcome {
 var older = map[string]Outcome{
 	"pass": Yes, "fail": No, "REFUSED": Refused, "fine": Yes, "worse": No,
 	"because": Yes, "shown": Yes, "no-difference": No, "correlated": Open, "no-cause": Open, "not-known": Open,
+	"between": Yes, "beyond": Yes, "below": No, "never": No, "slow": Refused, "died": Refused,
 }
 
 // UnmarshalText reads an outcome's word, also one that an older schedlab wrote.
@@ -65,6 +66,7 @@ type Question struct {
 var (
 	Gate        = Question{"gate", "is the new build good enough?", [4]string{"fine", "worse", "open", "refused"}}
 	Expectation = Question{"expectation, SLO", "does it hold?", [4]string{"kept", "not kept", "open", "refused"}}
+	Capacity    = Question{"capacity", "is a rate known that keeps the SLO?", [4]string{"known", "none", "open", "refused"}}
 	Machine     = Question{"doctor", "is the machine fit?", [4]string{"fit", "unfit", "open", ""}}
 	Figures     = Question{"audit", "are the figures possible?", [4]string{"possible", "impossible", "open", "not read"}}
 	Difference  = Question{"explain", "is it known why the arms differ?", [4]string{"explained", "no difference", "open", "refused"}}
@@ -73,7 +75,7 @@ var (
 
 // Questions returns all questions, in the order of the glossary.
 func Questions() []Question {
-	return []Question{Gate, Expectation, Machine, Figures, Difference, Cause}
+	return []Question{Gate, Expectation, Capacity, Machine, Figures, Difference, Cause}
 }
 
 // Phrase returns the question's phrase for an outcome; "" for none.

@@ -34,6 +34,7 @@ func TestRead(t *testing.T) {
 		"": "", "yes": Yes, "no": No, "open": Open, "refused": Refused,
 		"pass": Yes, "fail": No, "REFUSED": Refused, "fine": Yes, "worse": No,
 		"because": Yes, "shown": Yes, "no-difference": No, "correlated": Open, "no-cause": Open, "not-known": Open,
+		"between": Yes, "beyond": Yes, "below": No, "never": No, "slow": Refused, "died": Refused,
 	} {
 		var got Outcome
 		if err := json.Unmarshal([]byte(`"`+word+`"`), &got); err != nil || got != want {

@@ -1,9 +1,10 @@
 package record
 
 import (
+	"encoding/json"
 	"math"
-	"slices"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/stats"
 )
 
@@ -29,10 +30,11 @@ type SLOTerm struct {
 type ArmCapacity struct {
 	Name string `json:"name"`
 	Mode string `json:"mode"` // "" for a foreign command
-	// Outcome is "between" Low and High, "beyond" Low, "below" High, "never" if no rate can keep the objective,
-	// "slow" if X_max is too low for a window to judge, "died" if the server died under load, or "open".
-	Outcome string `json:"outcome"`
-	// Stopped tells why a search "beyond" tried no higher rate, or a search "below" no lower one:
+	// Outcome is Yes if the arm keeps the objective at Low, and No if it breaks it at High and keeps it at no rate that was
+	// offered. Refused means that the server died under load (End), or that X_max is too low for a window to judge.
+	Outcome outcome.Outcome `json:"outcome"`
+	Never   bool            `json:"never,omitempty"` // of a No: at rates below High it cannot have the goodput that is asked for
+	// Stopped tells why a search without a High tried no higher rate, or one without a Low no lower one:
 	// "floor", "ceiling", "refused" or "budget"; "" when the search was cut short.
 	Stopped string `json:"stopped,omitempty"`
 	// End tells why this arm's search ended early; nil when it did not.
@@ -61,11 +63,11 @@ type ArmCapacity struct {
 	Saturation float64   `json:"saturation,omitempty"` // rate at which the response time of the line goes to infinity
 	XMax       float64   `json:"x_max,omitempty"`      // closed-loop throughput
 
-	// Recovers tells whether the server keeps the objective at Low again after the overload:
-	// "yes" or "no"; "" when that was not tried, or noise near the capacity may explain what it did.
-	Recovers  string `json:"recovers"`
-	AgainKept int    `json:"again_kept"` // windows after the overload that kept the objective, of AgainOf
-	AgainOf   int    `json:"again_of"`
+	// Recovers tells whether the server keeps the objective at Low again after the overload: Open when noise near the
+	// capacity may explain what it did; "" when that was not tried.
+	Recovers  outcome.Outcome `json:"recovers"`
+	AgainKept int             `json:"again_kept"` // windows after the overload that kept the objective, of AgainOf
+	AgainOf   int             `json:"again_of"`
 
 	CPUPerRequest float64      `json:"cpu_per_request,omitempty"` // server CPU seconds, median over windows; 0 unknown
 	CPURates      []float64    `json:"cpu_rates,omitempty"`       // lowest and highest rate of the windows behind CPUPerRequest
@@ -82,22 +84,29 @@ func (a ArmCapacity) LastRate(purpose string) (rate float64) {
 	return rate
 }
 
-// Decided reports whether the search found a bound of the arm's capacity.
-// "never" is a bound too: no rate keeps the objective.
-func (a ArmCapacity) Decided() bool {
-	return slices.Contains([]string{"between", "beyond", "below", "never"}, a.Outcome)
-}
-
-// Bounds returns the interval of a decided arm's capacity, in requests per second; high is +Inf if there is no
-// upper bound. Call it only if Decided reports true.
+// Bounds returns the interval of an arm's capacity, in requests per second, if its outcome is decided; high is +Inf
+// if there is no upper bound.
 func (a ArmCapacity) Bounds() (low, high float64) {
-	switch a.Outcome {
-	case "beyond":
-		return a.Low, math.Inf(1)
-	case "below", "never":
+	switch {
+	case a.Outcome == outcome.No:
 		return 0, a.High
+	case a.High == 0:
+		return a.Low, math.Inf(1)
 	}
 	return a.Low, a.High
+}
+
+// UnmarshalJSON reads an arm, also one of an older record, which has a word for each kind of outcome.
+func (a *ArmCapacity) UnmarshalJSON(data []byte) error {
+	type plain ArmCapacity
+	if err := json.Unmarshal(data, (*plain)(a)); err != nil {
+		return err
+	}
+	var older struct {
+		Outcome string `json:"outcome"`
+	}
+	a.Never = a.Never || json.Unmarshal(data, &older) == nil && older.Outcome == "never"
+	return nil
 }
 
 // A SearchEnd tells why the search of one arm ended early.

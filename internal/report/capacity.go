@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"html/template"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 )
@@ -89,7 +89,7 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 		s, top := seriesOf(r.Arms)[i], room*px(len(charts))
 		// The panel is 260 high; the rest of the chart's 320 has its title and its ticks.
 		p := panel{X: x, Y: newAxis(times, top+274, top+14).marked(5, timeLabel), Limit: &limit{term.Limit, term.Text}}
-		if a.Outcome == "between" {
+		if a.Outcome == outcome.Yes && a.High > 0 {
 			p.Band = []float64{a.Low, a.High}
 		}
 		// The line was fitted to the term that breaks first. Drawn over another metric it would mean nothing.
@@ -213,7 +213,7 @@ func capacityTable(r *record.Result) [][]string {
 	return append([][]string{head}, each(r.Capacity.Arms, func(a record.ArmCapacity) []string {
 		return []string{
 			a.Name, marked(a, interval(a)), known(a.Estimate, rate), tried(a.LowKept, a.LowOf, a.Low, a.LastRate("verify")), tried(a.HighBroken, a.HighOf, a.High, a.LastRate("refute")),
-			known(a.Saturation, rate), marked(a, known(a.XMax, rate)), cmp.Or(a.Recovers, of(a.AgainKept, a.AgainOf)), known(a.CPUPerRequest, seconds),
+			known(a.Saturation, rate), marked(a, known(a.XMax, rate)), either(a.Recovers.Decided(), string(a.Recovers), of(a.AgainKept, a.AgainOf)), known(a.CPUPerRequest, seconds),
 		}
 	})...)
 }
@@ -221,20 +221,22 @@ func capacityTable(r *record.Result) [][]string {
 // interval returns an arm's capacity for a table cell, in the words of its outcome.
 func interval(a record.ArmCapacity) string {
 	switch a.Outcome {
-	case "between":
-		return strings.TrimSuffix(rate(a.Low), "/s") + " to " + rate(a.High)
-	case "beyond":
+	case outcome.Yes:
+		if a.High > 0 {
+			return strings.TrimSuffix(rate(a.Low), "/s") + " to " + rate(a.High)
+		}
 		return "above " + rate(a.Low)
-	// Not one rate was kept, and a lower one would starve the same clients, or cannot have the goodput promised.
-	case "never":
-		return noRate
-	case "below":
-		return either(a.Starves.None(), "below "+rate(a.High), noRate)
-	case "slow":
-		return "too slow to judge"
-	case "died":
-		end := cmp.Or(a.End, &record.SearchEnd{})
-		return "died" + when(end.Rate > 0, " at %s", rate(end.Rate))
+	case outcome.No:
+		// Not one rate was kept, and a lower one would starve the same clients, or cannot have the goodput promised.
+		if a.Never || !a.Starves.None() {
+			return noRate
+		}
+		return "below " + rate(a.High)
+	case outcome.Refused:
+		if a.End == nil || !a.End.Died {
+			return "refused: too slow to judge"
+		}
+		return "refused: died" + when(a.End.Rate > 0, " at %s", rate(a.End.Rate))
 	}
 	return "open" + either(a.Low > 0, ": above "+rate(a.Low), when(a.High > 0, ": below %s", rate(a.High)))
 }
@@ -293,7 +295,7 @@ func capacityCompared(r *record.Result) []string {
 
 // capacityOpen tells why arms are open, and what would decide them; nil where the headline does.
 func capacityOpen(r *record.Result) []string {
-	open := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return !a.Decided() && a.Starves.None() })
+	open := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return !a.Outcome.Decided() && a.Starves.None() })
 	return either(len(open) == len(r.Capacity.Arms), nil, each(open, func(a record.ArmCapacity) string { return a.Answer.String() }))
 }
 
@@ -306,7 +308,7 @@ func capacityCSV(w io.Writer, r *record.Result) error {
 	rows := [][]string{slices.Concat(head, metrics, []string{"kept", "refused"})}
 	for _, a := range r.Capacity.Arms {
 		for _, x := range a.Windows {
-			row := []string{r.Run, r.Scenario, a.Name, a.Mode, a.Outcome, float(a.Low), float(a.High),
+			row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Outcome), float(a.Low), float(a.High),
 				strconv.Itoa(x.Trial), x.Purpose, float(x.Rate), float(x.Sent), float(x.Goodput), float(x.Errors)}
 			times := each(metrics, func(m string) string {
 				v, ok := x.Values[m]

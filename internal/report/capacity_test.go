@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -42,7 +43,7 @@ func promised() *record.Result {
 	line := record.RateLine{Intercept: 625, Slope: -.22}
 	at := func(rate float64) float64 { return 1 / (line.Intercept + line.Slope*rate) }
 	first := record.ArmCapacity{
-		Name: "nethttp", Mode: "nethttp", Outcome: "between", Answer: said("nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s"),
+		Name: "nethttp", Mode: "nethttp", Outcome: outcome.Yes, Answer: said("nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s"),
 		Low: 2310, LowKept: 3, LowOf: 3, High: 2480, HighBroken: 2, HighOf: 2, Estimate: 2386, HalfWidth: .012, Term: "p99<=10ms",
 		Line: &line, Saturation: 2841, XMax: 2950, Recovers: "yes", AgainKept: 1, AgainOf: 1, CPUPerRequest: 350e-6,
 		CPURates: []float64{1475, 2480},
@@ -56,25 +57,25 @@ func promised() *record.Result {
 		first.Windows = append(first.Windows, window(i+1, purpose, rate, p99, ""))
 	}
 	shedding := record.ArmCapacity{
-		Name: "shedding", Mode: "shedding", Outcome: "beyond", Stopped: "budget", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900, AgainKept: 1, AgainOf: 2,
+		Name: "shedding", Mode: "shedding", Outcome: outcome.Yes, Stopped: "budget", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900, Recovers: outcome.Open, AgainKept: 1, AgainOf: 2,
 		Answer:  said("shedding keeps p99<=10ms at 9,000/s, and nothing up to 9,000/s broke it; the budget ended there: raise --budget; recovery open: after the overload 1 of 2 windows at 9,000/s kept it, and the budget ended; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%"),
 		Windows: []record.RateWindow{window(12, "curve", 1500, .002, ""), window(13, "reach", 9000, .004, "")},
 	}
 	pool := record.ArmCapacity{
-		Name: "pool", Mode: "pool", Outcome: "open", XMax: 2800, Answer: said("pool for p99<=10ms: open, all 3 windows are refused, the last for foreign load"),
+		Name: "pool", Mode: "pool", Outcome: outcome.Open, XMax: 2800, Answer: said("pool for p99<=10ms: open, all 3 windows are refused, the last for foreign load"),
 		Windows: []record.RateWindow{window(14, "curve", 1400, .003, "foreign load"), {Trial: 15, Purpose: "overload", Rate: 4000, Values: map[string]float64{"p99": 2}}},
 	}
 	late := record.ArmCapacity{
-		Name: "late", Outcome: "below", Stopped: "floor", High: 367, HighBroken: 2, HighOf: 2, XMax: 700,
+		Name: "late", Outcome: outcome.No, Stopped: "floor", High: 367, HighBroken: 2, HighOf: 2, XMax: 700,
 		Answer:  said("late does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"),
 		Windows: []record.RateWindow{window(16, "refute", 1467, .030, "")},
 	}
 	frail := record.ArmCapacity{
-		Name: "frail", Outcome: "died", XMax: 2500, Answer: said("frail died at 2,550/s: the server ended at 2550/s (exit status 7); its log ends with: out of memory"),
+		Name: "frail", Outcome: outcome.Refused, XMax: 2500, Answer: said("frail died at 2,550/s: the server ended at 2550/s (exit status 7); its log ends with: out of memory"),
 		End: &record.SearchEnd{Died: true, Rate: 2550, Why: "the server ended at 2550/s (exit status 7); its log ends with: out of memory"}, Windows: []record.RateWindow{},
 	}
 	sleepy := record.ArmCapacity{
-		Name: "sleepy", Outcome: "slow", XMax: 40, Windows: []record.RateWindow{},
+		Name: "sleepy", Outcome: outcome.Refused, XMax: 40, Windows: []record.RateWindow{},
 		Answer: said("sleepy is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"),
 	}
 	r.Capacity = &record.Capacity{
@@ -240,7 +241,7 @@ func TestCapacityTableNamesTheRateTried(t *testing.T) {
 	t.Parallel()
 	r := promised()
 	r.Capacity.Arms = []record.ArmCapacity{{
-		Name: "pool", Outcome: "open", High: 900, HighBroken: 2, HighOf: 2, LowKept: 2, LowOf: 2,
+		Name: "pool", Outcome: outcome.Open, High: 900, HighBroken: 2, HighOf: 2, LowKept: 2, LowOf: 2,
 		Windows: []record.RateWindow{{Purpose: "refute", Rate: 900}, {Purpose: "verify", Rate: 800, Kept: true}},
 	}}
 	if row := capacityTable(r)[1]; row[1] != "open: below 900/s" || row[3] != "2 of 2 at 800/s" || row[4] != "2 of 2" {

@@ -372,7 +372,7 @@ func capacityHeadline(c *record.Capacity) string {
 	if len(arms) == 0 {
 		arms = c.Arms
 	}
-	open := only(arms, func(a record.ArmCapacity) bool { return !a.Decided() })
+	open := only(arms, func(a record.ArmCapacity) bool { return !a.Outcome.Decided() })
 	switch {
 	case len(arms) == 1 || len(open) == len(arms):
 		return arms[0].Answer.String() + "."
