@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,7 +89,7 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
   schedlab compare --path / --arm pool --vary workers=4,8,16 --close
   schedlab compare all --total 3h15m
-  schedlab compare capacity --arms nethttp,fasthttp --grid cpu=20us,100us,500us --grid rate=500/s,1000/s,1500/s
+  schedlab compare capacity --arms nethttp,fasthttp --grid cpu=20us,100us --grid rate=2500/s,4000/s
   schedlab compare --workload 'cpu=200us,sleep=exp(10ms)' --rate 2000/s --slo 'p99<=60ms'
   schedlab compare --arm mine='./server -listen {addr}'
   schedlab compare --arms nethttp --arm nethttp,env.GOGC=400
@@ -469,6 +471,12 @@ func (f *compareFlags) pack(cmd *cobra.Command, all []experiment.Packed, show *p
 			return err
 		}
 	}
+	if len(f.grid) > 0 {
+		page, err := f.writeGrid(entries)
+		if failed = errors.Join(failed, err); err == nil && f.output == "text" {
+			fmt.Fprintf(out, "\nPage    %s\n", page)
+		}
+	}
 	if cmd.Context().Err() == nil {
 		return packOutcome(entries, failed, f.strict)
 	}
@@ -480,6 +488,20 @@ func (f *compareFlags) pack(cmd *cobra.Command, all []experiment.Packed, show *p
 		failed = fmt.Errorf("%w; the same command with --resume %s goes on", failed, command.Quote(entries[i].Result.Run))
 	}
 	return &exitError{exitInterrupted, failed}
+}
+
+// writeGrid writes the page of a grid beside the records of its cells, and returns its path. A grid that goes on with --resume
+// writes the same page again.
+func (f *compareFlags) writeGrid(entries []report.PackEntry) (path string, err error) {
+	path = filepath.Join(f.out, "grid-"+f.Pack+".html")
+	var page bytes.Buffer
+	if err = report.GridPage(&page, entries); err == nil {
+		err = os.WriteFile(path, page.Bytes(), 0o644)
+	}
+	if err != nil {
+		return "", fmt.Errorf("writing the grid's page: %w", err)
+	}
+	return path, nil
 }
 
 // late returns an error if a comparison does not fit into --total after the time gone. The error tells the
@@ -592,11 +614,11 @@ func (f *compareFlags) writePlans(w io.Writer, all []experiment.Packed) error {
 	if len(all) < 2 {
 		return nil
 	}
+	what := "scenarios"
 	if all[0].Scenario.Cell != nil {
-		fmt.Fprintf(w, "in all      %d cells, about %v; --budget is for each of them, --total for all", len(all), total.Round(time.Second))
-	} else {
-		fmt.Fprintf(w, "in all      %d scenarios, about %v", len(all), total.Round(time.Second))
+		what = "cells"
 	}
+	fmt.Fprintf(w, "in all      %d %s, about %v; --budget is for each of them, --total for all", len(all), what, total.Round(time.Second))
 	if len(late) > 0 {
 		fmt.Fprintf(w, "; not within --total %v: %s", f.total, strings.Join(late, ", "))
 	}

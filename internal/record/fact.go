@@ -100,7 +100,7 @@ var (
 	CauseTurnedAway = Sentence("cause-turned-away", `its queue is full, and it turns {{percentf "%.3g" .Values.away}} of its connections away`)
 	CauseStarvation = Sentence("starvation", `{{if .Values.short}}short windows: {{.Arm}} has given no answer yet to{{else}}starvation: {{.Arm}} left{{end}} {{count .Values.starved}} of its connections{{if not .Values.short}} without an answer{{end}}, and its times lack their waits`)
 	Virtualised     = Sentence("virtualised", `a virtual machine: neighbours and the hypervisor are in the noise`)
-	OneHost         = Sentence("one-host", `one host, loopback, synthetic demand{{if .Names}}; each {{.Names.part}} has its own doubts in its record{{end}}`)
+	OneHost         = Sentence("one-host", `one host, loopback, synthetic demand`)
 	LogLinesLeftOut = Sentence("log-lines-left-out", `{{with .Names.file}}{{.}}: {{end}}{{.Names.said}}`)
 	Unreadable      = Sentence("unreadable", `{{.Names.error}}`)
 	TooFewBlocks    = Sentence("too-few-blocks", `{{plural .Values.blocks "block"}}: too few to decide`)

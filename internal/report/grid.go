@@ -1,10 +1,13 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 )
@@ -51,49 +54,220 @@ func cellWord(e PackEntry) string {
 	return cellOpen
 }
 
-// writeGrid writes the table of a grid: the first factor along the columns, the second, if there is one,
-// along the rows, its first value at the bottom. Below are the words that it uses.
-func writeGrid(w io.Writer, entries []PackEntry, o TextOptions) error {
+// A grid is the cells of a pack by their values of one or two factors. The values of the second factor rise upwards: the
+// last one is the first row. Without a second factor there is one row, whose value is "".
+type grid struct {
+	factors       []string
+	columns, rows []string
+	arms          []string
+	cells         [][]gridCell // by row, then by column
+}
+
+// A gridCell is one place of a grid: what it shows, and its entry, which is the zero PackEntry if the grid was cut short
+// before it.
+type gridCell struct {
+	word  string
+	entry PackEntry
+}
+
+// gridOf puts the entries of a grid, one at least, in their places.
+func gridOf(entries []PackEntry) grid {
 	value := func(e PackEntry, factor int) string {
 		if factor < len(e.Cell) {
 			return e.Cell[factor].Value
 		}
 		return ""
 	}
-	columns := unique(each(entries, func(e PackEntry) string { return value(e, 0) }))
-	rows := unique(each(entries, func(e PackEntry) string { return value(e, 1) }))
-	corner := entries[0].Cell[0].Factor
-	if len(entries[0].Cell) > 1 {
-		corner = entries[0].Cell[1].Factor + " \\ " + corner
+	g := grid{arms: armsOf(entries)}
+	for _, l := range entries[0].Cell {
+		g.factors = append(g.factors, l.Factor)
 	}
-	table, words := [][]string{append([]string{corner}, columns...)}, []string{}
-	for _, y := range slices.Backward(rows) {
-		row := []string{y}
-		for _, x := range columns {
-			word := cellNotRun // an interrupted grid has no entry of the cells after
+	for _, e := range entries {
+		if v := value(e, 0); !slices.Contains(g.columns, v) {
+			g.columns = append(g.columns, v)
+		}
+		if v := value(e, 1); !slices.Contains(g.rows, v) {
+			g.rows = append(g.rows, v)
+		}
+	}
+	slices.Reverse(g.rows)
+	for _, y := range g.rows {
+		var row []gridCell
+		for _, x := range g.columns {
+			c := gridCell{word: cellNotRun}
 			if i := slices.IndexFunc(entries, func(e PackEntry) bool { return value(e, 0) == x && value(e, 1) == y }); i >= 0 {
-				word = cellWord(entries[i])
+				c = gridCell{cellWord(entries[i]), entries[i]}
 			}
-			row, words = append(row, word), append(words, word)
+			row = append(row, c)
 		}
-		table = append(table, row)
+		g.cells = append(g.cells, row)
 	}
-	var legend []string
+	return g
+}
+
+// count returns the number of cells that show a word.
+func (g grid) count(word string) (n int) {
+	for _, row := range g.cells {
+		for _, c := range row {
+			if c.word == word {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// table returns the grid as a table of words.
+func (g grid) table() document.Table {
+	corner := g.factors[0]
+	if len(g.factors) > 1 {
+		corner = g.factors[1] + " \\ " + corner
+	}
+	rows := [][]string{append([]string{corner}, g.columns...)}
+	for y, value := range g.rows {
+		row := []string{value}
+		for _, c := range g.cells[y] {
+			row = append(row, c.word)
+		}
+		rows = append(rows, row)
+	}
+	return document.Table{Rows: rows, Words: true}
+}
+
+// legend explains the words that the grid shows beside names of arms.
+func (g grid) legend() (lines document.Lines) {
 	for _, k := range cellWords {
-		if slices.Contains(words, k[0]) {
-			legend = append(legend, k[0]+": "+k[1])
+		if g.count(k[0]) > 0 {
+			lines = append(lines, k[0]+": "+k[1])
 		}
 	}
+	return lines
+}
+
+// says tells in a sentence how many cells each arm wins, and what the others show.
+func (g grid) says() string {
+	var parts []string
+	for _, arm := range g.arms {
+		if n := g.count(arm); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s wins %d", arm, n))
+		}
+	}
+	for _, k := range cellWords {
+		if n := g.count(k[0]); n > 0 {
+			word := k[0]
+			if word == cellNotRun {
+				word = "not run"
+			}
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	return fmt.Sprintf("Of %s: %s.", prose.Plural(len(g.columns)*len(g.rows), "cell"), strings.Join(parts, ", "))
+}
+
+// writeGrid writes the table of a grid, with the words that it uses below.
+func writeGrid(w io.Writer, entries []PackEntry, o TextOptions) error {
+	g := gridOf(entries)
 	if o.Colour != nil {
 		o.Colour = maps.Clone(o.Colour)
 		o.Colour[cellOpen], o.Colour[cellRefused] = "1;33", "1;35"
-		for i, arm := range armsOf(entries) {
+		for i, arm := range g.arms {
 			o.Colour[arm] = armColours[i%len(armColours)]
 		}
 	}
 	return writeText(w, document.Document{Parts: []document.Part{document.Section{
-		Title: "Who wins where", Parts: []document.Part{document.Table{Rows: table, Words: true}, document.Lines(legend)},
+		Title: "Who wins where", Parts: []document.Part{g.table(), g.legend()},
 	}}}, o)
+}
+
+// GridPage writes a page about the cells of a grid: who wins where, as a drawing and as a table, and the answer of each
+// cell with a link to its report, which is below the page's own directory.
+func GridPage(w io.Writer, entries []PackEntry) error {
+	g := gridOf(entries)
+	var answers document.Linked
+	for _, e := range entries {
+		answer := document.Link{Text: e.name() + ": not run: " + e.NotRun}
+		if e.Result != nil {
+			answer = document.Link{Text: e.name() + ": " + Headline(e.Result), Files: []string{e.Result.Run + "/report.html"}}
+		}
+		answers = append(answers, answer)
+	}
+	name := entries[0].Scenario + " over " + strings.Join(g.factors, " and ")
+	chart := chartGrid(g, name)
+	return writeHTML(w, document.Document{Name: name, Question: entries[0].Question, Answer: g.says(), Parts: []document.Part{
+		document.Section{ID: "grid", Title: "Who wins where", Parts: []document.Part{
+			document.Charts{{Alt: name, Picture: draw("grid", chart)}}, g.table(), g.legend(),
+		}},
+		document.Section{ID: "cells", Title: "Each cell's answer", Parts: []document.Part{answers}},
+	}})
+}
+
+// A gridChart is a grid drawn as coloured cells of width Wide. Left and Bottom are their corner, and XMiddle and YMiddle the
+// places of the factors' names.
+type gridChart struct {
+	Title, Says                    string
+	Width, Height, Wide            px
+	Left, Bottom, XMiddle, YMiddle px
+	X, Y                           []tick
+	XName, YName                   string
+	Cells                          []gridBox
+}
+
+// A gridBox is one cell as drawn: its upper left corner, and the middle of its width. Sentence is shown under the pointer.
+type gridBox struct {
+	X, Y, Middle          px
+	Class, Word, Sentence string
+}
+
+// Sizes of a grid's chart. The height of a cell is as in the template; its width is that of the longest word.
+const (
+	cellHeight, letter px = 40, 8
+	gridLeft, gridTop  px = 96, 44
+)
+
+// chartGrid returns the drawing of a grid.
+func chartGrid(g grid, name string) gridChart {
+	wide := 12 * letter
+	for _, word := range slices.Concat(g.arms, g.columns) {
+		wide = max(wide, letter*px(len([]rune(word))+1))
+	}
+	right, bottom := gridLeft+px(len(g.columns))*wide, gridTop+px(len(g.rows))*cellHeight
+	c := gridChart{
+		Title: name, Says: g.says(), Left: gridLeft, Bottom: bottom, XMiddle: (gridLeft + right) / 2, YMiddle: (gridTop + bottom) / 2,
+		Width: max(right, gridLeft+letter*px(len([]rune(name)))) + 16, Height: bottom + 52, XName: g.factors[0], Wide: wide,
+	}
+	if len(g.factors) > 1 {
+		c.YName = g.factors[1]
+	}
+	for x, v := range g.columns {
+		c.X = append(c.X, tick{At: gridLeft + px(x)*wide + wide/2, Label: v})
+	}
+	for y, v := range g.rows {
+		c.Y = append(c.Y, tick{At: gridTop + px(y)*cellHeight + cellHeight/2, Label: v})
+		for x, cell := range g.cells[y] {
+			box := gridBox{X: gridLeft + px(x)*wide, Middle: c.X[x].At, Y: gridTop + px(y)*cellHeight, Word: cell.word, Class: g.class(cell.word)}
+			switch e := cell.entry; {
+			case e.Result != nil:
+				box.Sentence = e.name() + ": " + Headline(e.Result)
+			case e.NotRun != "":
+				box.Sentence = e.name() + ": not run: " + e.NotRun
+			default:
+				box.Sentence = "not run"
+			}
+			c.Cells = append(c.Cells, box)
+		}
+	}
+	return c
+}
+
+// class returns the CSS class of a cell that shows a word: a colour for each arm, and one for each word.
+func (g grid) class(word string) string {
+	if i := slices.Index(g.arms, word); i >= 0 {
+		return fmt.Sprintf("g-%d", i%7)
+	}
+	if word == cellNotRun {
+		return "g-none"
+	}
+	return "g-" + word
 }
 
 // armsOf returns the names of the arms of a grid, without the baseline's copy.

@@ -8,10 +8,9 @@ import (
 	"schedlab/internal/record"
 )
 
-// A grid's cell shows the arm that the answer names first, or why there is none. The second factor
-// rises upwards, and a cell that did not run is a dot. Colour is for terminals only.
-func TestGrid(t *testing.T) {
-	t.Parallel()
+// fiveCells are the cells of a grid of two columns and three rows, with one that was refused, one that is left out and one
+// that was never begun.
+func fiveCells() []PackEntry {
 	cell := func(cpu, rate string, a *record.Conclusion) PackEntry {
 		e := PackEntry{Scenario: "capacity", Cell: []record.Level{{Factor: "cpu", Value: cpu}, {Factor: "rate", Value: rate}}}
 		if a != nil {
@@ -19,13 +18,20 @@ func TestGrid(t *testing.T) {
 		}
 		return e
 	}
-	entries := []PackEntry{
+	return []PackEntry{
 		cell("20us", "500/s", &record.Conclusion{Outcome: record.OneWins}),
 		cell("100us", "500/s", &record.Conclusion{Outcome: record.TieForBest}),
 		cell("20us", "1000/s", &record.Conclusion{Outcome: record.NoVerdict}),
 		cell("100us", "1000/s", nil),
 		cell("20us", "2000/s", &record.Conclusion{Outcome: record.OpenOutcome}),
 	}
+}
+
+// A grid's cell shows the arm that the answer names first, or why there is none. The second factor
+// rises upwards, and a cell that did not run is a dot. Colour is for terminals only.
+func TestGrid(t *testing.T) {
+	t.Parallel()
+	entries := fiveCells()
 	got := func(o TextOptions) string {
 		var b bytes.Buffer
 		if err := PackSummary(&b, entries, o); err != nil {
@@ -52,5 +58,35 @@ func TestGrid(t *testing.T) {
 	}
 	if _, spoilt := Colours["pool"]; spoilt {
 		t.Error("the colours of all reports changed")
+	}
+}
+
+// The page has the drawing with each cell's answer under the pointer, the table, and a link to each cell's report.
+func TestGridPage(t *testing.T) {
+	t.Parallel()
+	entries := fiveCells()
+	entries[0].Result.Run, entries[3].NotRun = "20261128-120000-capacity-0001", "no room <left>"
+	var b bytes.Buffer
+	if err := GridPage(&b, entries); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"capacity over cpu and rate", "Of 6 cells: pool wins 1, 1 same, 1 open, 1 refused, 2 not run.",
+		`<rect class="g-1"`, `<rect class="g-same"`, `<rect class="g-open"`, `<rect class="g-refused"`, `<rect class="g-none"`,
+		`href="20261128-120000-capacity-0001/report.html"`, "<td>pool</td>", "no room &lt;left&gt;",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if n := strings.Count(b.String(), "<g><title>"); n != 6 {
+		t.Errorf("%d cells are drawn, want 6", n)
+	}
+	// One factor has one row, and no name at the left.
+	for i := range entries {
+		entries[i].Cell = entries[i].Cell[:1]
+	}
+	if b.Reset(); GridPage(&b, entries[:2]) != nil || strings.Contains(b.String(), "rotate(-90") || !strings.Contains(b.String(), "capacity over cpu<") {
+		t.Errorf("a grid of one factor: got %s", &b)
 	}
 }

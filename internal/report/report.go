@@ -1,5 +1,5 @@
 // Package report writes a record.Result: as text for a terminal, Markdown, a self-contained HTML page, JSON,
-// CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes audits, attacks,
+// CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes grids, audits, attacks,
 // choices and explanations. It judges nothing: every number and verdict comes from the record.
 //
 // Most reports are built in two steps: a function of this package arranges the facts of a
