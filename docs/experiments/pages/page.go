@@ -122,7 +122,7 @@ func claims(rows []experiments.Row, shown shown) string {
 			if r.Text != "" {
 				said = escaped(r.Text)
 			}
-			evidence, _, _ = strings.Cut(strings.TrimPrefix(evidence, "true in "), ": the ") // open says why
+			evidence, _, _ = strings.Cut(strings.TrimPrefix(evidence, "true in "), ": ") // the file says on which side, and why
 			some = append(some, fmt.Sprintf("- **%s** %s (%s)\n", outcome.Expectation.Phrase(outcome.Outcome(r.Verdict)), said, escaped(evidence)))
 		}
 	}
