@@ -57,7 +57,7 @@ has none; the others go on. The record, with report.html, is kept below --out.`,
 	fl.StringVar(&f.slo, "slo", "p99<=10ms,errors<=0.1%", "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them; all must hold")
 	fl.StringSliceVar(&f.arms, "arms", nil, "which arms to search: names of the scenario's arms, of those of --arm, or modes (default all)")
 	f.adhoc.bind(fl, false)
-	f.adhoc.bindWorkload(fl)
+	f.adhoc.bindWorkload(cmd)
 	fl.DurationVar(&f.Window, "window", 0, "how long each window is (default 3s)")
 	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
 	// benchstat and hgrm have no form for a search.

@@ -117,7 +117,7 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 	fl.Var(&f.Rate, "rate", "requests a second, like 3000/s, or a share of what the slowest arm can do, like 0.7x")
 	oneOf(fl, &f.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/reference/engines.md)", load.Engines()...)
 	f.adhoc.bind(fl, true)
-	f.adhoc.bindWorkload(fl)
+	f.adhoc.bindWorkload(cmd)
 	oneOf(fl, &f.Stamps, "stamps", "", "what schedlab's own servers note of each request, to say where its time went: off, basic, or full, with the kernel's times (default full on Linux, else basic)", stampKinds...)
 	fl.StringVar(&f.resume, "resume", "", "go on with several scenarios or a grid that were cut short: one of their runs, or latest; the other arguments as before. What ended is kept")
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv, benchstat or hgrm", report.Formats().Names()...)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/url"
@@ -392,8 +393,9 @@ type adhocFlags struct {
 func (f *adhocFlags) given() bool { return f.path+f.targets+f.log+f.workload != "" }
 
 // bindWorkload declares --workload.
-func (f *adhocFlags) bindWorkload(fl *pflag.FlagSet) {
-	fl.StringVar(&f.workload, "workload", "", "what a request costs, like cpu=200us,sleep=exp(10ms), in place of a scenario: of the modes that you name, or of the default scenario's arms")
+func (f *adhocFlags) bindWorkload(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.workload, "workload", "", "what a request costs, like cpu=200us,sleep=exp(10ms), in place of a scenario: of the modes that you name, or of the default scenario's arms")
+	complete(cmd, "workload", "cpu=", "sleep=")
 }
 
 // bind declares --path and --targets, and with logs also --log.
@@ -487,14 +489,29 @@ func (f *compareFlags) question(name string) (scenario.Scenario, error) {
 // costs returns the scenario of --workload. Without arms on the command line it has those of the scenario that the command
 // takes by default; only servers of this program do as they are asked.
 func (f *compareFlags) costs(name string) (scenario.Scenario, error) {
+	sets := len(f.grid) > 0 // whether something else than the scenario sets the connections
+	for _, text := range f.vary {
+		sets = sets || strings.HasPrefix(text, "connections=") || strings.HasPrefix(text, "keepalive=")
+	}
 	for _, text := range slices.Concat(f.arms, f.addArms) {
-		if a, err := scenario.ParseArm(text); err == nil && a.Mode == "" {
+		a, err := scenario.ParseArm(text)
+		sets = sets || err == nil && (a.Sets("connections") || a.Sets("keepalive"))
+		if err == nil && a.Mode == "" {
 			return scenario.Scenario{}, usagef("arm %q is another program, and --workload is what schedlab's own servers spend on a request; ask it by --path or --targets", a.Name)
 		}
 	}
 	s, err := f.adhoc.scenario(true)
-	if err != nil || len(f.arms)+len(f.addArms) > 0 {
+	if err != nil {
 		return s, err
+	}
+	// Little's law. Waits come on top, so the true limit is lower.
+	held := s.Workload.CPU.Mean() + s.Workload.Sleep.Mean()
+	if busy := f.Rate.PerSecond * held.Seconds(); !f.close && !sets && busy >= float64(s.Load.Connections) {
+		return s, usagef("%d kept connections carry %.0f/s at most, each with one request of %v under way, and --rate is %v; give --vary connections=%.0f, or --close for a connection for each request",
+			s.Load.Connections, float64(s.Load.Connections)/held.Seconds(), held, f.Rate, math.Ceil(2*busy))
+	}
+	if len(f.arms)+len(f.addArms) > 0 {
+		return s, nil
 	}
 	usual, err := findScenario(cmp.Or(name, defaultScenario))
 	s.Arms = usual.Arms
