@@ -47,7 +47,7 @@ var words = map[string]string{
 	"faster": "faster", "slower": "slower", "same": "same", "partly-same": "open or same", "undecided": "open", "trade": "better and worse",
 	"keeps-up": "keeps up", "falls-behind": "falls behind", "other-load": "other load", "starves": "starves", "no-times": "no times",
 	// Of a whole comparison.
-	"no-verdict": "refused", "other-loads": "other load", "one-wins": "one wins", "several-win": "several win", "tie": "same", "tie-for-best": "same for the best",
+	"other-loads": "other load", "one-wins": "one wins", "several-win": "several win", "tie": "same", "tie-for-best": "same for the best",
 	// Of a gate, an expectation, a cause.
 	"open": "open", "refused": "refused",
 	"confirmed": "yes", "shown": "yes", "not-confirmed": "no", "untested": "open", "untestable": "refused",
@@ -151,7 +151,7 @@ func answer(r *record.Result) (rows []row) {
 		if winner == "open" || winner == "undecided" {
 			winner = ""
 		}
-		rows = append(rows, row{Of: "answer", Arm: winner, Outcome: said(r.Answer.Outcome), Blocks: r.Ran, Codes: codes(r.Answer.Reason)})
+		rows = append(rows, row{Of: "answer", Arm: winner, Outcome: said(cmp.Or(string(r.Answer.Kind), string(r.Answer.Outcome))), Blocks: r.Ran, Codes: codes(r.Answer.Reason)})
 	}
 	for _, f := range r.Doubts {
 		rows = append(rows, row{Of: "doubt", Arm: f.Arm, Against: f.Baseline, Figure: f.Metric, Codes: codes(f)})

@@ -139,7 +139,7 @@ func questionOpen(r *record.Result) bool {
 		return false
 	}
 	// An arm that surely differs is an answer, even if another is open; one that is the same is not.
-	open := r.Answer.Outcome == record.OpenOutcome || r.Answer.Outcome == record.NoVerdict
+	open := (r.Answer.Outcome == outcome.Open || r.Answer.Outcome == outcome.Refused) && r.Answer.Kind == ""
 	same := []record.Rank{record.RankOpen, record.RankPartlySame, record.RankSame}
 	differs := slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool { return !slices.Contains(same, s.Rank) })
 	return enough && open && !differs && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {

@@ -1,9 +1,11 @@
 package judge
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/stats"
@@ -81,11 +83,11 @@ func contestOf(n int, figures map[string][]float64, names ...string) *record.Res
 	return r
 }
 
-// answered is the kind of the answer of a result, with the arms that share the first place.
+// answered is the kind of the answer of a result, or that it is open or refused, with the arms that share the first place.
 func answered(r *record.Result) (record.AnswerKind, []string) {
 	_, a := conclude(r)
 	_, best := newRanking(r, func(v record.Verdict) bool { return v.Primary }, true).decide()
-	return a.Outcome, best
+	return cmp.Or(a.Kind, record.AnswerKind(a.Outcome)), best
 }
 
 func TestConcludeOfTwoArms(t *testing.T) {
@@ -100,18 +102,18 @@ func TestConcludeOfTwoArms(t *testing.T) {
 		{"slower", map[string][]float64{"p50": {10, 13}}, record.OneWins, []string{"a"}},
 		{"same", map[string][]float64{"p50": {10, 10.2}}, record.ATie, []string{"a", "b"}},
 		{"overloaded", map[string][]float64{"p50": {10, 0}, "goodput": {10, 5}}, record.OneWins, []string{"a"}},
-		{"refused", map[string][]float64{"p50": {10, 0}, "goodput": {10, 10}}, record.NoVerdict, nil},
+		{"refused", map[string][]float64{"p50": {10, 0}, "goodput": {10, 10}}, "refused", nil},
 		{"faster at one of three metrics", map[string][]float64{"p50": {10, 10}, "p90": {10, 8}, "p99": {10, 9}}, record.OneWins, []string{"b"}},
 		{"a trade", map[string][]float64{"p50": {10, 8}, "p90": {10, 14}}, record.ATrade, nil},
 		{"all the same", map[string][]float64{"p50": {10, 10}, "p90": {10, 10.1}}, record.ATie, []string{"a", "b"}},
 		{"all overloaded", map[string][]float64{"p50": {10, 0}, "p90": {10, 0}, "goodput": {10, 5}}, record.OneWins, []string{"a"}},
-		{"nothing", nil, record.NoVerdict, nil},
+		{"nothing", nil, "refused", nil},
 	} {
 		r := contest(c.figures, "a", "b")
 		if got, best := answered(r); got != c.want || !slices.Equal(best, c.best) {
 			t.Errorf("%s: got %s %q, want %s %q", c.name, got, best, c.want, c.best)
 		}
-		if _, a := conclude(r); a.Outcome == record.NoVerdict && words(a.Reason) == "" {
+		if _, a := conclude(r); a.Outcome == outcome.Refused && words(a.Reason) == "" {
 			t.Errorf("%s: refused without a reason", c.name)
 		}
 	}
@@ -146,7 +148,7 @@ func TestConcludeNothingWhileAVerdictIsOpen(t *testing.T) {
 	t.Parallel()
 	r := contest(map[string][]float64{"p50": {10, 10.2}, "p90": {10, 10.1}, "goodput": {10, 5}}, "a", "b")
 	r.Verdicts[0].Verdict = stats.Open
-	if got, best := answered(r); got != record.OpenOutcome || best != nil {
+	if got, best := answered(r); got != "open" || best != nil {
 		t.Errorf("got %s %q, want it open", got, best)
 	}
 }
@@ -171,7 +173,7 @@ func TestWhoStarvesOthersWinsNothing(t *testing.T) {
 	t.Parallel()
 	r := contest(map[string][]float64{"p50": {10, 8}, "p90": {10, 8}}, "a", "b")
 	r.Arms[2].StarvedConnections = 3
-	if got, best := answered(r); got != record.OpenOutcome || best != nil {
+	if got, best := answered(r); got != "open" || best != nil {
 		t.Errorf("got %s %q, want it open", got, best)
 	}
 }
@@ -227,7 +229,7 @@ func TestNobodyWinsAcrossLoads(t *testing.T) {
 	if !slices.Equal(r.LoadsDiffer, []string{"timeout"}) {
 		t.Errorf("got %q, want the timeout", r.LoadsDiffer)
 	}
-	if winner, a := conclude(r); winner != "open" || a.Outcome != record.OtherLoads {
+	if winner, a := conclude(r); winner != "open" || a.Outcome != outcome.Refused || a.Kind != record.OtherLoads {
 		t.Errorf("asked with other timeouts: got %q, %s, want no winner", winner, a.Outcome)
 	}
 }

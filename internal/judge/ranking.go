@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -205,7 +206,8 @@ func atFault(v record.Verdict) bool {
 
 // decide names the winner, or the arms that share the first place. A winner starved no client and beats every other arm; it
 // need not beat excused arms, except the baseline. An arm beats another if it is faster at one metric or more and slower at
-// none, or if it keeps up and the other does not. best is empty unless the kind names arms.
+// none, or if it keeps up and the other does not. best is empty unless the kind names arms;
+// kind is empty if that is open.
 func (f ranking) decide() (kind record.AnswerKind, best []string) {
 	var leaders []int // arms that no arm beats
 	for i := range f.arms {
@@ -229,7 +231,7 @@ func (f ranking) decide() (kind record.AnswerKind, best []string) {
 	case len(f.faster()) > 1:
 		return record.SeveralWin, nil
 	}
-	return record.OpenOutcome, nil
+	return "", nil
 }
 
 // beatsAll reports whether arm i wins: it beats the baseline and every arm that is not excused, and no arm beats it.
@@ -273,20 +275,21 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	f := newRanking(r, func(v record.Verdict) bool { return v.Primary }, true)
 	a.Standings, a.Faster, a.Duels = f.standings, f.faster(), f.duels
 	var best []string
-	a.Outcome, best = f.decide()
+	a.Kind, best = f.decide()
 	// Under different loads no arm wins, whatever the verdicts say.
 	winner = "open"
 	switch {
 	case len(r.LoadsDiffer) > 0:
-		a.Outcome = record.OtherLoads
-	case a.Outcome == record.OneWins:
+		a.Kind = record.OtherLoads
+	case a.Kind == record.OneWins:
 		winner = best[0]
-	case a.Outcome == record.ATrade:
+	case a.Kind == record.ATrade:
 		winner = "trade"
 	}
+	a.Outcome = a.Kind.Outcome()
 	// Without a single verdict there are no standings to show, but the first reason against one.
 	if !slices.Contains(f.judged, true) {
-		a = record.Conclusion{Outcome: record.NoVerdict, Reason: record.Fact{Code: nothingCompared}}
+		a = record.Conclusion{Outcome: outcome.Refused, Reason: record.Fact{Code: nothingCompared}}
 		if i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return !v.Reason.None() }); i >= 0 {
 			a.Reason = r.Verdicts[i].Reason
 		}

@@ -38,6 +38,7 @@ var older = map[string]Outcome{
 	"pass": Yes, "fail": No, "REFUSED": Refused, "fine": Yes, "worse": No,
 	"because": Yes, "shown": Yes, "no-difference": No, "correlated": Open, "no-cause": Open, "not-known": Open,
 	"between": Yes, "beyond": Yes, "below": No, "never": No, "slow": Refused, "died": Refused,
+	"one-wins": Yes, "trade": Yes, "tie": Yes, "tie-for-best": Yes, "several-win": Open, "undecided": Open, "other-loads": Refused, "no-verdict": Refused,
 }
 
 // UnmarshalText reads an outcome's word, also one that an older schedlab wrote.
@@ -64,6 +65,7 @@ type Question struct {
 
 // The questions.
 var (
+	Winner      = Question{"compare", "is it decided which arm is best?", [4]string{"decided", "", "open", "refused"}}
 	Gate        = Question{"gate", "is the new build good enough?", [4]string{"fine", "worse", "open", "refused"}}
 	Expectation = Question{"expectation, SLO", "does it hold?", [4]string{"kept", "not kept", "open", "refused"}}
 	Capacity    = Question{"capacity", "is a rate known that keeps the SLO?", [4]string{"known", "none", "open", "refused"}}
@@ -75,7 +77,7 @@ var (
 
 // Questions returns all questions, in the order of the glossary.
 func Questions() []Question {
-	return []Question{Gate, Expectation, Capacity, Machine, Figures, Difference, Cause}
+	return []Question{Winner, Gate, Expectation, Capacity, Machine, Figures, Difference, Cause}
 }
 
 // Phrase returns the question's phrase for an outcome; "" for none.

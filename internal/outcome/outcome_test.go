@@ -35,6 +35,7 @@ func TestRead(t *testing.T) {
 		"pass": Yes, "fail": No, "REFUSED": Refused, "fine": Yes, "worse": No,
 		"because": Yes, "shown": Yes, "no-difference": No, "correlated": Open, "no-cause": Open, "not-known": Open,
 		"between": Yes, "beyond": Yes, "below": No, "never": No, "slow": Refused, "died": Refused,
+		"one-wins": Yes, "trade": Yes, "tie": Yes, "tie-for-best": Yes, "several-win": Open, "undecided": Open, "other-loads": Refused, "no-verdict": Refused,
 	} {
 		var got Outcome
 		if err := json.Unmarshal([]byte(`"`+word+`"`), &got); err != nil || got != want {

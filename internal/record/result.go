@@ -378,22 +378,32 @@ type Law struct {
 
 // A Conclusion is the outcome of all verdicts of a comparison.
 type Conclusion struct {
-	Outcome   AnswerKind `json:"outcome"`
-	Faster    []string   `json:"faster,omitempty"`   // arms that beat the arm they are compared with
-	Standings []Standing `json:"standings"`          // one per challenger, in plan order
-	Duels     []Duel     `json:"duels,omitempty"`    // challengers that beat the baseline, against one another
-	Starving  []string   `json:"starving,omitempty"` // arms that left connections without a reply, if no standing says so
-	Reason    Fact       `json:"reason,omitzero"`    // NoVerdict: why
+	Outcome   outcome.Outcome `json:"outcome"`            // whether it is decided which arm is best; Refused if no verdict was reached
+	Kind      AnswerKind      `json:"kind,omitempty"`     // "" for a plain Open, and for a Refused with a Reason
+	Faster    []string        `json:"faster,omitempty"`   // arms that beat the arm they are compared with
+	Standings []Standing      `json:"standings"`          // one per challenger, in plan order
+	Duels     []Duel          `json:"duels,omitempty"`    // challengers that beat the baseline, against one another
+	Starving  []string        `json:"starving,omitempty"` // arms that left connections without a reply, if no standing says so
+	Reason    Fact            `json:"reason,omitzero"`    // of a Refused: why no verdict was reached
+}
+
+// UnmarshalJSON reads a conclusion, also one of an older record, whose outcome was its kind.
+func (c *Conclusion) UnmarshalJSON(data []byte) error {
+	type plain Conclusion
+	if err := json.Unmarshal(data, (*plain)(c)); err != nil {
+		return err
+	}
+	var older struct {
+		Outcome AnswerKind `json:"outcome"`
+	}
+	if err := json.Unmarshal(data, &older); err == nil && older.Outcome.Outcome() != outcome.Open || older.Outcome == SeveralWin {
+		c.Kind = older.Outcome
+	}
+	return nil
 }
 
 // An AnswerKind is the kind of a Conclusion. It decides the words of the headline.
 type AnswerKind string
-
-// UnmarshalText reads a kind, also in the word of records that an older schedlab wrote.
-func (k *AnswerKind) UnmarshalText(text []byte) error {
-	*k = AnswerKind(opened(string(text)))
-	return nil
-}
 
 // opened returns a word, and open for undecided, the word of older records.
 func opened(word string) string {
@@ -405,15 +415,24 @@ func opened(word string) string {
 
 // The kinds.
 const (
-	NoVerdict   AnswerKind = "no-verdict"   // every verdict is refused
-	OtherLoads  AnswerKind = "other-loads"  // the arms' loads differ, so no arm wins
-	OneWins     AnswerKind = "one-wins"     // one arm beats all others
-	SeveralWin  AnswerKind = "several-win"  // several beat the baseline; the best of them is open
-	ATrade      AnswerKind = "trade"        // better at one metric, worse at another
-	ATie        AnswerKind = "tie"          // all are the same
-	TieForBest  AnswerKind = "tie-for-best" // some are the same, the others slower
-	OpenOutcome AnswerKind = "open"
+	OtherLoads AnswerKind = "other-loads"  // the arms' loads differ, so no arm wins
+	OneWins    AnswerKind = "one-wins"     // one arm beats all others
+	SeveralWin AnswerKind = "several-win"  // several beat the baseline; the best of them is open
+	ATrade     AnswerKind = "trade"        // better at one metric, worse at another
+	ATie       AnswerKind = "tie"          // all are the same
+	TieForBest AnswerKind = "tie-for-best" // some are the same, the others slower
 )
+
+// Outcome returns the outcome of a conclusion of this kind.
+func (k AnswerKind) Outcome() outcome.Outcome {
+	switch k {
+	case OneWins, ATrade, ATie, TieForBest:
+		return outcome.Yes
+	case OtherLoads:
+		return outcome.Refused
+	}
+	return outcome.Open
+}
 
 // A Standing is the outcome of the verdicts on one challenger.
 type Standing struct {

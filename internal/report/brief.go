@@ -193,7 +193,7 @@ func aboveRate(r *record.Result, arms []record.Arm) bool {
 // refusedMarks tells why the figures of these arms have the mark of a refused verdict, a line for each reason; nil where the
 // answer tells the reason against all verdicts.
 func refusedMarks(r *record.Result, arms []record.Arm) []string {
-	if oneReason(r.Verdicts) != "" && r.Answer.Outcome == record.NoVerdict && doNotKeepUp(r) == "" {
+	if oneReason(r.Verdicts) != "" && r.Answer.Outcome == outcome.Refused && r.Answer.Kind == "" && doNotKeepUp(r) == "" {
 		return nil
 	}
 	marked := only(r.Verdicts, func(v record.Verdict) bool {
@@ -336,7 +336,7 @@ func openVerdicts(r *record.Result) string {
 	})
 	best := func(arm string) bool { return slices.Contains(r.Answer.Faster, arm) }
 	// Of several that beat the baseline, the best is asked for.
-	if r.Answer.Outcome == record.SeveralWin {
+	if r.Answer.Kind == record.SeveralWin {
 		open = append(open, only(r.Duels, func(v record.Verdict) bool {
 			return v.Verdict == stats.Open && v.Primary && best(v.Arm) && best(v.Baseline)
 		})...)

@@ -30,7 +30,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 	open := func(r *record.Result) {
 		v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "open", Ratio: 1.2, Low: .9, High: 1.3, Lean: "SLOWER", Blocks: 12, Lost: 11, Won: 1, Needed: 20}
 		r.Verdicts, r.Winner = []record.Verdict{v}, "open"
-		r.Answer = record.Conclusion{Outcome: record.OpenOutcome, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}}
+		r.Answer = record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}}
 	}
 	gate := func(r *record.Result) {
 		open(r)

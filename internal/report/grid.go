@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -39,7 +40,7 @@ func cellWord(e PackEntry) string {
 	if e.Result == nil {
 		return cellNotRun
 	}
-	switch a := e.Result.Answer; a.Outcome {
+	switch a := e.Result.Answer; a.Kind {
 	case record.OneWins:
 		return e.Result.Winner
 	case record.SeveralWin:
@@ -48,7 +49,8 @@ func cellWord(e PackEntry) string {
 		return cellSame
 	case record.ATrade:
 		return cellTrade
-	case record.NoVerdict, record.OtherLoads:
+	}
+	if e.Result.Answer.Outcome == outcome.Refused {
 		return cellRefused
 	}
 	return cellOpen

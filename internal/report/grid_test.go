@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
 
@@ -19,11 +20,11 @@ func fiveCells() []PackEntry {
 		return e
 	}
 	return []PackEntry{
-		cell("20us", "500/s", &record.Conclusion{Outcome: record.OneWins}),
-		cell("100us", "500/s", &record.Conclusion{Outcome: record.TieForBest}),
-		cell("20us", "1000/s", &record.Conclusion{Outcome: record.NoVerdict}),
+		cell("20us", "500/s", &record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins}),
+		cell("100us", "500/s", &record.Conclusion{Outcome: outcome.Yes, Kind: record.TieForBest}),
+		cell("20us", "1000/s", &record.Conclusion{Outcome: outcome.Refused}),
 		cell("100us", "1000/s", nil),
-		cell("20us", "2000/s", &record.Conclusion{Outcome: record.OpenOutcome}),
+		cell("20us", "2000/s", &record.Conclusion{Outcome: outcome.Open}),
 	}
 }
 

@@ -75,21 +75,20 @@ func ranking(r *record.Result) string {
 
 // answer returns the ranking without a doubt in front. It mentions starved connections itself.
 func answer(r *record.Result) string {
-	switch r.Answer.Outcome {
-	case "": // a search for capacity, or a run that compared nothing
-		if r.Capacity != nil {
-			return capacityHeadline(r.Capacity)
-		}
+	switch a := r.Answer; {
+	case r.Capacity != nil && a.Outcome == "":
+		return capacityHeadline(r.Capacity)
+	case a.Outcome == "": // a run that compared nothing
 		return r.Headline
-	case record.NoVerdict:
+	case a.Outcome == outcome.Refused && a.Kind == "":
 		return noVerdict(r)
-	case record.SeveralWin:
+	case a.Kind == record.SeveralWin:
 		return fmt.Sprintf("%s each beat %s, and which of them is best is open: %s", strings.Join(r.Answer.Faster, " and "), r.Arms[0].Name, standings(r))
 	}
 	lead := map[record.AnswerKind]string{
 		record.OtherLoads: "No one winner, for the arms' loads differ", record.OneWins: r.Winner + " wins" + otherParser(r, r.Winner),
 		record.ATrade: "A trade", record.ATie: "A tie", record.TieForBest: "A tie for the best",
-	}[r.Answer.Outcome]
+	}[r.Answer.Kind]
 	return cmp.Or(lead, "No single winner") + ": " + standings(r)
 }
 
@@ -209,7 +208,7 @@ func standings(r *record.Result) string {
 	clauses := each(r.Answer.Standings, func(s record.Standing) string { return standing(r, s, r.Verdicts) })
 	duels := each(r.Answer.Duels, func(d record.Duel) string { return standing(r, d.Standing, d.Verdicts) })
 	// Where several beat the baseline, their duels are what is open.
-	if r.Answer.Outcome == record.SeveralWin {
+	if r.Answer.Kind == record.SeveralWin {
 		clauses, duels = duels, clauses
 	}
 	clauses = slices.Concat(clauses, duels, starving(r))

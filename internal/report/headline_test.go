@@ -20,7 +20,7 @@ func TestHeadlineOfATrade(t *testing.T) {
 		"A trade: b trades with a: better at p50 -60 %, worse at goodput -70 %.":  {verdict("p50", "FASTER", .4), verdict("p99", "open", 1), verdict("goodput", "LOWER", .3)},
 		"A trade: b trades with a: better at goodput +150 %, worse at p99 +40 %.": {verdict("p99", "SLOWER", 1.4), verdict("goodput", "HIGHER", 2.5)},
 	} {
-		r := &record.Result{Verdicts: verdicts, Answer: record.Conclusion{Outcome: record.ATrade, Standings: []record.Standing{{Arm: "b", Baseline: "a", Rank: record.RankTrade}}}}
+		r := &record.Result{Verdicts: verdicts, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.ATrade, Standings: []record.Standing{{Arm: "b", Baseline: "a", Rank: record.RankTrade}}}}
 		if got := Headline(r); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -42,7 +42,7 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 		Arms:     []record.Arm{{Name: "a"}, {Name: "b"}, {Name: "c"}},
 		Verdicts: []record.Verdict{refused("b", "a"), higher("b"), refused("c", "a"), higher("c")},
 		Answer: record.Conclusion{
-			Outcome: record.SeveralWin, Faster: []string{"b", "c"},
+			Outcome: outcome.Open, Kind: record.SeveralWin, Faster: []string{"b", "c"},
 			Standings: []record.Standing{{Arm: "b", Baseline: "a", Rank: record.KeepsUp}, {Arm: "c", Baseline: "a", Rank: record.KeepsUp}},
 			Duels:     []record.Duel{{Standing: record.Standing{Arm: "c", Baseline: "b", Rank: record.RankOpen}, Verdicts: []record.Verdict{refused("c", "b")}}},
 		},
@@ -81,7 +81,7 @@ func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 	}
 	tie := record.Result{
 		Doubts: []record.Fact{{Code: "one-cpu"}, starves}, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
-		Answer: record.Conclusion{Outcome: record.NoVerdict, Reason: record.Fact{Code: "no-blocks", Values: record.Values{"ran": 3}, Names: record.Names{"status": "complete"}}},
+		Answer: record.Conclusion{Outcome: outcome.Refused, Reason: record.Fact{Code: "no-blocks", Values: record.Values{"ran": 3}, Names: record.Names{"status": "complete"}}},
 	}
 	measured := tie
 	measured.Arms = []record.Arm{{Name: "nethttp"}, {Name: "pool", StarvedConnections: 60}}
@@ -136,7 +136,7 @@ func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 	r := &record.Result{
 		Valid: 12, Ran: 12, Window: .5, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
 		Verdicts: []record.Verdict{open("p50", "SLOWER", 11, 20), open("p90", "SLOWER", 10, 28), open("p99", "", 6, 50_000)},
-		Answer:   record.Conclusion{Outcome: record.OpenOutcome, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}},
+		Answer:   record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}},
 	}
 	const headline = "No single winner: pool against nethttp is open after 12 blocks and leans slower (p50 +20 %, p90 +20 %): about 20 blocks would decide p50, about 28 blocks would decide p90."
 	if got := Headline(r); got != headline {
@@ -153,7 +153,7 @@ func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 func TestHeadlineOfALeanInAllBlocks(t *testing.T) {
 	t.Parallel()
 	v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "open", Ratio: 14, Lean: "SLOWER", Blocks: 10, Lost: 10, Needed: 12}
-	r := &record.Result{Verdicts: []record.Verdict{v}, Answer: record.Conclusion{Outcome: record.OpenOutcome, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}}}
+	r := &record.Result{Verdicts: []record.Verdict{v}, Answer: record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}}}
 	const want = "No single winner: pool against nethttp is open after 10 blocks and leans slower (p50 ×14): 10 of 10 blocks show it; 2 more would decide."
 	if got := Headline(r); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -175,7 +175,7 @@ func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
 				{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "SLOWER", Ratio: 14, Blocks: 12, Lost: 12},
 				{Arm: "pool", Baseline: "nethttp", Metric: "goodput", Verdict: "LOWER", Ratio: .63, Blocks: 12, Lost: 12},
 			},
-			Answer: record.Conclusion{Outcome: record.OneWins, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankSlower}}},
+			Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankSlower}}},
 		}
 		if got := Headline(r); got != want {
 			t.Errorf("%s: got  %s\nwant %s", loop, got, want)
@@ -186,7 +186,7 @@ func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
 // A winner on another HTTP parser than the baseline's is called so, unless an arm tells parser and model apart.
 func TestWinnerOnAnotherParser(t *testing.T) {
 	t.Parallel()
-	r := &record.Result{Winner: "b", Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Answer: record.Conclusion{Outcome: record.OneWins}}
+	r := &record.Result{Winner: "b", Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins}}
 	for _, c := range []struct{ control, other, want string }{
 		{"goroutine", "c; b", "b wins, or its HTTP parser does, which is not a's: "}, {"", "c; b", "b wins: "}, {"goroutine", "c", "b wins: "},
 	} {

@@ -42,7 +42,7 @@ func TestHeadlineOfArmsThatDoNotKeepUp(t *testing.T) {
 	t.Parallel()
 	made := func(behind ...int) *record.Result {
 		r := quick()
-		r.Valid, r.Answer = 3, record.Conclusion{Outcome: record.NoVerdict, Reason: said("overload")}
+		r.Valid, r.Answer = 3, record.Conclusion{Outcome: outcome.Refused, Reason: said("overload")}
 		for _, i := range behind {
 			r.Arms[i].Behind = true
 		}

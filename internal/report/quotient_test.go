@@ -72,7 +72,7 @@ func recorded(t *testing.T) (all []*record.Result) {
 	rng := rand.New(rand.NewPCG(1, 43))
 	for i := range 60 {
 		r := []func() *record.Result{quick, interrupted, gated}[i%3]()
-		r.Answer = record.Conclusion{Outcome: record.ATrade, Standings: []record.Standing{
+		r.Answer = record.Conclusion{Outcome: outcome.Yes, Kind: record.ATrade, Standings: []record.Standing{
 			{Arm: "fasthttp", Baseline: "nethttp", Rank: record.RankTrade}, {Arm: "pool", Baseline: "nethttp", Rank: record.RankTrade},
 		}}
 		spread := []float64{.01, .3}[i%2]
@@ -167,7 +167,7 @@ func TestChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 				}
 			}
 			says := strings.ReplaceAll(v.Metric+" "+want, " ", nbsp)
-			if differs(v) && v.Primary && r.Answer.Outcome == record.ATrade && !strings.Contains(answer, says) {
+			if differs(v) && v.Primary && r.Answer.Kind == record.ATrade && !strings.Contains(answer, says) {
 				t.Errorf("the answer %q, want %s in it", answer, says)
 			}
 		}

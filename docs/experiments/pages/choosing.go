@@ -77,9 +77,9 @@ func pairsOf(scenario string) (all []judge.Pair) {
 
 // An answer is what an experiment says of a row: the arms that no other surely beats, in the row's order, and the verdicts.
 type answer struct {
-	kind     record.AnswerKind // none: some of the verdicts are missing
+	kind     record.AnswerKind // "": open
 	best     []string
-	verdicts []experiments.Row
+	verdicts []experiments.Row // none: some of them are missing
 }
 
 // answerOf reads an answer from the rows of the file. The rule that names a winner wants a result: one with just these arms,
