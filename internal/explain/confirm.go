@@ -126,7 +126,7 @@ func blocksFor(challengers int) int {
 func (c *Case) asMeasured(prefix string, arms []scenario.Arm, like string) Test {
 	s := c.scenario
 	s.Name = prefix + s.Name[:min(len(s.Name), 36)]
-	s.Arms, s.Expect, s.Claims, s.Predict, s.Load.Vary = arms, nil, nil, nil, nil
+	s.Arms, s.Expect, s.Claims, s.Predict, s.Load.Vary, s.Cell = arms, nil, nil, nil, nil, nil
 	t := Test{Scenario: s, Rate: c.run.Plan.Rate, CPUs: c.run.Env.ServerCPUs + "/" + c.run.Env.LoadCPUs, Engine: c.arms[like].plan.Clients.Engine}
 	if c.run.Env.ServerCPUs == "" {
 		t.CPUs = "none"

@@ -58,6 +58,9 @@ func Read(dir *record.Dir, run record.Run) (*Case, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the scenario of run %s from its record: %w", run.Name, err)
 	}
+	if s, err = s.OfCell(run.Plan.Cell); err != nil {
+		return nil, fmt.Errorf("reading the cell of run %s from its record: %w", run.Name, err)
+	}
 	c := &Case{Result: r, run: run, scenario: s, arms: map[string]*arm{}}
 	for i, p := range run.Plan.Arms {
 		a := &arm{Arm: r.Arms[i], plan: p, cpus: record.CountCPUs(run.Env.ServerCPUs, run.Env.CPUs), windows: windows[p.Name]}

@@ -49,8 +49,22 @@ func sideOf(a *arm, s scenario.Scenario, modes map[string]mode.Mode) (*side, err
 
 // askedFor returns the settings of an arm before it was planned. It looks for the arm's name in the
 // scenario. An arm from the command line is its own description: a mode with flags, a URL, or the
-// command of another program. A copy has the settings of its baseline.
+// command of another program. A copy has the settings of its baseline. In a cell of a grid an arm has
+// the cell's flags, if its command says so.
 func askedFor(p record.PlanArm, s scenario.Scenario) (scenario.Arm, error) {
+	a, err := describedAs(p, s)
+	for _, l := range s.Cell {
+		given := func(word string) bool { return strings.HasPrefix(word+"=", "--"+l.Factor+"=") }
+		if a.Mode != "" && scenario.IsFlag(l.Factor) && slices.ContainsFunc(p.Command, given) {
+			a.Flags = maps.Collect(maps.All(a.Flags))
+			a.Flags[l.Factor] = l.Value
+		}
+	}
+	return a, err
+}
+
+// describedAs returns the settings of an arm as the scenario or the command line has them.
+func describedAs(p record.PlanArm, s scenario.Scenario) (scenario.Arm, error) {
 	name := strings.TrimSuffix(p.Name, "'")
 	for _, a := range s.Contestants() {
 		if a.Name == name {

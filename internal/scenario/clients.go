@@ -281,6 +281,26 @@ func (s Scenario) at(axes []axis, modes map[string]mode.Mode) (Scenario, error) 
 	return s, nil
 }
 
+// OfCell returns a recorded scenario with the workload and the load of the cell of a grid that a run
+// measured. The flags of servers are left as they are: which arms took them is in the run's plan. A run
+// that is no cell has the scenario as it is.
+func (s Scenario) OfCell(cell []record.Level) (Scenario, error) {
+	s.Cell, s.Arms = cell, slices.Clone(s.Arms)
+	var axes []axis
+	for _, l := range cell {
+		if !IsFlag(l.Factor) || slices.Contains([]string{"cpu", "sleep", shareFactor}, l.Factor) {
+			axes = append(axes, axis{record.Factor{Name: l.Factor}, l.Value})
+		}
+	}
+	slices.SortStableFunc(axes, func(a, b axis) int { return strings.Compare(a.last(), b.last()) })
+	for _, a := range axes {
+		if err := s.set(a, nil); err != nil {
+			return s, fmt.Errorf("%s=%s: %w", a.Name, a.value, err)
+		}
+	}
+	return s, nil
+}
+
 // An axis is a factor of a grid, with its value in one cell.
 type axis struct {
 	record.Factor

@@ -104,6 +104,10 @@ func TestACellHasItsValues(t *testing.T) {
 		return cells[len(cells)-1]
 	}
 	c := last(share, workers)
+	// A record has the scenario and the cell apart.
+	if again, err := s.OfCell(c.Cell); err != nil || again.Workload.Sleep.String() != "0.5*0s+0.5*20ms" || again.Arms[1].Flags["workers"] != "4" {
+		t.Errorf("from a record: %+v, %v, want the cell's sleep, and the scenario's workers", again, err)
+	}
 	if got := c.Workload.Sleep.String(); got != "0.5*0s+0.5*20ms" {
 		t.Errorf("sleep is %s", got)
 	}
@@ -125,6 +129,10 @@ func TestACellHasItsValues(t *testing.T) {
 	}
 	c = last(rate)
 	for _, a := range c.Arms {
+		again, bad := s.OfCell(c.Cell)
+		if l, err := again.Clients(again.Arms[1]); bad != nil || err != nil || l.Rate.PerSecond != 200 {
+			t.Errorf("from a record %s has the rate %v, %v, %v", a.Name, l.Rate, err, bad)
+		}
 		if l, err := c.Clients(a); err != nil || l.Rate.PerSecond != 200 {
 			t.Errorf("%s has the rate %v, %v, want 200/s like all of the cell", a.Name, l.Rate, err)
 		}
