@@ -149,6 +149,9 @@ func renderAgain(cmd *cobra.Command, name, root, output string, rewrite bool) er
 		return usage(err)
 	}
 	result, err := judge.FromRecord(dir, run)
+	if err == nil && run.Plan.Cell != nil {
+		result.Grid, err = gridOf(result, filepath.Dir(dir.Path()), run.Plan.Pack)
+	}
 	if err == nil && rewrite {
 		err = writeReports(dir, result)
 	}
@@ -156,6 +159,35 @@ func renderAgain(cmd *cobra.Command, name, root, output string, rewrite bool) er
 		return err
 	}
 	return render(cmd, output, result, false)
+}
+
+// gridOf returns the results of the grid that a run is a cell of, in their order, or nil if no other cell is
+// there. Of several runs of a cell it has the newest complete one. Others keep the result in their record.
+func gridOf(r *record.Result, root, pack string) (all []*record.Result, err error) {
+	there, err := runs.List(root, r.Scenario)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range slices.Backward(there) { // the oldest first
+		other := p.Record.Result
+		if p.Record.Plan.Pack != pack || pack == "" || other == nil || other.Cell == nil {
+			continue
+		}
+		if other.Run == r.Run {
+			other = r
+		}
+		i := slices.IndexFunc(all, func(before *record.Result) bool { return slices.Equal(before.Cell, other.Cell) })
+		switch {
+		case i < 0:
+			all = append(all, other)
+		case other.Status == record.Complete:
+			all[i] = other
+		}
+	}
+	if len(all) < 2 {
+		return nil, nil
+	}
+	return all, nil
 }
 
 // pastRuns reads the runs below root, of one scenario unless that is "", the newest first.

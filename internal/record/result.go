@@ -53,6 +53,9 @@ type Result struct {
 	Differences []Difference `json:"differences,omitempty"`
 	Winner      string       `json:"winner"` // an arm's name, "trade" or "open"
 	Answer      Conclusion   `json:"answer,omitzero"`
+	// Grid has the results of all cells of the grid that the run is a cell of, in their order, for its report. It is
+	// nil for any other run.
+	Grid []*Result `json:"-"`
 	// NoPage is set where the record has no report.html, as when it could not be written: then nothing names it.
 	NoPage bool `json:"-"`
 	// Headline is the answer in one sentence. It is empty in records: report adds it to its JSON.

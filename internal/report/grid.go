@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -25,17 +26,20 @@ const (
 	cellNotRun  = "."
 )
 
+// tied stands before the first of the arms that share the first place.
+const tied = "="
+
 // cellWords are the words of cells without a winner, with what they mean, in the order of the legend.
 var cellWords = [][2]string{
-	{cellSame, "the best arms are the same"},
+	{cellSame, "all arms are the same"},
 	{cellTrade, "better at one metric, worse at another"},
 	{cellOpen, "no arm is surely better"},
 	{cellRefused, "nothing could be compared; its record says why"},
 	{cellNotRun, "not run"},
 }
 
-// cellWord returns what a cell of a grid shows: the arm that the comparison's answer names first, or
-// why there is none.
+// cellWord returns what a cell of a grid shows: the arm that wins, the first of those that share the
+// first place, or why there is none.
 func cellWord(e PackEntry) string {
 	if e.Result == nil {
 		return cellNotRun
@@ -45,7 +49,9 @@ func cellWord(e PackEntry) string {
 		return e.Result.Winner
 	case record.SeveralWin:
 		return a.Faster[0]
-	case record.ATie, record.TieForBest:
+	case record.TieForBest:
+		return tied + firstOfBest(e.Result)
+	case record.ATie:
 		return cellSame
 	case record.ATrade:
 		return cellTrade
@@ -54,6 +60,21 @@ func cellWord(e PackEntry) string {
 		return cellRefused
 	}
 	return cellOpen
+}
+
+// firstOfBest returns the first of the arms that share the first place: the baseline if no arm beats it, or
+// else the first of those that beat it and lose no duel.
+func firstOfBest(r *record.Result) string {
+	if len(r.Answer.Faster) == 0 {
+		return r.Arms[0].Name
+	}
+	beaten := func(arm string) bool {
+		return slices.ContainsFunc(r.Answer.Duels, func(d record.Duel) bool {
+			return d.Arm == arm && (d.Rank == record.RankSlower || d.Rank == record.FallsBehind) ||
+				d.Baseline == arm && (d.Rank == record.RankFaster || d.Rank == record.KeepsUp)
+		})
+	}
+	return cmp.Or(first(r.Answer.Faster, func(arm string) bool { return !beaten(arm) }), r.Answer.Faster[0])
 }
 
 // A grid is the cells of a pack by their values of one or two factors. The values of the second factor rise upwards: the
@@ -138,6 +159,9 @@ func (g grid) table() document.Table {
 
 // legend explains the words that the grid shows beside names of arms.
 func (g grid) legend() (lines document.Lines) {
+	if slices.ContainsFunc(g.arms, func(arm string) bool { return g.count(tied+arm) > 0 }) {
+		lines = append(lines, tied+"NAME: NAME and others share the first place, and are the same")
+	}
 	for _, k := range cellWords {
 		if g.count(k[0]) > 0 {
 			lines = append(lines, k[0]+": "+k[1])
@@ -152,6 +176,9 @@ func (g grid) says() string {
 	for _, arm := range g.arms {
 		if n := g.count(arm); n > 0 {
 			parts = append(parts, fmt.Sprintf("%s wins %d", arm, n))
+		}
+		if n := g.count(tied + arm); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s is among the best in %d", arm, n))
 		}
 	}
 	for _, k := range cellWords {
@@ -174,11 +201,36 @@ func writeGrid(w io.Writer, entries []PackEntry, o TextOptions) error {
 		o.Colour[cellOpen], o.Colour[cellRefused] = "1;33", "1;35"
 		for i, arm := range g.arms {
 			o.Colour[arm] = armColours[i%len(armColours)]
+			o.Colour[tied+arm] = o.Colour[arm]
 		}
 	}
 	return writeText(w, document.Document{Parts: []document.Part{document.Section{
 		Title: "Who wins where", Parts: []document.Part{g.table(), g.legend()},
 	}}}, o)
+}
+
+// entriesOf returns the cells of a grid as entries of a pack.
+func entriesOf(results []*record.Result) []PackEntry {
+	return each(results, func(r *record.Result) PackEntry {
+		return PackEntry{Scenario: r.Scenario, Cell: r.Cell, Question: r.Question, Result: r}
+	})
+}
+
+// gridSection shows the grid that a run is a cell of: a drawing, and a table with the words explained. It is empty for
+// any other run.
+func gridSection(r *record.Result) document.Part {
+	if r.Grid == nil {
+		return document.Section{}
+	}
+	return gridOf(entriesOf(r.Grid)).section(r.Scenario)
+}
+
+// section shows a grid of a scenario as a drawing, and as a table with the words explained.
+func (g grid) section(scenario string) document.Section {
+	name := scenario + " over " + strings.Join(g.factors, " and ")
+	return document.Section{ID: "grid", Title: "Who wins where", Parts: []document.Part{
+		document.Charts{{Alt: name, Picture: draw("grid", chartGrid(g, name))}}, g.table(), g.legend(),
+	}}
 }
 
 // GridPage writes a page about the cells of a grid: who wins where, as a drawing and as a table, and the answer of each
@@ -194,11 +246,8 @@ func GridPage(w io.Writer, entries []PackEntry) error {
 		answers = append(answers, answer)
 	}
 	name := entries[0].Scenario + " over " + strings.Join(g.factors, " and ")
-	chart := chartGrid(g, name)
 	return writeHTML(w, document.Document{Name: name, Question: entries[0].Question, Answer: g.says(), Parts: []document.Part{
-		document.Section{ID: "grid", Title: "Who wins where", Parts: []document.Part{
-			document.Charts{{Alt: name, Picture: draw("grid", chart)}}, g.table(), g.legend(),
-		}},
+		g.section(entries[0].Scenario),
 		document.Section{ID: "cells", Title: "Each cell's answer", Parts: []document.Part{answers}},
 	}})
 }
@@ -229,7 +278,7 @@ const (
 // chartGrid returns the drawing of a grid.
 func chartGrid(g grid, name string) gridChart {
 	wide := 12 * letter
-	for _, word := range slices.Concat(g.arms, g.columns) {
+	for _, word := range slices.Concat(g.arms, g.columns) { // a tie has one letter more
 		wide = max(wide, letter*px(len([]rune(word))+1))
 	}
 	right, bottom := gridLeft+px(len(g.columns))*wide, gridTop+px(len(g.rows))*cellHeight
@@ -261,9 +310,9 @@ func chartGrid(g grid, name string) gridChart {
 	return c
 }
 
-// class returns the CSS class of a cell that shows a word: a colour for each arm, and one for each word.
+// class returns the CSS class of a cell that shows a word: a colour for each arm, also among the best, and one for each word.
 func (g grid) class(word string) string {
-	if i := slices.Index(g.arms, word); i >= 0 {
+	if i := slices.Index(g.arms, strings.TrimPrefix(word, tied)); i >= 0 {
 		return fmt.Sprintf("g-%d", i%7)
 	}
 	if word == cellNotRun {

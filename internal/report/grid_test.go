@@ -40,8 +40,8 @@ func TestGrid(t *testing.T) {
 		}
 		return b.String()
 	}
-	want := []string{"rate \\ cpu 20us 100us", "2000/s open .", "1000/s refused .", "500/s pool same",
-		"same: the best arms are the same", "open: no arm is surely better"}
+	want := []string{"rate \\ cpu 20us 100us", "2000/s open .", "1000/s refused .", "500/s pool =nethttp",
+		"=NAME: NAME and others share the first place, and are the same", "open: no arm is surely better"}
 	var lines []string
 	for line := range strings.Lines(got(TextOptions{})) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
@@ -56,6 +56,9 @@ func TestGrid(t *testing.T) {
 	}
 	if text := got(TextOptions{Colour: Colours}); !strings.Contains(text, "\x1b[1;32mpool\x1b") {
 		t.Errorf("no colour for the arm that wins:\n%q", text)
+	}
+	if text := got(TextOptions{Colour: Colours}); !strings.Contains(text, "\x1b[1;34m=nethttp\x1b") {
+		t.Errorf("no colour for the first of the best arms:\n%q", text)
 	}
 	if _, spoilt := Colours["pool"]; spoilt {
 		t.Error("the colours of all reports changed")
@@ -72,8 +75,8 @@ func TestGridPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"capacity over cpu and rate", "Of 6 cells: pool wins 1, 1 same, 1 open, 1 refused, 2 not run.",
-		`<rect class="g-1"`, `<rect class="g-same"`, `<rect class="g-open"`, `<rect class="g-refused"`, `<rect class="g-none"`,
+		"capacity over cpu and rate", "Of 6 cells: nethttp is among the best in 1, pool wins 1, 1 open, 1 refused, 2 not run.",
+		`<rect class="g-1"`, `<rect class="g-0"`, `<rect class="g-open"`, `<rect class="g-refused"`, `<rect class="g-none"`,
 		`href="20261128-120000-capacity-0001/report.html"`, "<td>pool</td>", "no room &lt;left&gt;",
 	} {
 		if !strings.Contains(b.String(), want) {
@@ -89,5 +92,49 @@ func TestGridPage(t *testing.T) {
 	}
 	if b.Reset(); GridPage(&b, entries[:2]) != nil || strings.Contains(b.String(), "rotate(-90") || !strings.Contains(b.String(), "capacity over cpu<") {
 		t.Errorf("a grid of one factor: got %s", &b)
+	}
+}
+
+// The page of a cell has the whole grid, and so has its text; a run that is no cell has none. The first of two that beat the
+// baseline and are the same stands for both.
+func TestReportOfACellHasTheGrid(t *testing.T) {
+	t.Parallel()
+	var all []*record.Result
+	for i, e := range fiveCells() {
+		if e.Result != nil {
+			e.Result.Scenario, e.Result.Cell = e.Scenario, e.Cell
+			if i == 1 {
+				e.Result.Answer.Faster = []string{"pool"}
+			}
+			all = append(all, e.Result)
+		}
+	}
+	r := all[0]
+	shown := func() (texts [2]string) {
+		for i, write := range []func(b *bytes.Buffer) error{
+			func(b *bytes.Buffer) error { return HTML(b, r) }, func(b *bytes.Buffer) error { return Text(b, r, TextOptions{}) },
+		} {
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				t.Fatal(err)
+			}
+			texts[i] = b.String()
+		}
+		return texts
+	}
+	for i, text := range shown() {
+		if strings.Contains(text, "Who wins where") {
+			t.Errorf("report %d of a run without a grid has one", i)
+		}
+	}
+	r.Grid = all
+	texts := shown()
+	for _, want := range []string{"Who wins where", `<rect class="g-1"`, "<td>=pool</td>", "<td>.</td>"} {
+		if !strings.Contains(texts[0], want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if i := strings.Index(texts[1], "Who wins where"); i < 0 || !strings.Contains(texts[1][i:], "=pool") || strings.Contains(texts[1][i:], "Reservations") {
+		t.Errorf("the text does not end with the grid:\n%s", texts[1])
 	}
 }

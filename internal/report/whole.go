@@ -35,7 +35,16 @@ func writeText(w io.Writer, d document.Document, o TextOptions) error {
 }
 
 // Text writes the whole report of r for a terminal. Brief is the report of one screen.
-func Text(w io.Writer, r *record.Result, o TextOptions) error { return writeText(w, whole(r, true), o) }
+// The grid that the run is a cell of comes last.
+func Text(w io.Writer, r *record.Result, o TextOptions) error {
+	if err := writeText(w, whole(r, true), o); err != nil || r.Grid == nil {
+		return err
+	}
+	if err := emit(w, "text", "\n"); err != nil {
+		return err
+	}
+	return writeGrid(w, entriesOf(r.Grid), o)
+}
 
 // Markdown writes r for an issue, a commit or a README. Everything that came from outside is
 // escaped. It leaves out parts that show nothing unusual; [Summary] is shorter still.
@@ -70,7 +79,7 @@ func whole(r *record.Result, all bool) document.Document {
 		Name: named(r), Question: r.Question, State: state(r), Answer: Headline(r),
 		Context: append(context(r), offered(r), machine(r.Env, r.Arms)), Data: complete(r),
 		Parts: slices.Concat([]document.Part{figures(r), verdicts(r), why(r), expectations(r)}, breakdownParts(r), []document.Part{
-			profiles(r), connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r),
+			profiles(r), connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r), document.Page{gridSection(r)},
 		}),
 	}
 }

@@ -26,6 +26,7 @@ type Run struct {
 	Name     string    `json:"run"`
 	Dir      string    `json:"dir"`
 	Scenario string    `json:"scenario"`
+	Cell     string    `json:"cell,omitempty"` // factors and values, of a cell of a grid
 	Started  time.Time `json:"started"`
 	Status   string    `json:"status"`
 	Arms     []string  `json:"arms"`
@@ -78,6 +79,7 @@ func Read(root, name string) Run {
 	}
 	p.Scenario, p.Started, p.Status, p.Version = run.Plan.Scenario, run.Started, string(run.Status), run.Env.Version
 	p.Machine = fmt.Sprintf("%s, %d CPUs, Linux %s", run.Env.CPU, run.Env.CPUs, run.Env.Kernel)
+	p.Cell = record.CellName(run.Plan.Cell)
 	for _, a := range run.Plan.Arms {
 		if a.Role != record.Copy {
 			p.Arms = append(p.Arms, a.Name)
@@ -105,12 +107,16 @@ func TotalSize(all []Run) string {
 	return Megabytes(sum)
 }
 
-// Table returns a row for each run, with the first 70 characters of its answer. Its name has
+// Table returns a row for each run, with the first 70 characters of its answer, after its cell if it lies on a grid. Its name has
 // the time and the scenario.
 func Table(all []Run) document.Table {
 	rows := [][]string{{"run", "status", "size", "answer"}}
 	for _, p := range all {
-		rows = append(rows, []string{p.Name, cmp.Or(p.Status, "unreadable"), Megabytes(p.Bytes), document.Cut(cmp.Or(p.Problem, p.Answer), 70)})
+		where := ""
+		if p.Cell != "" {
+			where = p.Cell + ": "
+		}
+		rows = append(rows, []string{p.Name, cmp.Or(p.Status, "unreadable"), Megabytes(p.Bytes), document.Cut(cmp.Or(p.Problem, where+p.Answer), 70)})
 	}
 	return document.Table{Rows: rows, Words: true}
 }

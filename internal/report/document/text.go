@@ -216,6 +216,7 @@ func (t *text) table(indent string, table Table) {
 			cells[i] = fmt.Sprintf("%*s", width, cell)
 		}
 		left := strings.Join(cells, "  ")
+		// Words after the first column get the colours of sentences; without colours the line is the same.
 		if table.Words && table.Below == 0 {
 			t.line(indent+cells[0], "  "+strings.Join(cells[1:], "  "))
 			continue
