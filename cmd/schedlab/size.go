@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/outcome"
 	"schedlab/internal/size"
 	"schedlab/internal/stats"
 )
@@ -130,7 +131,7 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	if err := s.Write(cmd.OutOrStdout(), f.output, f.verbose); err != nil {
 		return err
 	}
-	if s.Hopeless() {
+	if s.Outcome() == outcome.No {
 		return exit(exitExpectation)
 	}
 	return nil

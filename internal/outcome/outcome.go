@@ -69,6 +69,7 @@ var (
 	Gate        = Question{"gate", "is the new build good enough?", [4]string{"fine", "worse", "open", "refused"}}
 	Expectation = Question{"expectation, SLO", "does it hold?", [4]string{"kept", "not kept", "open", "refused"}}
 	Capacity    = Question{"capacity", "is a rate known that keeps the SLO?", [4]string{"known", "none", "open", "refused"}}
+	Workers     = Question{"size", "is there a number of workers that will do?", [4]string{"found", "none", "", ""}}
 	Machine     = Question{"doctor", "is the machine fit?", [4]string{"fit", "unfit", "open", ""}}
 	Figures     = Question{"audit", "are the figures possible?", [4]string{"possible", "impossible", "open", "not read"}}
 	Difference  = Question{"explain", "is it known why the arms differ?", [4]string{"explained", "no difference", "open", "refused"}}
@@ -77,7 +78,7 @@ var (
 
 // Questions returns all questions, in the order of the glossary.
 func Questions() []Question {
-	return []Question{Winner, Gate, Expectation, Capacity, Machine, Figures, Difference, Cause}
+	return []Question{Winner, Gate, Expectation, Capacity, Workers, Machine, Figures, Difference, Cause}
 }
 
 // Phrase returns the question's phrase for an outcome; "" for none.

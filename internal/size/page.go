@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -39,7 +40,7 @@ func (s *Page) document(verbose bool) document.Document {
 	if verbose {
 		facts, holds = s.derivation(), "holds"
 	}
-	if !s.Hopeless() {
+	if s.Outcome() == outcome.Yes {
 		facts = append(facts, document.Fact{Label: holds, Text: pools.String()})
 	}
 	parts := []document.Part{facts}
@@ -133,7 +134,7 @@ func (s *Page) sure() document.Facts {
 	text := fmt.Sprintf("the SLO is kept at %s requests/s too, %s more than asked; with this queue, and rate, time held or workers 20 %% off, it is kept in %d of %d cases",
 		prose.Digits(s.Advice.Strained.Rate), percentText(s.Ask.Margin), len(s.Advice.Wrong)-len(broken), len(s.Advice.Wrong))
 	if len(broken) > 0 {
-		text += ", and BROKEN by " + strings.Join(broken, ", ")
+		text += ", not with " + strings.Join(broken, ", ")
 	}
 	if s.Advice.Least < s.Advice.Workers {
 		text += fmt.Sprintf("; without the margin %s would do", prose.Plural(s.Advice.Least, "worker"))
@@ -203,9 +204,9 @@ func (s *Page) off() document.Part {
 		for _, q := range s.quantiles() {
 			row = append(row, timeText(c.Response(q)))
 		}
-		kept := "kept"
+		kept := outcome.Expectation.Phrase(outcome.Yes)
 		if terms := s.brokenTerms(c.Outcome); terms != "" {
-			kept = "BROKEN: " + terms
+			kept = outcome.Expectation.Phrase(outcome.No) + ": " + terms
 		}
 		t = append(t, append(row, timeText(c.Mean), percentText(c.Loss), percentText(c.Busy/float64(c.Workers)), s.cores(c.Outcome), kept))
 	}
@@ -340,28 +341,29 @@ func percentText(ratio float64) string {
 // 0..1. If no number of workers keeps the SLO, workers is 0 and most_rate is present. Strained,
 // Wrong, Test and Untestable are present only with an advice, Waits and Knee only without an SLO.
 type sizeJSON struct {
-	Schema   int           `json:"schema"`
-	Headline string        `json:"headline"`
-	Answer   record.Fact   `json:"answer"` // the headline as data
-	SLO      string        `json:"slo,omitempty"`
-	Assumed  string        `json:"slo_assumed,omitempty"` // the SLO term that was added by default
-	From     string        `json:"from"`                  // source of the demand
-	Rate     float64       `json:"rate"`
-	Held     float64       `json:"held"`
-	CPU      float64       `json:"cpu"`
-	SCV      float64       `json:"scv"`
-	Cores    int           `json:"cores"`
-	Margin   float64       `json:"margin"`
-	Workers  int           `json:"workers"`
-	Queue    int           `json:"queue"`
-	Least    int           `json:"least_without_margin,omitempty"`
-	Hopeless string        `json:"hopeless,omitempty"`
-	MostRate float64       `json:"most_rate,omitempty"`
-	Expected *outcomeJSON  `json:"expected,omitempty"`
-	Strained *outcomeJSON  `json:"strained,omitempty"`
-	Wrong    []outcomeJSON `json:"wrong,omitempty"`
-	Waits    []outcomeJSON `json:"waits,omitempty"`
-	Knee     int           `json:"knee,omitempty"` // number of workers at the knee of waits
+	Schema   int             `json:"schema"`
+	Outcome  outcome.Outcome `json:"outcome"` // whether a number of workers will do
+	Headline string          `json:"headline"`
+	Answer   record.Fact     `json:"answer"` // the headline as data
+	SLO      string          `json:"slo,omitempty"`
+	Assumed  string          `json:"slo_assumed,omitempty"` // the SLO term that was added by default
+	From     string          `json:"from"`                  // source of the demand
+	Rate     float64         `json:"rate"`
+	Held     float64         `json:"held"`
+	CPU      float64         `json:"cpu"`
+	SCV      float64         `json:"scv"`
+	Cores    int             `json:"cores"`
+	Margin   float64         `json:"margin"`
+	Workers  int             `json:"workers"`
+	Queue    int             `json:"queue"`
+	Least    int             `json:"least_without_margin,omitempty"`
+	Hopeless string          `json:"hopeless,omitempty"`
+	MostRate float64         `json:"most_rate,omitempty"`
+	Expected *outcomeJSON    `json:"expected,omitempty"`
+	Strained *outcomeJSON    `json:"strained,omitempty"`
+	Wrong    []outcomeJSON   `json:"wrong,omitempty"`
+	Waits    []outcomeJSON   `json:"waits,omitempty"`
+	Knee     int             `json:"knee,omitempty"` // number of workers at the knee of waits
 	// Comparison is the result of the formula for such a station, to compare with Expected. It is not a
 	// bound.
 	Comparison *formulaJSON  `json:"comparison,omitempty"`
@@ -426,7 +428,7 @@ func finite(v float64) *float64 {
 func (s *Page) json() sizeJSON {
 	a := s.Advice
 	j := sizeJSON{
-		Schema: 1, Headline: s.lead().String() + ".", Answer: s.lead(), SLO: s.SLO.String(), From: s.Demand.From, Rate: s.Ask.Rate, Held: s.Ask.Service + s.Ask.Block, CPU: s.Ask.Service,
+		Schema: 1, Outcome: s.Outcome(), Headline: s.lead().String() + ".", Answer: s.lead(), SLO: s.SLO.String(), From: s.Demand.From, Rate: s.Ask.Rate, Held: s.Ask.Service + s.Ask.Block, CPU: s.Ask.Service,
 		SCV: s.Ask.SCV, Cores: s.Ask.Cores, Margin: s.Ask.Margin, Workers: a.Workers, Queue: a.Queue, Least: a.Least,
 		Hopeless: s.hopeless().String(), MostRate: a.MostRate, Doubts: s.Doubts(), Assumed: s.Assumed,
 	}
@@ -436,7 +438,7 @@ func (s *Page) json() sizeJSON {
 			j.Knee = o.Workers
 		}
 	}
-	if !s.Hopeless() {
+	if s.Outcome() == outcome.Yes {
 		j.Holds = &pools
 	}
 	if s.SLO == nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -41,7 +42,7 @@ type Options struct {
 
 // Find returns the fewest workers and the shortest queue that keep slo, at the rate and at its
 // margin. If slo is nil, it returns the waits by number of workers. If no number of workers will
-// do, that is no error: see Hopeless. An error means that an option or the demand is impossible.
+// do, that is no error: see Outcome. An error means that an option or the demand is impossible.
 func Find(d Demand, slo stats.SLO, o Options) (a Answer, err error) {
 	a = Answer{Demand: d, SLO: slo, Ask: queueing.Ask{
 		Load:        d.Load(o.Rate, traceLength(slo), o.Seed),
@@ -55,12 +56,12 @@ func Find(d Demand, slo stats.SLO, o Options) (a Answer, err error) {
 	return a, err
 }
 
-// Hopeless reports whether no number of workers keeps the SLO or, without one, keeps up.
-func (a Answer) Hopeless() bool {
-	if a.SLO == nil {
-		return len(a.Waits) == 0
+// Outcome is Yes if a number of workers keeps the SLO or, without one, keeps up, else No.
+func (a Answer) Outcome() outcome.Outcome {
+	if a.Advice.Workers > 0 || a.SLO == nil && len(a.Waits) > 0 {
+		return outcome.Yes
 	}
-	return a.Advice.Workers == 0
+	return outcome.No
 }
 
 // Doubts returns the doubts about the answer: of the demand's source, of the SLO's terms for which
