@@ -41,7 +41,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Format is one way to write a value, such as a result or a map. Render writes the whole
+// A Format is one way to write a value, such as a result or an explanation. Render writes the whole
 // value to w, and returns the error of w or of a value that the format cannot hold.
 type Format[T any] struct {
 	Name   string // the value of --output
