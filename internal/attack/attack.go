@@ -88,6 +88,7 @@ func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*re
 	}
 	trial.Window = max(trial.Window, time.Nanosecond.Seconds())
 	trial.Client = got.Client(l.Clients)
+	trial.Client.Starved = s.starved(trial.Client.Starved, status)
 	trial.Client.CPU, trial.Client.Steal, trial.Client.Throttled = got.Proof.CPU, -1, -1
 	w := s.Window(trial, machine)
 	r := judge.Alone(record.Run{Status: status, Started: got.Start.UTC(), Env: machine, Plan: record.Plan{
@@ -136,6 +137,15 @@ func (s *sending) add(r record.Request, stamps record.Stamps) {
 		return
 	}
 	s.Add(r, stamps)
+}
+
+// starved returns how many of these connections without a reply starved: in an attack that was stopped, those whose request
+// the stop cut off may have had a reply a moment later.
+func (s *sending) starved(silent int, status record.Status) int {
+	if status == record.Interrupted {
+		silent = max(silent-s.cut, 0)
+	}
+	return silent
 }
 
 // soFarEvery is how often soFar tells how far an attack is.

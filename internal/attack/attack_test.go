@@ -139,3 +139,17 @@ func TestAdviceOnConnections(t *testing.T) {
 		}
 	}
 }
+
+// Connections whose request the stop of an attack cut off are not called starved.
+func TestStopStarvesNobody(t *testing.T) {
+	t.Parallel()
+	s := sending{cut: 15}
+	for _, c := range []struct {
+		status       record.Status
+		silent, want int
+	}{{record.Interrupted, 15, 0}, {record.Interrupted, 12, 0}, {record.Interrupted, 20, 5}, {record.Complete, 15, 15}} {
+		if got := s.starved(c.silent, c.status); got != c.want {
+			t.Errorf("%s, %d without a reply: got %d starved, want %d", c.status, c.silent, got, c.want)
+		}
+	}
+}
