@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"strconv"
@@ -36,6 +37,12 @@ func TestREADMEsChangesAreQuotients(t *testing.T) {
 				base = append(base, v)
 				continue
 			}
+			if c[2] == "=" { // the same: within 10 %, and goodput, the fourth, within 3 %
+				checked++
+				if most := []float64{.1, .1, .1, .03, .1}[i]; math.Abs(v/base[i]-1) > most {
+					t.Errorf("%s: %g beside %g is said to be the same", strings.Fields(line)[0], v, base[i])
+				}
+			}
 			if !strings.HasSuffix(c[2], "%") {
 				continue
 			}
@@ -48,8 +55,7 @@ func TestREADMEsChangesAreQuotients(t *testing.T) {
 			}
 		}
 	}
-	// How many are sure differs from run to run; the answer of the run in the README names at least one, beside the CPU time.
-	if checked < 2 {
-		t.Errorf("only %d changes were found", checked)
+	if checked < 4 {
+		t.Errorf("only %d changes and equals were found", checked)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"schedlab/internal/runs"
 )
 
-// elsewhere are flags that may change when a pack goes on: they say where it writes and how long it
-// takes in all, not what it measures. The seed comes from the record.
+// elsewhere lists the flags that may differ when a pack goes on: where it writes and how long it may
+// take, but not what it measures. The seed comes from the record.
 var elsewhere = []string{"resume", "total", "output", "progress", "out", "dry-run", "verbose", "wait-idle", "note", "config", "seed"}
 
 // asks returns a short name of what a command line asks: the same for the same scenarios and flags.

@@ -60,8 +60,7 @@ its record. A run that cannot be read is listed with the reason.`,
 	return cmd
 }
 
-// oldName makes cmd a command that is only read by its old name: help does not list it, and a line on
-// stderr says what it is called now.
+// oldName gives cmd its old name. Help does not list it, and a line on stderr names the command that replaces it.
 func oldName(cmd *cobra.Command, old, now string) *cobra.Command {
 	cmd.Use, cmd.Hidden = old, true
 	for _, c := range slices.Concat(cmd.Commands(), []*cobra.Command{cmd}) {

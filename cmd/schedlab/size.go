@@ -96,7 +96,7 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	}
 }
 
-// noLonger are flags that size had, each with what to do instead. They are told for one release.
+// noLonger lists flags that size had, each with the sentence that replaces it. They are read for one release.
 var noLonger = [][2]string{
 	{"verify", "run the comparison with which the answer ends"},
 	{"mode", "edit the arms of the comparison with which the answer ends"},

@@ -50,7 +50,7 @@ type Run interface {
 
 // The reasons why a word has no answer. bounds is a part of several sentences.
 var (
-	verdictOpen    = record.Sentence("verdict-open", `{{.Metric}} of {{.Arm}} is inconclusive, {{template "bounds" .}}`)
+	verdictOpen    = record.Sentence("verdict-open", `{{.Metric}} of {{.Arm}} is open, {{template "bounds" .}}`)
 	noInterval     = record.Sentence("no-interval", `{{.Metric}} of {{.Arm}} has {{template "bounds" .}}`)
 	neitherSide    = record.Sentence("neither-side", `{{.Metric}} of {{.Arm}} is between {{change .Values.low}} and {{change .Values.high}}, neither within {{percent .Values.same}} nor outside`)
 	intervalOpen   = record.Sentence("interval-open", `{{.Metric}} of {{.Arm}} is between {{change .Values.low}} and {{change .Values.high}}`)

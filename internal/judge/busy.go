@@ -189,8 +189,8 @@ func withoutAdvice(doubts []record.Fact, busy record.Fact) []record.Fact {
 	return all
 }
 
-// withoutFirstLook returns the doubts of a plan without the one that other programs were busy before the first block, if
-// the watchdog saw the whole run: what they took during it is told from its figures, which may be next to nothing.
+// withoutFirstLook drops the plan's doubt that other programs were busy before the first block, if the watchdog saw the
+// whole run. Its own figures then tell how much they took, which may be next to nothing.
 func withoutFirstLook(doubts []record.Fact, seen *record.Others) []record.Fact {
 	if seen == nil {
 		return doubts
