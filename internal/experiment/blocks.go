@@ -28,8 +28,9 @@ type running struct {
 	plan  probed
 	judge *judge.Judge
 	// trial is runTrial. Tests replace it.
-	trial  func(ctx context.Context, number, block int, a arm) (record.TrialRecord, error)
+	trial  func(ctx context.Context, p probed, number, block int, a arm) (record.TrialRecord, error)
 	trials int    // number of trials recorded
+	start  int    // the first block that counts, from 0; see shorten
 	slow   string // the last arm with a server that did not end in time
 }
 
@@ -47,7 +48,7 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 		// the mean, because blocks may become slower.
 		room := r.room(block, max(mean, last))
 		if room <= block {
-			return r.budgetEnded(block, mean), nil
+			return r.budgetEnded(block-r.start, mean), nil
 		}
 		// Nor one of a run that cannot reach its first look, even if the rest are as fast as the last, or as the mean. The
 		// first block may be slow for itself, so that the plan's own estimate counts until there are two.
@@ -55,8 +56,14 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 		if block < 2 {
 			quickest = min(quickest, p.blockCost(record.Duration(p.Window)))
 		}
-		if block < scenario.MinBlocks && r.room(block, quickest) < min(scenario.MinBlocks, p.Blocks) {
-			ended := r.budgetEnded(block, quickest)
+		if !r.reaches(block, quickest) && r.shorten(block, quickest) {
+			p, begun, last = r.plan, time.Now(), 0
+			mean = p.blockCost(record.Duration(p.Window))
+			quickest = mean
+			room = r.room(block, mean)
+		}
+		if !r.reaches(block, quickest) {
+			ended := r.budgetEnded(block-r.start, quickest)
 			if block == 0 {
 				return nil, impossible("%v", ended[0])
 			}
@@ -67,17 +74,17 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 		last = time.Since(began)
 		switch {
 		case errors.Is(err, errBudget): // this block takes longer than the earlier ones
-			return r.budgetEnded(block, max(mean, last)), nil
+			return r.budgetEnded(block-r.start, max(mean, last)), nil
 		case err != nil:
 			return nil, err
 		}
-		mean = time.Since(begun) / time.Duration(block+1)
+		mean = time.Since(begun) / time.Duration(block+1-r.start)
 		r.judge.Watched(r.others.SoFar())
 		// The judge waits for no verdict that needs more blocks than there is room for.
-		soFar, ends := r.judge.Look(r.room(block+1, max(last, mean)))
+		soFar, ends := r.judge.Look(r.room(block+1, max(last, mean)) - r.start)
 		switch {
 		case ends && p.Blocks == scenario.MaxBlocks: // otherwise --blocks ended the run, not the budget
-			return r.leftOpen(block+1, last), nil
+			return r.leftOpen(block+1-r.start, last), nil
 		case ends:
 			return nil, nil
 		case soFar != nil && p.opts.OnLook != nil:
@@ -99,7 +106,7 @@ func (r *running) runBlock(ctx context.Context, block, room int, each time.Durat
 		trials := room * len(p.Arms)
 		left := each*time.Duration(trials-number)/time.Duration(len(p.Arms)) + after(trials)
 		r.tellLeft(fmt.Sprintf("block %d: %s", block+1, a.Name), number, trials, left)
-		t, err := r.trial(ctx, number+1, block, a)
+		t, err := r.trial(ctx, p, number+1, block, a)
 		// The deadline looks like an error of the trial, so ask the context for the cause.
 		if err != nil && errors.Is(context.Cause(ctx), errBudget) {
 			return errBudget
@@ -127,6 +134,41 @@ func (r *running) runBlock(ctx context.Context, block, room int, each time.Durat
 		}
 	}
 	return nil
+}
+
+// reaches reports whether the run comes to its first look, if each further block takes each.
+func (r *running) reaches(block int, each time.Duration) bool {
+	return block-r.start >= scenario.MinBlocks || r.room(block, each)-r.start >= min(scenario.MinBlocks, r.plan.Blocks-r.start)
+}
+
+// shorten goes on with shorter windows from a block on, and reports whether it does. Only windows that grew for a quantile
+// are shortened, where an arm does not keep up: it has no quantiles, and its queue takes long to drain, so that the run would
+// end without an answer. The blocks before have other windows, and do not count.
+func (r *running) shorten(block int, each time.Duration) bool {
+	behind, was := r.judge.Behind(), r.plan.plan
+	if len(behind) == 0 || r.start > 0 {
+		return false
+	}
+	long := record.Duration(was.Window)
+	shorter, ok := was.shorter(func(window time.Duration) bool {
+		return r.room(block, each-was.blockCost(long)+was.blockCost(window))-block >= scenario.MinBlocks
+	})
+	if !ok {
+		return false
+	}
+	needed := time.Since(r.began) + time.Duration(scenario.MinBlocks-block)*each + after(scenario.MinBlocks*len(was.Arms))
+	shorter.Before = &record.Before{Blocks: block, Window: was.Window}
+	said := record.Fact{Code: windowsShortened, Arm: behind[0], Names: record.Names{"lost": strings.Join(shorter.short(record.Duration(shorter.Window), was.asks()...), ", ")}, Values: record.Values{
+		"blocks": float64(block), "next": float64(block + 1), "first": float64(scenario.MinBlocks), "window": shorter.Window, "was": was.Window,
+		"needed": roundUp(needed+needed/budgetSpare, time.Second).Seconds(),
+	}}
+	shorter.Doubts = append(slices.Clone(was.Doubts), said)
+	if shorter.opts.OnDoubt != nil {
+		shorter.opts.OnDoubt(said)
+	}
+	r.plan.plan, r.start = shorter, block
+	r.judge.Replan(shorter.recorded())
+	return true
 }
 
 // room returns the total number of blocks that the run can have: the blocks that have run, and the

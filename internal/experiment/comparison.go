@@ -288,11 +288,12 @@ func (p plan) measure(ctx context.Context, l lab, dir *record.Dir, run record.Ru
 	if err != nil {
 		return run, err
 	}
-	r := running{lab: l, plan: offered, judge: soFar, trial: func(ctx context.Context, number, block int, a arm) (record.TrialRecord, error) {
-		return l.runTrial(ctx, offered, dir, number, block, a)
+	r := running{lab: l, plan: offered, judge: soFar, trial: func(ctx context.Context, p probed, number, block int, a arm) (record.TrialRecord, error) {
+		return l.runTrial(ctx, p, dir, number, block, a)
 	}}
 	ended, err := r.run(ctx)
-	run.Trials, run.Plan.Doubts = r.trials, slices.Concat(run.Plan.Doubts, ended)
+	run.Trials, run.Plan = r.trials, r.plan.recorded()
+	run.Plan.Doubts = slices.Concat(run.Plan.Doubts, ended)
 	return run, err
 }
 

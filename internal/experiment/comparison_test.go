@@ -349,7 +349,7 @@ func TestPlannedTimeIsABound(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := &running{lab: lab{began: time.Now()}, plan: probed{plan: p}, judge: soFar}
-				r.trial = func(ctx context.Context, number, block int, a arm) (record.TrialRecord, error) {
+				r.trial = func(ctx context.Context, _ probed, number, block int, a arm) (record.TrialRecord, error) {
 					select {
 					case <-time.After(c.takes(p, number)):
 						return record.TrialRecord{Trial: record.Trial{Number: number, Block: block + 1, Arm: a.Name, Warmup: p.Warmup, Window: p.Window}}, nil

@@ -62,9 +62,7 @@ func (p plan) decide(given times) (record.Feasibility, time.Duration) {
 		if rate == 0 || !slices.Contains(asked, m.Name) {
 			continue
 		}
-		// A window grows by whole steps, so that arrivals with a shape have whole periods in it.
-		exact := time.Duration(judge.RequestsFor(m.Quantile) / rate * float64(time.Second))
-		need := window + roundUp(max(exact-window, 0), p.step(window))
+		need := p.windowFor(m.Quantile, window)
 		all = max(all, need)
 		if p.opts.Window == 0 && need <= longest && p.costOf(need, first) <= given.budget {
 			length = max(length, need)
@@ -115,6 +113,32 @@ func (p plan) decide(given times) (record.Feasibility, time.Duration) {
 		}
 	}
 	return f, length
+}
+
+// windowFor returns the shortest window, no shorter than window, with enough requests for a quantile at the planned rate. It grows
+// by whole steps, so that arrivals with a shape have whole periods in it.
+func (p plan) windowFor(quantile float64, window time.Duration) time.Duration {
+	exact := time.Duration(judge.RequestsFor(quantile) / p.leastRate() * float64(time.Second))
+	return window + roundUp(max(exact-window, 0), p.step(window))
+}
+
+// shorter returns the plan with the longest windows that are shorter than these and that fit, and whether there are any. The
+// windows must have grown for quantiles that were asked for; they may lose one, but none of Options.Must.
+func (p plan) shorter(fits func(window time.Duration) bool) (plan, bool) {
+	lengths := []time.Duration{p.asked.window}
+	for _, name := range p.asks() {
+		lengths = append(lengths, p.windowFor(stats.MetricOf(name).Quantile, p.asked.window))
+	}
+	slices.Sort(lengths)
+	for _, window := range slices.Backward(lengths) {
+		if window >= record.Duration(p.Window) || len(p.short(window, p.opts.Must...)) > 0 || !fits(window) {
+			continue
+		}
+		p.opts.Window, p.asked.window = window, window // as if asked for: it does not grow again
+		err := p.settle()
+		return p, err == nil
+	}
+	return p, false
 }
 
 // settleWindow lengthens the window for the quantiles asked for, and notes what still cannot be

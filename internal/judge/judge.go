@@ -79,6 +79,11 @@ func New(name, path string, run record.Run, aim Aim) (*Judge, error) {
 	return &Judge{name: name, path: path, run: run, windows: windows{}, servers: servers{}, aim: aim}, nil
 }
 
+// Replan goes on with another plan, under which the blocks so far do not count; see [record.Plan.Before].
+func (j *Judge) Replan(p record.Plan) {
+	j.run.Plan, j.windows, j.servers, j.toldBehind = p, windows{}, servers{}, false
+}
+
 // Take adds a trial. err, if not nil, is the reason why the trial cannot be read; it becomes a
 // doubt. It keeps the window and its twin's figures, and not the requests: a run may have millions of
 // these.
@@ -98,6 +103,9 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 // may be wrong.
 func (j *Judge) admits(t record.Trial, err error) bool {
 	plan, why := j.run.Plan, record.Fact{}
+	if before := plan.Before; before != nil && t.Block <= before.Blocks && err == nil {
+		return false // a doubt of the plan tells of it
+	}
 	_, twice := j.windows[t.Block][t.Arm]
 	switch {
 	case err != nil:

@@ -55,6 +55,17 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 	return now.result, ends
 }
 
+// Behind returns the names of the arms that have not kept up in any block so far, two blocks or more, in the order of the plan.
+func (j *Judge) Behind() (arms []string) {
+	behind := validate(j.run, j.windows).behind
+	for _, a := range j.run.Plan.Arms {
+		if behind[a.Name] {
+			arms = append(arms, a.Name)
+		}
+	}
+	return arms
+}
+
 // Open returns the verdicts that the run waits for and the windows so far leave open. An aim that
 // does not ask for verdicts leaves none open.
 func (j *Judge) Open() (open []record.Verdict) {

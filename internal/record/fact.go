@@ -133,7 +133,7 @@ var (
 // byWeight lists doubts by their effect on the answer: first the doubts that decide whether there is an answer,
 // then all codes that are not listed (""), last the doubts that every run on such a machine has.
 var byWeight = []Code{
-	MachineBusy, StickyPool, "short-round", "starved-connections", GeneratorLimit, "too-few-workers", Overloaded, RateFewWorkers, RateLowered, DisturbedProbe,
+	MachineBusy, StickyPool, "short-round", "starved-connections", GeneratorLimit, "too-few-workers", Overloaded, RateFewWorkers, RateLowered, DisturbedProbe, "windows-shortened",
 	"run-not-complete", "budget-too-short", "missing-trials", "load-stood-still", "blocks-left-out", AnsweredNone, Redirects, "windows-refused", "load-took-cpu", "unsent-requests",
 	"other-mode", "queue-unused", "one-cpu-shared", "one-p-shared", ParsersDiffer, "idle-workers", "queue-never-full",
 	"",

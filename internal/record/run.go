@@ -101,11 +101,19 @@ type Plan struct {
 	// Claims holds the sentences that assertions in Expect decide, by the assertion's text.
 	Claims map[string]string `json:"claims,omitempty"`
 	// Gate is set by `schedlab gate`: what it allows, by metric.
-	Gate    map[string]Allowance `json:"gate,omitempty"`
-	Asked   string               `json:"asked,omitempty"`   // what a request does, in words
-	SLO     string               `json:"slo,omitempty"`     // in a search for capacity, which has no blocks
-	Budget  float64              `json:"budget,omitempty"`  // of a search, seconds for each arm
-	Windows int                  `json:"windows,omitempty"` // of a search, most windows for each arm
+	Gate map[string]Allowance `json:"gate,omitempty"`
+	// Before tells of the first blocks, which do not count since the windows were shortened after them; nil if they were not.
+	Before  *Before `json:"before,omitempty"`
+	Asked   string  `json:"asked,omitempty"`   // what a request does, in words
+	SLO     string  `json:"slo,omitempty"`     // in a search for capacity, which has no blocks
+	Budget  float64 `json:"budget,omitempty"`  // of a search, seconds for each arm
+	Windows int     `json:"windows,omitempty"` // of a search, most windows for each arm
+}
+
+// Before is the blocks of a run that went on with shorter windows: how many there were, and their windows in seconds.
+type Before struct {
+	Blocks int     `json:"blocks"`
+	Window float64 `json:"window"`
 }
 
 // LongestName bounds the name of an arm, in characters.
