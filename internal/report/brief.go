@@ -170,9 +170,9 @@ func marked(r *record.Result) document.Part {
 	})
 	below := nonEmpty(slices.Concat([]string{
 		markLegend(r, used),
-		when(aboveRate(r, shown), "A goodput above %s/s is no mistake: the rate is a mean, and these windows held more requests than it says.", rounded(r.Rate)),
+		when(aboveRate(r, shown), "A goodput above %s is no mistake: the rate is a mean, and these windows held more requests than it says.", rate(r.Rate)),
 	}, refusedMarks(r, shown), []string{
-		when(crowds(counted(shown)), "Most connections open at once, and accepted, medians over the blocks: %s.",
+		when(crowds(counted(shown)), "Most connections open at once, and accepted (read ten times a second), medians over the blocks: %s.",
 			listed(counted(shown), func(a record.Arm) string {
 				return fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted))
 			})),

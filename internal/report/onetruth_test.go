@@ -202,3 +202,19 @@ func TestGoodputAboveTheRateIsExplained(t *testing.T) {
 		}
 	}
 }
+
+// The rate in that line is the rate above the table, digit by digit.
+func TestGoodputAboveTheRateNamesTheRate(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Rate = 382.5 // halves round to even in one place and up in the other
+	for i := range r.Arms {
+		r.Arms[i].Goodput = new(396.)
+	}
+	text := briefly(r, 100, 0).Text(document.Options{Width: 100})
+	for _, want := range []string{"382 requests/s to each arm", "A goodput above 382/s is no mistake"} {
+		if !strings.Contains(strings.ReplaceAll(text, "\u00a0", " "), want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
