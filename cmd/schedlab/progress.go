@@ -255,12 +255,8 @@ func (s *screen) take(p record.Plan, w window.Window) {
 		return
 	}
 	a := &s.Arms[i]
-	for name, f := range map[string]*record.BlockFigures{"p50": &a.P50, "p99": &a.P99, "goodput": &a.Goodput} {
-		if v := w.Values[name]; math.IsNaN(v) { // not known, as a quantile of too few requests
-			f.Blocks = append(f.Blocks, nil)
-		} else {
-			f.Blocks = append(f.Blocks, &v)
-		}
+	for of, f := range map[stats.Figure]*record.BlockFigures{stats.P50: &a.P50, stats.P99: &a.P99, stats.Goodput: &a.Goodput} {
+		f.Blocks = append(f.Blocks, w.Values[of].Pointer())
 		f.SoFar = record.SpreadOf(known(*f))
 	}
 	if a.Connections = nil; len(w.Trial.Server.Readings) > 0 {

@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/doctor"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
 
@@ -152,7 +153,7 @@ func watchedScreen() (s screen) {
 	for block := range 12 {
 		for i, a := range arms {
 			w := window.Window{Trial: record.Trial{Number: block*len(arms) + i + 1, Arm: a.name}}
-			w.Values = map[string]float64{"p50": a.p50, "p99": a.p99 * (1 + float64(block*i)/10), "goodput": 2229}
+			w.Values = stats.Figures{stats.P50: stats.Known(a.p50), stats.P99: stats.Known(a.p99 * (1 + float64(block*i)/10)), stats.Goodput: stats.Known(2229)}
 			if a.conns != nil {
 				w.Trial.Server.Readings = []record.Reading{{Accepted: 1, Open: 1}, *a.conns}
 			}
@@ -247,7 +248,7 @@ func TestScreenBegins(t *testing.T) {
 	}
 	s = watchedScreen()
 	s.take(record.Plan{Looks: []int{10}, Arms: []record.PlanArm{{Name: "a"}, {Name: "b"}}}, window.Window{Trial: record.Trial{Number: 1, Arm: "b"},
-		Values: map[string]float64{"p50": 1, "p99": 2, "goodput": 3}})
+		Values: stats.Figures{stats.P50: stats.Known(1), stats.P99: stats.Known(2), stats.Goodput: stats.Known(3)}})
 	if got := strings.SplitAfter(s.draw(80, 24, false), "\n"); len(got) != 6 || got[1] != "no answer yet: the first look is after 10 blocks\n" ||
 		strings.Join(strings.Fields(got[3]), " ") != "a - - - - - -" || strings.Join(strings.Fields(got[4]), " ") != "b 1.00s 2.00s 3/s - - - ▁" {
 		t.Errorf("got %q", got)

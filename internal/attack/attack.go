@@ -218,7 +218,7 @@ func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record
 	if closed {
 		wanted, rate = l.Rate, float64(got.Answered+got.Failed)/w.Trial.Window
 	}
-	p99 := record.Duration(w.Values[window.Lateness+"p99"])
+	p99 := record.Duration(w.Late[stats.P99].Or(0))
 	needed := stats.MinRequests(.99) // with fewer requests p99 rests on a handful of them
 	mean := w.Phases.Mean
 	share := mean[timeline.Connect] / (mean[timeline.Connect] + mean[timeline.Ingress] + mean[timeline.Receive])

@@ -9,6 +9,7 @@ import (
 	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
 
@@ -39,8 +40,8 @@ func TestBlamesOpenLoopsForLag(t *testing.T) {
 		if got := strings.Contains(said(doubts), "the generator was late"); got != blamed {
 			t.Errorf("%s loop: blamed %v, doubts %s; want %v", loop, got, said(doubts), blamed)
 		}
-		if w.Values["late p50"] < 4e-3 || w.Values["p50"] < 6.9e-3 {
-			t.Errorf("%s loop: lag p50 %g s, response %g; want 5 ms and 7 ms", loop, w.Values["late p50"], w.Values["p50"])
+		if lag, response := w.Late[stats.P50].Float(), w.Values[stats.P50].Float(); !(lag >= 4e-3 && response >= 6.9e-3) {
+			t.Errorf("%s loop: lag p50 %g s, response %g; want 5 ms and 7 ms", loop, lag, response)
 		}
 	}
 }
@@ -118,8 +119,8 @@ func TestGoodput(t *testing.T) {
 		{"the last ones cut off", run(prompt, record.Cut, 298, 299), 298. / 3, 0},
 	} {
 		w, _ := attacked("open", 3*time.Second, 0, 0, c.requests)
-		if math.Abs(w.Values["goodput"]-c.want) > .01*c.want || w.Requests-w.Good != c.failed {
-			t.Errorf("%s: goodput %g/s, %d failed; want %g/s, %d", c.name, w.Values["goodput"], w.Requests-w.Good, c.want, c.failed)
+		if goodput := w.Values[stats.Goodput].Float(); !(math.Abs(goodput-c.want) <= .01*c.want) || w.Requests-w.Good != c.failed {
+			t.Errorf("%s: goodput %g/s, %d failed; want %g/s, %d", c.name, goodput, w.Requests-w.Good, c.want, c.failed)
 		}
 	}
 }

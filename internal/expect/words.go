@@ -138,7 +138,7 @@ func (s *scope) words() map[string]word {
 			return 0, record.Fact{Code: noPrediction, Arm: arm, Metric: metric}
 		}},
 	}
-	for _, m := range stats.Figures() {
+	for _, m := range stats.All() {
 		if m.Word == "" {
 			continue
 		}

@@ -127,7 +127,7 @@ func (r *running) runBlock(ctx context.Context, block, room int, each time.Durat
 		// Without any good reply in its first window, the arm is set up wrongly: more blocks would
 		// waste time. Not so if its queue is longer than the window or than the timeout: then good
 		// replies came to earlier requests, or a mode of ours gave no reply at all.
-		overloaded := w.Values["goodput"] > 0 || a.asked.Mode != "" && w.Status[0] == 1
+		overloaded := w.Values[stats.Goodput].Float() > 0 || a.asked.Mode != "" && w.Status[0] == 1
 		if block == 0 && w.Requests > 0 && w.Good == 0 && !overloaded {
 			return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed: %s); try it with curl first",
 				a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests, record.Mostly(w.Failures))

@@ -24,6 +24,7 @@ import (
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
+	"schedlab/internal/stats"
 	"schedlab/internal/window"
 	"schedlab/internal/workload"
 )
@@ -76,7 +77,7 @@ func TestRun(t *testing.T) {
 	c := comparison(t, "good", "good", func(_ *scenario.Scenario, o *Options) {
 		o.CPUs = ""
 		o.OnWindow = func(p record.Plan, w window.Window) {
-			if len(p.Arms) == 3 && w.Requests > 0 && w.Values["goodput"] > 0 {
+			if len(p.Arms) == 3 && w.Requests > 0 && w.Values[stats.Goodput].Float() > 0 {
 				measured = append(measured, fmt.Sprintf("block %d: %s", w.Trial.Block, w.Trial.Arm))
 			}
 		}

@@ -456,7 +456,7 @@ func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*reco
 		return nil, fmt.Errorf("measuring the null server: %d good replies, too few", w.Good)
 	}
 	return &record.Floor{
-		Rate: rate, P50: w.Values["p50"], P99: w.Values["p99"],
-		LagP50: w.Values[window.Lateness+"p50"], LagP99: w.Values[window.Lateness+"p99"], Rest: got.Proof.Rest,
+		Rate: rate, P50: w.Values[stats.P50].Float(), P99: w.Values[stats.P99].Float(),
+		LagP50: w.Late[stats.P50].Float(), LagP99: w.Late[stats.P99].Float(), Rest: got.Proof.Rest,
 	}, nil
 }

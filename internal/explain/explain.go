@@ -131,7 +131,7 @@ const (
 // results of tests. An error means that the record does not tell how the slower arm was started.
 func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Explanation, error) {
 	x := c.waterfalls(from, to)
-	x.Lost = c.step(from, to, valued("errors"))
+	x.Lost = c.step(from, to, valued(stats.Errors))
 	f, t := c.arms[from], c.arms[to]
 	// The ideal twins' difference is the part that theory predicts. Its interval is the widest that
 	// the two intervals allow.

@@ -8,6 +8,7 @@ import (
 	"schedlab/internal/judge"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // mostCauses is how many causes are reported and tested at once. Each adds two arms to the test.
@@ -61,7 +62,7 @@ func (c *Case) suspect(x *record.Explanation, about difference, s *side, tailOnl
 // of the time, of the mean or of the slowest 1 %, or the ratio of requests lost.
 func (r rule) figure(tail bool) func(*arm, int) float64 {
 	if len(r.part.Phases) == 0 {
-		return valued("errors")
+		return valued(stats.Errors)
 	}
 	of := judge.MeanOf
 	if tail {

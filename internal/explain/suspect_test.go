@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +19,8 @@ import (
 type seen struct {
 	parts     map[timeline.Part]float64 // seconds of a good request
 	tails     map[timeline.Part]float64 // of its slowest
-	values    map[string]float64        // of its windows
+	values    stats.Figures             // of its windows
+	late      float64                   // at p99, s
 	shown     map[string]float64        // counters of its server
 	cpu       float64                   // share of its one CPU in use
 	workers   int
@@ -39,7 +39,7 @@ func (s seen) arm(name string) *arm {
 	}
 	for i := range madeBlocks {
 		noise := 1 + .004*float64(i%3-1)
-		w := window.Window{Good: 1000, Values: map[string]float64{"goodput": 1000}, Phases: window.Phases{Stamped: true, Joined: 1000, Overtaken: s.overtaken}}
+		w := window.Window{Good: 1000, Values: s.values, Phases: window.Phases{Stamped: true, Joined: 1000, Overtaken: s.overtaken}}
 		w.Trial = record.Trial{Window: 1, Server: record.ServerSide{CPU: s.cpu}, Client: record.ClientSide{Proof: &record.Proof{Away: s.away}}}
 		for part, v := range s.parts {
 			w.Phases.Mean[part] = v * noise
@@ -47,7 +47,11 @@ func (s seen) arm(name string) *arm {
 		for part, v := range s.tails {
 			w.Phases.Tail[part] = v * noise
 		}
-		maps.Copy(w.Values, s.values)
+		for f, v := range w.Values {
+			w.Values[f] = stats.Known(v.Or(0))
+		}
+		w.Values[stats.Goodput] = stats.Known(s.values[stats.Goodput].Or(1000))
+		w.Late[stats.P99], w.Foreign = stats.Known(s.late), stats.Known(0)
 		c := counters{requests: {1000}, "process_cpu_seconds_total": {1}, "schedlab_connections_accepted_total": {1000}}
 		for name, v := range s.shown {
 			c[name] = []float64{v}
@@ -94,8 +98,8 @@ var evidence = map[record.Code]struct {
 	},
 	"cause-threads": {
 		mode: mode.Mode{Flags: []string{"locked"}}, asked: scenario.Arm{Flags: map[string]string{"locked": "true"}},
-		pro: seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 4}}, knob: "made,locked=false",
-		against: seen{parts: parts(timeline.Wakeup, 2e-3), values: map[string]float64{"switches": 2}},
+		pro: seen{parts: parts(timeline.Wakeup, 2e-3), values: stats.Figures{stats.Switches: stats.Known(4)}}, knob: "made,locked=false",
+		against: seen{parts: parts(timeline.Wakeup, 2e-3), values: stats.Figures{stats.Switches: stats.Known(2)}},
 	},
 	"cause-queue-lock": {
 		mode: mode.Mode{Without: map[string]string{mode.SharedQueue: "plain"}},
@@ -121,8 +125,8 @@ var evidence = map[record.Code]struct {
 		against: seen{parts: parts(timeline.Service, 2e-3), shown: map[string]float64{"go_cpu_classes_gc_total_cpu_seconds_total": .03}},
 	},
 	"cause-backlog": {
-		pro: seen{parts: parts(timeline.Connect, 2e-3), values: map[string]float64{"overflows": 5}}, knob: "made,backlog=4096",
-		against: seen{parts: parts(timeline.Connect, 2e-3), values: map[string]float64{"overflows": 0}},
+		pro: seen{parts: parts(timeline.Connect, 2e-3), values: stats.Figures{stats.Overflows: stats.Known(5)}}, knob: "made,backlog=4096",
+		against: seen{parts: parts(timeline.Connect, 2e-3), values: stats.Figures{stats.Overflows: stats.Known(0)}},
 	},
 	"cause-uneven": {
 		mode: mode.Mode{Flags: []string{"deal"}},
@@ -142,16 +146,16 @@ var evidence = map[record.Code]struct {
 	},
 	record.CauseTurnedAway: {
 		mode: mode.Mode{Overflow: "drop", Axes: mode.Axes{Overflow: "block|drop"}},
-		pro:  seen{values: map[string]float64{"errors": .05}, shown: map[string]float64{"schedlab_connections_dropped_total": 50}}, knob: "made,overflow=block",
-		against: seen{values: map[string]float64{"errors": .05}, shown: map[string]float64{"schedlab_connections_dropped_total": 0}},
+		pro:  seen{values: stats.Figures{stats.Errors: stats.Known(.05)}, shown: map[string]float64{"schedlab_connections_dropped_total": 50}}, knob: "made,overflow=block",
+		against: seen{values: stats.Figures{stats.Errors: stats.Known(.05)}, shown: map[string]float64{"schedlab_connections_dropped_total": 0}},
 	},
 	"cause-load": {
-		pro:     seen{parts: parts(timeline.Lag, 2e-3), values: map[string]float64{window.Lateness + "p99": 5e-3}, away: .1},
-		against: seen{parts: parts(timeline.Lag, 2e-3), values: map[string]float64{window.Lateness + "p99": 5e-6}},
+		pro:     seen{parts: parts(timeline.Lag, 2e-3), late: 5e-3, away: .1},
+		against: seen{parts: parts(timeline.Lag, 2e-3), late: 5e-6},
 	},
 	"cause-cost": {
-		pro:     seen{parts: parts(timeline.Service, 2e-3), values: map[string]float64{"cpu_per_request": 2e-3}},
-		against: seen{parts: parts(timeline.Service, 2e-3), values: map[string]float64{"cpu_per_request": 1e-3}},
+		pro:     seen{parts: parts(timeline.Service, 2e-3), values: stats.Figures{stats.CPUPerRequest: stats.Known(2e-3)}},
+		against: seen{parts: parts(timeline.Service, 2e-3), values: stats.Figures{stats.CPUPerRequest: stats.Known(1e-3)}},
 	},
 }
 
@@ -168,7 +172,7 @@ func parts(list ...any) map[timeline.Part]float64 {
 func TestRulesAreSuspectedFromEvidence(t *testing.T) {
 	t.Parallel()
 	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8, fullest: 5,
-		values: map[string]float64{"switches": 2, "cpu_per_request": 1e-3}, shown: map[string]float64{mutex: 1e-3, "go_cpu_classes_gc_total_cpu_seconds_total": .02}}
+		values: stats.Figures{stats.Switches: stats.Known(2), stats.CPUPerRequest: stats.Known(1e-3)}, shown: map[string]float64{mutex: 1e-3, "go_cpu_classes_gc_total_cpu_seconds_total": .02}}
 	for _, r := range rules {
 		e, ok := evidence[r.code]
 		if !ok {
@@ -210,14 +214,14 @@ func TestTimesBesideLosses(t *testing.T) {
 	e := evidence["cause-workers"]
 	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8}
 	slow := e.pro
-	slow.values = map[string]float64{"errors": .04}
+	slow.values = stats.Figures{stats.Errors: stats.Known(.04)}
 	modes := map[string]mode.Mode{"made": e.mode, "plain": {}}
 	x, err := madeCase(quick, slow, e.asked, "").Explain("fast", "slow", modes)
 	if err != nil || !slices.ContainsFunc(x.Causes, func(s record.Suspect) bool { return s.Code == "cause-workers" }) {
 		t.Errorf("an arm that waits and loses requests: %+v, %v; want too few workers", x.Causes, err)
 	}
 	gains := quick // loses requests, and is quicker for it
-	gains.values = map[string]float64{"errors": .04}
+	gains.values = stats.Figures{stats.Errors: stats.Known(.04)}
 	x, err = madeCase(e.pro, gains, e.asked, "").Explain("fast", "slow", modes)
 	if err != nil || x.Slower != "slow" || len(x.Causes) != 0 || x.Outcome != outcome.Open {
 		t.Errorf("an arm that is quick and loses requests: %s of %s, %+v, %v", x.Outcome, x.Slower, x.Causes, err)
@@ -389,8 +393,8 @@ func TestTheControlOfAQueue(t *testing.T) {
 func TestTheOrderOfThePoller(t *testing.T) {
 	t.Parallel()
 	modes := map[string]mode.Mode{"made": {Without: map[string]string{mode.NewestFirst: "plain"}}, "plain": {Flags: []string{"batch"}}}
-	quick := seen{parts: parts(timeline.Service, 1e-3), tails: parts(timeline.Ingress, 2e-3), values: map[string]float64{"cpu_per_request": 1e-3}}
-	slow := seen{parts: parts(timeline.Service, 1.3e-3), tails: parts(timeline.Ingress, 4e-3), values: map[string]float64{"cpu_per_request": 1.3e-3}, overtaken: .5}
+	quick := seen{parts: parts(timeline.Service, 1e-3), tails: parts(timeline.Ingress, 2e-3), values: stats.Figures{stats.CPUPerRequest: stats.Known(1e-3)}}
+	slow := seen{parts: parts(timeline.Service, 1.3e-3), tails: parts(timeline.Ingress, 4e-3), values: stats.Figures{stats.CPUPerRequest: stats.Known(1.3e-3)}, overtaken: .5}
 	for _, sleeps := range []bool{false, true} {
 		c := madeCase(quick, slow, scenario.Arm{}, "")
 		if !sleeps {
@@ -418,7 +422,7 @@ func TestTheOrderOfThePoller(t *testing.T) {
 // its means, and not in its throughput.
 func TestNothingIsInUseForMoreThanAllTheTime(t *testing.T) {
 	t.Parallel()
-	made := seen{parts: parts(timeline.Service, 3e-3), values: map[string]float64{"goodput": 700}, cpu: 1.004, workers: 2}.arm("slow")
+	made := seen{parts: parts(timeline.Service, 3e-3), values: stats.Figures{stats.Goodput: stats.Known(700)}, cpu: 1.004, workers: 2}.arm("slow")
 	made.windows[0].Good = 1000 // 300 of them after the window
 	if got := workersInUse.of(made, 0); got != 1 {
 		t.Errorf("workers in use: %g, want 1", got)
@@ -426,7 +430,7 @@ func TestNothingIsInUseForMoreThanAllTheTime(t *testing.T) {
 	if got := cpuUse.of(made, 0); got != 1 {
 		t.Errorf("CPU in use: %g, want 1", got)
 	}
-	made.windows[0].Values["goodput"] = 400
+	made.windows[0].Values[stats.Goodput] = stats.Known(400)
 	if got := workersInUse.of(made, 0); got < .59 || got > .61 {
 		t.Errorf("workers in use: %g, want 400/s that hold one of two for 3 ms, .6", got)
 	}

@@ -129,7 +129,7 @@ var (
 		t := a.windows[i].Trial
 		return known(min(t.Server.CPU/(t.Window*float64(a.cpus)), 1), t.Server.CPU >= 0 && a.cpus > 0)
 	}}
-	cpuCost = &witness{"CPU time of a request", "s", "cost", valued("cpu_per_request")}
+	cpuCost = &witness{"CPU time of a request", "s", "cost", valued(stats.CPUPerRequest)}
 	// The utilisation law: throughput × time held / workers. The throughput is of replies within the window: in an overload
 	// the workers serve the window's other requests after it. As the two are means over other requests, the product may be
 	// a little above 1 where all workers are always in use.
@@ -144,7 +144,7 @@ var (
 				held += p.Mean
 			}
 		}
-		return min(w.Values["goodput"]*held/float64(a.plan.Station.Workers), 1)
+		return min(w.Values[stats.Goodput].Float()*held/float64(a.plan.Station.Workers), 1)
 	}}
 	queueWait = &witness{"wait in the queue, as the server counts it", "s", "", averaged("schedlab_queue_wait_seconds")}
 	mutexWait = &witness{"wait for mutexes, of a request", "s", "mutex", counted("go_sync_mutex_wait_total_seconds_total", requests)}
@@ -156,8 +156,8 @@ var (
 		c, t := a.counters[i], a.windows[i].Trial
 		return known(c.sum(name)/(t.Warmup+t.Window), c[name] != nil)
 	}}
-	switches   = &witness{"context switches of a request", "count", "switches", valued("switches")}
-	overflows  = &witness{"attempts to connect (repeats included) that found an accept queue full", "count", "overflows", valued("overflows")}
+	switches   = &witness{"context switches of a request", "count", "switches", valued(stats.Switches)}
+	overflows  = &witness{"attempts to connect (repeats included) that found an accept queue full", "count", "overflows", valued(stats.Overflows)}
 	turnedAway = &witness{"connections turned away", "ratio", "away", func(a *arm, i int) float64 {
 		c := a.counters[i]
 		// Connections and single requests that were turned away, over the connections accepted.
@@ -183,7 +183,7 @@ var (
 	}}
 	steals   = &witness{"jobs taken from another worker's queue", "ratio", "", counted("schedlab_steals_total", requests)}
 	loopLag  = &witness{"lag of an event loop", "s", "lag", averaged("schedlab_loop_lag_seconds")}
-	lateLoad = &witness{"lateness of the load at p99", "s", "late", valued(window.Lateness + "p99")}
+	lateLoad = &witness{"lateness of the load at p99", "s", "late", func(a *arm, i int) float64 { return a.windows[i].Late[stats.P99].Float() }}
 	keptAway = &witness{"time for which the load was kept from its CPU", "ratio", "", func(a *arm, i int) float64 {
 		p, t := a.windows[i].Trial.Client.Proof, a.windows[i].Trial
 		if p == nil {
@@ -191,7 +191,7 @@ var (
 		}
 		return p.Away / (t.Warmup + t.Window)
 	}}
-	foreignCPU = &witness{"CPU time of others on the server's CPUs", "ratio", "", valued(window.ForeignLoad)}
+	foreignCPU = &witness{"CPU time of others on the server's CPUs", "ratio", "", func(a *arm, i int) float64 { return a.windows[i].Foreign.Float() }}
 )
 
 // witnesses are all witnesses, in the order in which they are reported.
@@ -200,9 +200,9 @@ var witnesses = []*witness{
 	turnedAway, unevenSockets, overtaken, evenness, steals, loopLag, lateLoad, keptAway, foreignCPU,
 }
 
-// valued returns the reader of a witness that is a value of the window.
-func valued(name string) func(*arm, int) float64 {
-	return func(a *arm, i int) float64 { return a.windows[i].Values[name] }
+// valued returns the reader of a witness that is a figure of the window.
+func valued(f stats.Figure) func(*arm, int) float64 {
+	return func(a *arm, i int) float64 { return a.windows[i].Values[f].Float() }
 }
 
 // averaged returns the reader of a witness that is the mean of a histogram.

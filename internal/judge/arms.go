@@ -21,7 +21,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		a := newArm(b.run, pa, s)
 		a.Levels, a.Family, a.Busy, a.Apart = pa.Levels, pa.Family, pa.Busy, b.run.Apart[pa.Name]
 		for _, m := range stats.Metrics() {
-			v := b.series(pa.Name, m.Name)
+			v := b.series(pa.Name, m.Figure)
 			// Without a value in every block it cannot be paired with another arm's.
 			if !slices.ContainsFunc(v, math.IsNaN) {
 				a.Blocks[m.Name] = v
@@ -29,11 +29,12 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		}
 		// A quantile is shown only if windows hold enough requests for it.
 		for name, field := range a.Medians() {
-			if stats.MetricOf(name).Quantile == 0 || b.judged[name] {
-				*field = b.median(pa.Name, name)
+			if f, _ := stats.FigureOf(name); f.Metric().Quantile == 0 || b.judged[f] {
+				*field = b.median(pa.Name, f).Pointer()
 			}
 		}
-		a.Mean, a.Loops, a.Switches = known(meanOver(b.series(pa.Name, "mean"))), b.median(pa.Name, "loops"), b.median(pa.Name, "switches")
+		a.Mean = stats.Known(meanOver(b.series(pa.Name, stats.Mean))).Pointer()
+		a.Loops, a.Switches = b.median(pa.Name, stats.Loops).Pointer(), b.median(pa.Name, stats.Switches).Pointer()
 		// The curve shows all requests of all valid windows together.
 		hist, overflows, joined, good := record.NewHistogram(), 0., 0, 0
 		for _, w := range b.of(pa.Name) {
@@ -52,16 +53,16 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			if w.Jain > 0 && (a.Jain == nil || w.Jain < *a.Jain) {
 				a.Jain = &w.Jain
 			}
-			overflows += w.Values["overflows"] // NaN where they are unknown
+			overflows += w.Values[stats.Overflows].Float() // NaN where they are unknown
 			joined, good = joined+w.Phases.Joined, good+w.Phases.Good
 		}
 		a.Joined = float64(joined) / float64(max(good, 1))
 		// With failures, the mean of all requests has timeouts in it, so show the good ones on their own.
 		if float64(a.Errors) > errorLimit*float64(a.Requests) {
-			a.GoodMean = known(meanOver(b.series(pa.Name, "good_mean")))
+			a.GoodMean = stats.Known(meanOver(b.series(pa.Name, stats.GoodMean))).Pointer()
 		}
 		if len(b.valid) > 0 {
-			a.Curve, a.Overflows = hist.Curve(), known(overflows)
+			a.Curve, a.Overflows = hist.Curve(), stats.Known(overflows).Pointer()
 		}
 		// The heat map also shows windows of blocks that were left out, so that a reader sees why.
 		for _, block := range slices.Sorted(maps.Keys(b.windows)) {
@@ -81,9 +82,9 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 // Alone returns the result of a run of one arm in one window: its figures, compared with nothing. The plan of run has
 // that arm only.
 func Alone(run record.Run, w window.Window) *record.Result {
-	arm, judged := run.Plan.Arms[0], map[string]bool{}
+	arm, judged := run.Plan.Arms[0], map[stats.Figure]bool{}
 	for _, m := range stats.Quantiles() {
-		judged[m.Name] = w.Requests >= stats.MinRequests(m.Quantile)
+		judged[m.Figure] = w.Requests >= stats.MinRequests(m.Quantile)
 	}
 	taken := windows{1: {arm.Name: model(w, record.TrialRecord{Trial: w.Trial}, arm, run)}}
 	b := blocks{run: run, windows: taken, judged: judged, valid: []int{1}}
@@ -112,9 +113,9 @@ func newArm(run record.Run, pa record.PlanArm, s servers) record.Arm {
 	return a
 }
 
-// median returns the median of a figure over an arm's valid windows; nil if one lacks the figure, or none is valid.
-func (b blocks) median(arm, figure string) *float64 {
-	return known(stats.Median(b.series(arm, figure)))
+// median returns the median of a figure over an arm's valid windows; unknown if one lacks the figure, or none is valid.
+func (b blocks) median(arm string, f stats.Figure) stats.Opt {
+	return stats.Known(stats.Median(b.series(arm, f)))
 }
 
 // meanOver returns the mean of values; NaN for none, and if one is NaN. The mean time of an arm is the mean over its windows
@@ -127,14 +128,6 @@ func meanOver(values []float64) (mean float64) {
 		return math.NaN()
 	}
 	return mean
-}
-
-// known returns a pointer to a figure; nil if it is NaN.
-func known(figure float64) *float64 {
-	if math.IsNaN(figure) {
-		return nil
-	}
-	return &figure
 }
 
 // ofWindows returns a part of each of an arm's valid windows, in block order; nil if one lacks it, or none is valid.

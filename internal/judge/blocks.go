@@ -12,9 +12,10 @@ import (
 	"schedlab/internal/window"
 )
 
-// modelled is a measured window together with the figures of its ideal twin, which are among its Values.
+// modelled is a measured window together with the figures of its ideal twin. Two of these are among its Values.
 type modelled struct {
 	window.Window
+	twin
 	noTwin record.Fact // why there is no twin; no fact if there is one
 }
 
@@ -25,8 +26,8 @@ type windows map[int]map[string]*modelled
 type blocks struct {
 	run            record.Run
 	windows        windows
-	judged         map[string]bool // quantiles for which the windows have enough requests, by metric name
-	valid          []int           // numbers of the blocks that count, ascending
+	judged         map[stats.Figure]bool // quantiles for which the windows have enough requests
+	valid          []int                 // numbers of the blocks that count, ascending
 	refused        []record.Refusal
 	over           map[string]bool // overloaded arms: their queue grows without end
 	behind         map[string]bool // arms with a backlog that grew to the end of each window so far, of behindFrom blocks or more
@@ -108,7 +109,9 @@ func stalled(arms []record.PlanArm, complete []int, taken windows) map[int]bool 
 }
 
 // answeredLate reports whether no good reply came before the end of a window that had requests: a goodput of 0.
-func answeredLate(w *modelled) bool { return w.Requests > 0 && w.Values[goodput] == 0 }
+func answeredLate(w *modelled) bool {
+	return w.Requests > 0 && w.Values[stats.Goodput] == stats.Known(0)
+}
 
 // answeredNone reports whether no request of a window ever got a good reply, so that its times are all of failures.
 func answeredNone(w *modelled) bool { return w.Requests > 0 && w.Good == 0 }
@@ -134,13 +137,13 @@ func (b blocks) silent() (all []record.Fact) {
 	return all
 }
 
-// judgedQuantiles tells for each quantile, by metric name, whether the windows have enough requests to judge it. The plan
+// judgedQuantiles tells for each quantile whether the windows have enough requests to judge it. The plan
 // tells it for open loops. For a closed loop it is known only after its windows have ended: the median number of requests
 // decides.
-func judgedQuantiles(p record.Plan, taken windows) map[string]bool {
-	judged := map[string]bool{}
+func judgedQuantiles(p record.Plan, taken windows) map[stats.Figure]bool {
+	judged := map[stats.Figure]bool{}
 	for _, m := range stats.Quantiles() {
-		judged[m.Name] = LowestRate(p)*p.Window >= RequestsFor(m.Quantile)
+		judged[m.Figure] = LowestRate(p)*p.Window >= RequestsFor(m.Quantile)
 	}
 	for _, a := range p.Arms {
 		if !a.Clients.Closed() {
@@ -153,7 +156,7 @@ func judgedQuantiles(p record.Plan, taken windows) map[string]bool {
 			}
 		}
 		for _, m := range stats.Quantiles() {
-			judged[m.Name] = judged[m.Name] && stats.Median(requests) >= runMargin*float64(stats.MinRequests(m.Quantile))
+			judged[m.Figure] = judged[m.Figure] && stats.Median(requests) >= runMargin*float64(stats.MinRequests(m.Quantile))
 		}
 	}
 	return judged
@@ -201,9 +204,14 @@ func (b blocks) stolen() float64 {
 	return stolen / max(total*float64(max(b.run.Env.CPUs, 1)), math.SmallestNonzeroFloat64)
 }
 
-// series returns a metric of one arm, one value per valid block, in block order. NaN is unknown. The slice is new.
-func (b blocks) series(arm, metric string) []float64 {
-	return figures(b.of(arm), func(w *modelled) float64 { return w.Values[metric] })
+// series returns a figure of one arm, one value per valid block, in block order. NaN is unknown. The slice is new.
+func (b blocks) series(arm string, f stats.Figure) []float64 {
+	return b.each(arm, func(w *modelled) stats.Opt { return w.Values[f] })
+}
+
+// each returns a number of each of an arm's windows, as series does.
+func (b blocks) each(arm string, of func(*modelled) stats.Opt) []float64 {
+	return figures(b.of(arm), func(w *modelled) float64 { return of(w).Float() })
 }
 
 // figures returns a figure of each of all.

@@ -407,12 +407,13 @@ func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 	w := window.Reduce(t, e, c)
 	out := record.RateWindow{
 		Trial: t.Number, Purpose: t.Purpose, Rate: t.Rate, Sent: float64(w.Requests) / t.Window,
-		Goodput: w.Values["goodput"], Errors: w.Values["errors"], Values: map[string]float64{}, Refused: unfit(&w, e, slo),
-		CPU: w.Values["cpu_per_request"], Busy: w.Generator,
+		Goodput: w.Values[stats.Goodput].Float(), Errors: w.Values[stats.Errors].Float(), Values: map[string]float64{}, Refused: unfit(&w, e, slo),
+		CPU: w.Values[stats.CPUPerRequest].Float(), Busy: w.Generator,
 	}
 	response := t.Responses()
 	for _, term := range slo {
-		v := w.Values[term.Metric]
+		f, _ := stats.FigureOf(term.Metric)
+		v := w.Values[f].Float()
 		if term.Quantile > 0 { // any, and not only the named ones
 			v = stats.Quantile(response, term.Quantile)
 		}
@@ -470,8 +471,9 @@ func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
 	for _, t := range slo {
 		// The term fails from the scheduled times and holds from the sending, so the lateness of
 		// the load alone breaks it.
-		own, sent := w.Values[t.Metric], w.Values[t.Metric+window.FromSent]
-		if stats.MetricOf(t.Metric).Quantile > 0 && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
+		f, _ := stats.FigureOf(t.Metric)
+		own, sent := w.Values[f].Float(), w.FromSent[f].Float()
+		if f.Metric().Quantile > 0 && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
 			return record.Fact{Code: sentLate, Metric: t.Metric, Values: record.Values{"own": own, "sent": sent}}
 		}
 	}

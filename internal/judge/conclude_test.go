@@ -9,15 +9,14 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/stats"
-	"schedlab/internal/window"
 )
 
 // plain is a run in which nothing but the given figures is known: by arm and metric, a value
 // for each block. The first arm is the baseline, the second its copy.
 func plain(names []string, figures map[string]map[string][]float64) (blocks, []record.Arm) {
-	b := blocks{windows: windows{}, judged: map[string]bool{}, over: map[string]bool{}}
+	b := blocks{windows: windows{}, judged: map[stats.Figure]bool{}, over: map[string]bool{}}
 	for _, m := range stats.Quantiles() {
-		b.judged[m.Name] = true
+		b.judged[m.Figure] = true
 	}
 	var arms []record.Arm
 	for i, name := range names {
@@ -30,10 +29,11 @@ func plain(names []string, figures map[string]map[string][]float64) (blocks, []r
 					b.windows[i+1] = map[string]*modelled{}
 				}
 				if b.windows[i+1][name] == nil {
-					b.windows[i+1][name] = &modelled{Window: window.Window{Values: map[string]float64{}}}
+					b.windows[i+1][name] = &modelled{}
 				}
-				b.windows[i+1][name].Values[metric] = v
-				b.windows[i+1][name].Values[metric+window.FromSent] = v
+				f, _ := stats.FigureOf(metric)
+				w := b.windows[i+1][name]
+				w.Values[f], w.FromSent[f] = stats.Known(v), stats.Known(v)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"math"
 	"slices"
 
 	"schedlab/internal/expect"
@@ -67,14 +66,15 @@ func (g judgement) Figure(block int, metric, arm string) (float64, error) {
 		return 0, err
 	}
 	// A figure of the twin is missing because the arm has no twin, and the fact says why not.
-	if (metric == twinMean || metric == twinOverhead) && !w.noTwin.None() {
+	if (metric == stats.TwinMean.String() || metric == stats.Overhead.String()) && !w.noTwin.None() {
 		return 0, record.Fact{Code: noTwin, Arm: arm, Because: []record.Fact{w.noTwin}}
 	}
 	if why := g.refuseFigure(metric, *armOf(g.result.Arms, arm)); !why.None() {
 		return 0, record.Fact{Code: figureRefused, Arm: arm, Metric: metric, Because: []record.Fact{why}}
 	}
-	v, ok := w.Values[metric]
-	if !ok || math.IsNaN(v) {
+	f, _ := stats.FigureOf(metric)
+	v, ok := w.Values[f].Get()
+	if !ok {
 		return 0, record.Fact{Code: notMeasured, Arm: arm, Metric: metric}
 	}
 	return v, nil
@@ -83,7 +83,8 @@ func (g judgement) Figure(block int, metric, arm string) (float64, error) {
 // Ratio returns the arm's value divided by its reference's, for the metric of a verdict.
 func (g judgement) Ratio(block int, v record.Verdict) float64 {
 	windows := g.windows[g.valid[block]]
-	return windows[v.Arm].Values[v.Metric] / windows[v.Baseline].Values[v.Metric]
+	f, _ := stats.FigureOf(v.Metric)
+	return windows[v.Arm].Values[f].Float() / windows[v.Baseline].Values[f].Float()
 }
 
 // XMax returns an arm's measured closed-loop throughput, requests per second. An arm that was not

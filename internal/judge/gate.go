@@ -104,7 +104,7 @@ func GateShares(metrics int) int {
 // allows unless told otherwise, as a ratio. The names are in the order of stats.Figures.
 func GateMetrics() (names []string, allowed map[string]float64) {
 	allowed = map[string]float64{}
-	for _, m := range stats.Figures() {
+	for _, m := range stats.All() {
 		if m.Allow > 0 {
 			names, allowed[m.Name] = append(names, m.Name), m.Allow
 		}
@@ -135,7 +135,7 @@ func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 	}
 	base, twin, challenger := arms[0], arms[1], arms[len(arms)-1]
 	shares := GateShares(len(gate))
-	for _, m := range stats.Figures() {
+	for _, m := range stats.All() {
 		asked, is := gate[m.Name]
 		if !is {
 			continue
@@ -145,8 +145,8 @@ func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 		// difference does not make a build worse.
 		m.Effect, m.Same = allow/2, allow
 		// The plan has the old build twice: its copy shows how much equal builds differ here.
-		aa := stats.Compare(m, b.series(base.Name, name), b.series(twin.Name, name), shares)
-		c := stats.CompareCopies(m, b.series(base.Name, name), b.series(twin.Name, name), b.series(challenger.Name, name), shares)
+		aa := stats.Compare(m, b.series(base.Name, m.Figure), b.series(twin.Name, m.Figure), shares)
+		c := stats.CompareCopies(m, b.series(base.Name, m.Figure), b.series(twin.Name, m.Figure), b.series(challenger.Name, m.Figure), shares)
 		// For goodput worse is lower, so the other end of the interval counts.
 		fine := c.Low > 0 && c.High <= 1+allow
 		if m.HigherIsBetter {
@@ -181,7 +181,7 @@ func (b blocks) copyHides(r *record.Result) (f record.Fact) {
 	base, most := r.Arms[0].Name, 0.
 	for _, g := range r.Gate {
 		m, allowed := stats.MetricOf(g.Metric), 1+g.Allow
-		aa := stats.Compare(m, b.series(base, g.Metric), b.series(r.Arms[1].Name, g.Metric), GateShares(len(r.Gate)))
+		aa := stats.Compare(m, b.series(base, m.Figure), b.series(r.Arms[1].Name, m.Figure), GateShares(len(r.Gate)))
 		if g.Outcome != outcome.Open || g.Watched || aa.Low == 0 {
 			continue
 		}

@@ -57,7 +57,7 @@ func TestNoisyBlocksCount(t *testing.T) {
 			t.Errorf("%s: %+v, want SLOWER at look %d", metric, v, look)
 		}
 	}
-	if d := r.Arms[0].Disturbed; d == nil || d.Foreign != .3 || math.Abs(d.Steal-.1) > 1e-9 || d.Throttled != .05 || d.Late["p99"] < 4e-3 || r.Env.StealRatio < .06 {
+	if d := r.Arms[0].Disturbed; d == nil || d.Foreign != .3 || math.Abs(d.Steal-.1) > 1e-9 || d.Throttled != .05 || d.Late[stats.P99].Or(0) < 4e-3 || r.Env.StealRatio < .06 {
 		t.Errorf("the figures beside it: %+v, steal %v", d, r.Env.StealRatio)
 	}
 }

@@ -12,12 +12,19 @@ import (
 )
 
 // of are blocks of one arm, a, with such values in each of its windows.
-func of(values ...map[string]float64) blocks {
+func of(values ...stats.Figures) blocks {
 	b := blocks{windows: windows{}, run: record.Run{Plan: record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}}}
 	for i, v := range values {
 		b.valid = append(b.valid, i+1)
 		b.windows[i+1] = map[string]*modelled{"a": {Window: window.Window{Values: v}}}
 	}
+	return b
+}
+
+// unsent is one block of an arm that left this share of its requests unsent.
+func unsent(share float64) blocks {
+	b := of(stats.Figures{})
+	b.windows[1]["a"].Unsent = share
 	return b
 }
 
@@ -30,23 +37,25 @@ func TestLimitsOfAnArm(t *testing.T) {
 		v    float64
 		want bool
 	}{
-		{"errors", func(v float64) bool { return of(map[string]float64{"errors": v}).fails("a") }, errorLimit, false},
-		{"more errors", func(v float64) bool { return of(map[string]float64{"errors": v}).fails("a") }, errorLimit * 1.01, true},
-		{"not sent", func(v float64) bool { return of(map[string]float64{"unsent": v}).unsentShare("a") > 0 }, unsentLimit, false},
-		{"more not sent", func(v float64) bool { return of(map[string]float64{"unsent": v}).unsentShare("a") > 0 }, unsentLimit * 1.01, true},
+		{"errors", func(v float64) bool { return of(stats.Figures{stats.Errors: stats.Known(v)}).fails("a") }, errorLimit, false},
+		{"more errors", func(v float64) bool { return of(stats.Figures{stats.Errors: stats.Known(v)}).fails("a") }, errorLimit * 1.01, true},
+		{"not sent", func(v float64) bool { return unsent(v).unsentShare("a") > 0 }, unsentLimit, false},
+		{"more not sent", func(v float64) bool { return unsent(v).unsentShare("a") > 0 }, unsentLimit * 1.01, true},
 		{"starved", func(v float64) bool {
-			return of(map[string]float64{"starved": v, "served": 100 - v}).starvesTooMany("a")
+			return of(stats.Figures{stats.Starved: stats.Known(v), stats.Served: stats.Known(100 - v)}).starvesTooMany("a")
 		}, 100 * starvedLimit, false},
 		{"more starved", func(v float64) bool {
-			return of(map[string]float64{"starved": v, "served": 100 - v}).starvesTooMany("a")
+			return of(stats.Figures{stats.Starved: stats.Known(v), stats.Served: stats.Known(100 - v)}).starvesTooMany("a")
 		}, 100*starvedLimit + 1, true},
-		{"nobody asked", func(v float64) bool { return of(map[string]float64{"starved": v, "served": 0}).starvesTooMany("a") }, 0, false},
+		{"nobody asked", func(v float64) bool {
+			return of(stats.Figures{stats.Starved: stats.Known(v), stats.Served: stats.Known(0)}).starvesTooMany("a")
+		}, 0, false},
 	} {
 		if got := c.got(c.v); got != c.want {
 			t.Errorf("%s, %v: too much %v, want %v", c.name, c.v, got, c.want)
 		}
 	}
-	if of(map[string]float64{"starved": 0, "served": 0}).starvesTooMany("a") {
+	if of(stats.Figures{stats.Starved: stats.Known(0), stats.Served: stats.Known(0)}).starvesTooMany("a") {
 		t.Error("of no connection too many starved")
 	}
 }
@@ -55,12 +64,12 @@ func TestLimitsOfAnArm(t *testing.T) {
 func TestStatusesAtTheirLimit(t *testing.T) {
 	t.Parallel()
 	for share, want := range map[float64]bool{statusLimit: false, statusLimit * 1.01: true} {
-		b := of(nil)
+		b := of(stats.Figures{})
 		b.windows[1] = map[string]*modelled{"a": {Window: window.Window{Status: map[uint16]float64{404: share}}}, "base": {Window: window.Window{Status: map[uint16]float64{404: 0}}}}
 		if refused := !b.refuseArm(stats.MetricOf("p50"), record.Arm{Name: "a"}, record.Arm{Name: "base"}).None(); refused != want {
 			t.Errorf("a share of %v more: refused %v, want %v", share, refused, want)
 		}
-		for metric, want := range map[string]bool{"cpu_per_request": want, goodput: false} {
+		for metric, want := range map[string]bool{"cpu_per_request": want, "goodput": false} {
 			if refused := !b.refuseArm(stats.MetricOf(metric), record.Arm{Name: "a"}, record.Arm{Name: "base"}).None(); refused != want {
 				t.Errorf("a share of %v more: %s is refused: %v, want %v", share, metric, refused, want)
 			}
@@ -78,11 +87,11 @@ func TestRequestsOfAPlan(t *testing.T) {
 		return record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "open", Rate: rate}}, {Name: "b", Clients: record.Clients{Loop: "open", Rate: 10 * rate}}}}
 	}
 	for rate, want := range map[float64]bool{RequestsFor(.5) / 2: true, 10.9: false, 11: true} {
-		if got := judgedQuantiles(plan(rate), nil)["p50"]; got != want {
+		if got := judgedQuantiles(plan(rate), nil)[stats.P50]; got != want {
 			t.Errorf("%v/s in windows of 2 s: judged %v, want %v", rate, got, want)
 		}
 	}
-	b := of(nil)
+	b := of(stats.Figures{})
 	b.run.Plan = plan(10)
 	if why := b.refuseMetric(stats.MetricOf("p50"), record.Arm{Name: "a"}); why.None() || why.Values["requests"] != 20 || math.Abs(why.Values["needed"]-22) > 1e-9 {
 		t.Errorf("20 requests a window of 22: %+v", why)
@@ -91,7 +100,7 @@ func TestRequestsOfAPlan(t *testing.T) {
 	closed := record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}
 	for requests, want := range map[int]bool{21: false, 22: true} {
 		taken := windows{1: {"a": {Window: window.Window{Requests: requests}}}}
-		if got := judgedQuantiles(closed, taken)["p50"]; got != want {
+		if got := judgedQuantiles(closed, taken)[stats.P50]; got != want {
 			t.Errorf("a closed loop of %d requests: judged %v, want %v", requests, got, want)
 		}
 	}

@@ -99,10 +99,10 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 		if v.Better() {
 			less = against
 		}
-		if v.Metric == goodput && v.Verdict.Differs() && fallsShort(less, verdicts) {
+		if v.Metric == stats.Goodput.String() && v.Verdict.Differs() && fallsShort(less, verdicts) {
 			keeps, judged = v, true
 		}
-		if v.Metric == goodput && arm.Clients.Closed() && against.Clients.Closed() {
+		if v.Metric == stats.Goodput.String() && arm.Clients.Closed() && against.Clients.Closed() {
 			done = v
 		}
 		if !asked(v) {
@@ -304,6 +304,3 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 	}
 	return winner, a
 }
-
-// goodput is the metric that decides where times cannot: an arm with a growing backlog has no times to compare.
-const goodput = "goodput"

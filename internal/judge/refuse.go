@@ -120,16 +120,16 @@ func (b blocks) refusePair(m stats.Metric, base, arm record.Arm) record.Fact {
 // good reply there; no fact if there is none. An arm that is silent in most blocks is overloaded, and its goodput of 0
 // counts; in a few, something else may have stopped it.
 func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why record.Fact) {
-	if m.Quantile == 0 && m.Name != goodput {
+	if m.Quantile == 0 && m.Figure != stats.Goodput {
 		return why
 	}
-	mostly := func(arm string) bool { return stats.Median(b.series(arm, goodput)) == 0 }
+	mostly := func(arm string) bool { return stats.Median(b.series(arm, stats.Goodput)) == 0 }
 	both := !slices.ContainsFunc(arms, func(arm string) bool { return !mostly(arm) })
 	for _, block := range b.valid {
 		for _, arm := range arms {
 			w := b.windows[block][arm]
 			// Without a good reply a quantile is about failures only, and two goodputs of 0 have no ratio.
-			if never := answeredNone(w); m.Quantile > 0 && never || m.Name == goodput && answeredLate(w) && (both || !mostly(arm)) {
+			if never := answeredNone(w); m.Quantile > 0 && never || m.Figure == stats.Goodput && answeredLate(w) && (both || !mostly(arm)) {
 				return record.Fact{Code: causeNoReplies, Arm: arm, Metric: m.Name, Values: record.Values{
 					"block": float64(block), "late": float64(stats.Count(!never)),
 				}}
@@ -172,7 +172,7 @@ func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why record.Fact) 
 
 // fails reports whether an arm fails too many requests in most blocks. In a few blocks they are noise: they count with the
 // time they waited, and check makes sure that the other blocks do not say the opposite.
-func (b blocks) fails(arm string) bool { return stats.Median(b.series(arm, "errors")) > errorLimit }
+func (b blocks) fails(arm string) bool { return stats.Median(b.series(arm, stats.Errors)) > errorLimit }
 
 // failed returns the fact that arms, overloaded ones aside, failed too many requests, and how most of these ended.
 func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
@@ -214,7 +214,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 		return why
 	}
 	switch {
-	case m.Quantile > 0 && !b.judged[m.Name]:
+	case m.Quantile > 0 && !b.judged[m.Figure]:
 		values := record.Values{"needed": runMargin * float64(stats.MinRequests(m.Quantile))}
 		if rate := LowestRate(b.run.Plan); !math.IsInf(rate, 1) {
 			values["requests"] = rate * b.run.Plan.Window
@@ -223,7 +223,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 			}
 		}
 		return record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values}
-	case m.Name == "cpu_per_request" && slices.ContainsFunc(b.series(a.Name, m.Name), math.IsNaN):
+	case m.Figure == stats.CPUPerRequest && slices.ContainsFunc(b.series(a.Name, m.Figure), math.IsNaN):
 		return record.Fact{Code: causeUnknownCPU, Arm: a.Name}
 	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
@@ -263,7 +263,7 @@ func (b blocks) starvesTooMany(arm string) bool {
 		share := func(w *modelled) float64 { return float64(w.Unclocked) / float64(max(w.Asked, 1)) }
 		return medianOf(b.of(arm), share) > starvedLimit
 	}
-	starved, served := stats.Median(b.series(arm, "starved")), stats.Median(b.series(arm, "served"))
+	starved, served := stats.Median(b.series(arm, stats.Starved)), stats.Median(b.series(arm, stats.Served))
 	return starved/(starved+served) > starvedLimit // NaN, of unknown ones or of none, is not
 }
 
@@ -279,7 +279,7 @@ func (b blocks) noAnswerYet(arm string) (why record.Fact) {
 // unsentShare returns the ratio of its paced requests that an arm never sent, the median over the valid blocks; 0 if it is
 // within unsentLimit. A client that waits for a reply cannot send, and requests that were not sent have no times.
 func (b blocks) unsentShare(arm string) float64 {
-	if unsent := stats.Median(b.series(arm, "unsent")); unsent > unsentLimit {
+	if unsent := medianOf(b.of(arm), func(w *modelled) float64 { return w.Unsent }); unsent > unsentLimit {
 		return unsent
 	}
 	return 0

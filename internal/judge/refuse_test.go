@@ -83,8 +83,8 @@ func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
 	}{{"closed", 9, true}, {"closed", 1, false}, {"closed", 0, false}, {"open", 9, false}} {
 		b := blocks{
 			run:     record.Run{Plan: record.Plan{Window: 1, Arms: []record.PlanArm{{Name: "pool", Clients: record.Clients{Loop: c.loop}}}}},
-			judged:  map[string]bool{"p50": true},
-			windows: map[int]map[string]*modelled{1: {"pool": {Window: window.Window{Values: map[string]float64{"starved": c.starved, "served": 200 - c.starved}}}}},
+			judged:  map[stats.Figure]bool{stats.P50: true},
+			windows: map[int]map[string]*modelled{1: {"pool": {Window: window.Window{Values: stats.Figures{stats.Starved: stats.Known(c.starved), stats.Served: stats.Known(200 - c.starved), stats.CPUPerRequest: stats.Known(1e-4)}}}}},
 			valid:   []int{1}, over: map[string]bool{},
 		}
 		for metric, times := range map[string]bool{"p50": true, "mean": true, "goodput": false, "cpu_per_request": false} {
@@ -348,7 +348,7 @@ func TestSilentArmHasLessGoodput(t *testing.T) {
 // An arm whose backlog grows is refused for that, and not for its few requests, which longer windows would mend.
 func TestOverloadGoesBeforeFewRequests(t *testing.T) {
 	t.Parallel()
-	b := blocks{over: map[string]bool{"pool": true}, judged: map[string]bool{}}
+	b := blocks{over: map[string]bool{"pool": true}, judged: map[stats.Figure]bool{}}
 	if why := b.refuseMetric(stats.MetricOf("p99"), record.Arm{Name: "pool"}); why.Code != causeOverload {
 		t.Errorf("got %v, want %s", why, causeOverload)
 	}

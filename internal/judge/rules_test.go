@@ -412,9 +412,9 @@ func TestFallsShort(t *testing.T) {
 func TestGoodputOfAFailingArmIsAwaited(t *testing.T) {
 	t.Parallel()
 	for errors, want := range map[float64]bool{errorLimit: false, .3: true} {
-		g := judgement{blocks: of(map[string]float64{"errors": errors})}
+		g := judgement{blocks: of(stats.Figures{stats.Errors: stats.Known(errors)})}
 		g.windows[1]["base"] = &modelled{}
-		if got := g.awaited(record.Verdict{Metric: goodput, Arm: "a", Baseline: "base"}); got != want {
+		if got := g.awaited(record.Verdict{Metric: "goodput", Arm: "a", Baseline: "base"}); got != want {
 			t.Errorf("%v of its requests fail: awaited %v, want %v", errors, got, want)
 		}
 	}

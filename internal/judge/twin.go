@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
 
@@ -19,12 +19,9 @@ func stationOf(s record.Station) record.Station {
 }
 
 // model returns a measured window with the figures of its twin. It does the expensive part of judging:
-// two replays of each window. Figures that the twin does not know are NaN.
+// two replays of each window.
 func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run record.Run) *modelled {
 	w := &modelled{Window: measured}
-	for _, name := range []string{twinMean, twinOverhead, twinIdeal, twinP99, twinLoss, twinBeyond} {
-		w.Values[name] = math.NaN()
-	}
 	st, _, why := TwinOf(arm)
 	if why.None() {
 		why = replay(w, t, st, arm, run.Env)
@@ -38,18 +35,14 @@ func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run
 // and with the CPU time that the server really used, spread evenly over the replies. Nothing is
 // fitted to response times.
 
-// Names of the twin's figures among the values of a window.
-const (
-	// Times are seconds per request, twinLoss is the ratio of requests turned away, and twinBeyond
-	// is CPU seconds per good reply. twinMean and twinP99 are of the replay with the measured CPU
-	// time, twinIdeal is the mean of the replay with the demands alone.
-	twinMean     = "twin_mean"
-	twinOverhead = "overhead" // twinMean minus twinIdeal
-	twinIdeal    = "twin_ideal"
-	twinP99      = "twin_p99"
-	twinLoss     = "twin_loss"
-	twinBeyond   = "cpu_beyond_demand"
-)
+// A twin is the twin's figures of a window beside its stats.TwinMean, which is of the replay with the measured CPU time, and
+// its stats.Overhead, which is TwinMean minus ideal. Times are seconds per request.
+type twin struct {
+	ideal  float64 // mean of the replay with the demands alone
+	p99    float64 // of the replay with the measured CPU time
+	loss   float64 // ratio of requests turned away, of the same
+	beyond float64 // CPU seconds per good reply beyond its demand
+}
 
 const (
 	// The first lap of a closed loop begins with all clients at once, and the last one ends with
@@ -133,10 +126,8 @@ func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.Pla
 	case alone.Mean == nil || measured.Mean == nil:
 		return record.Fact{Code: twinServedNone}
 	}
-	maps.Copy(w.Values, map[string]float64{
-		twinMean: *measured.Mean, twinIdeal: *alone.Mean, twinOverhead: *measured.Mean - *alone.Mean,
-		twinP99: *measured.P99, twinLoss: *measured.Loss, twinBeyond: beyond,
-	})
+	w.Values[stats.TwinMean], w.Values[stats.Overhead] = stats.Known(*measured.Mean), stats.Known(*measured.Mean-*alone.Mean)
+	w.twin = twin{ideal: *alone.Mean, p99: *measured.P99, loss: *measured.Loss, beyond: beyond}
 	return why
 }
 
@@ -213,17 +204,19 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 		return &record.Twin{Why: why}
 	}
 	// Interference is the rest that neither the demand nor the server's CPU time explains.
-	rest := figures(b.of(pa.Name), func(w *modelled) float64 { return w.Values["good_mean"] - w.Values[twinMean] })
-	spread := func(metric string) *record.Spread { return record.SpreadOf(b.series(pa.Name, metric)) }
+	rest := figures(b.of(pa.Name), func(w *modelled) float64 { return w.Values[stats.GoodMean].Float() - w.Values[stats.TwinMean].Float() })
+	spread := func(f stats.Figure) *record.Spread { return record.SpreadOf(b.series(pa.Name, f)) }
+	twins := func(of func(*modelled) float64) *record.Spread { return record.SpreadOf(figures(b.of(pa.Name), of)) }
 	tw := &record.Twin{
-		Note: note, Measured: spread("good_mean"), Mean: spread(twinMean), Interference: record.SpreadOf(rest),
-		Ideal: spread(twinIdeal), Overhead: spread(twinOverhead), Beyond: spread(twinBeyond),
+		Note: note, Measured: spread(stats.GoodMean), Mean: spread(stats.TwinMean), Interference: record.SpreadOf(rest),
+		Overhead: spread(stats.Overhead),
+		Ideal:    twins(func(w *modelled) float64 { return w.ideal }), Beyond: twins(func(w *modelled) float64 { return w.beyond }),
 	}
 	if b.refuseFigure("p99", a).None() {
-		tw.P99, tw.MeasuredP99 = spread(twinP99), spread("p99")
+		tw.P99, tw.MeasuredP99 = twins(func(w *modelled) float64 { return w.p99 }), spread(stats.P99)
 	}
 	// Losses are shown only if there are any, in theory or in fact.
-	if loss, lost := spread(twinLoss), spread("loss"); loss.High > 0 || lost.High > 0 {
+	if loss, lost := twins(func(w *modelled) float64 { return w.loss }), spread(stats.Loss); loss.High > 0 || lost.High > 0 {
 		tw.Loss, tw.MeasuredLoss = loss, lost
 	}
 	return tw
@@ -244,7 +237,7 @@ func (b blocks) withoutTwin(arm string, st record.Station) (why record.Fact) {
 		if !w.noTwin.None() {
 			return w.noTwin
 		}
-		if math.IsNaN(w.Values["good_mean"]) {
+		if _, known := w.Values[stats.GoodMean].Get(); !known {
 			return record.Fact{Code: twinNoGoodReply}
 		}
 	}

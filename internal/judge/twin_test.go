@@ -15,7 +15,7 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
-	"schedlab/internal/window"
+	"schedlab/internal/stats"
 )
 
 func near(t *testing.T, what string, got *float64, want float64) {
@@ -280,9 +280,9 @@ func TestTwinPlaysClients(t *testing.T) {
 		{record.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, ""},
 		{record.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 3}, "ask again at once"},
 	} {
-		w := &modelled{Window: window.Window{Values: map[string]float64{}}}
+		w := &modelled{}
 		why := replay(w, trial, c.station, record.PlanArm{Clients: clients}, record.Env{ItersPerUsec: 1})
-		if mean := w.Values[twinMean]; c.why == "" && (!why.None() || math.Abs(mean-.02) > 1e-9) || !strings.Contains(words(why), c.why) {
+		if mean := w.Values[stats.TwinMean].Float(); c.why == "" && (!why.None() || math.Abs(mean-.02) > 1e-9) || !strings.Contains(words(why), c.why) {
 			t.Errorf("%v, %d places: got %.4g s, %q; want 0.02 s, or %q", c.station.Kind, c.station.Places, mean, why, c.why)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
-	"schedlab/internal/window"
 )
 
 // Which clients an ideal scheduler can be put in front of, and how many wait outside.
@@ -78,7 +77,7 @@ func TestReplaysThatCannotBe(t *testing.T) {
 		"demand unknown":            {trial(10, 500, .01), 0, twinCPUUnknown},
 		"no reply":                  {trial(0, 500, .01), 1, twinCostUnknown},
 	} {
-		w := &modelled{Window: window.Window{Values: map[string]float64{}}}
+		w := &modelled{}
 		why := replay(w, c.t, record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
 		if why.Code != c.want {
 			t.Errorf("%s: %+v, want %q", name, why, c.want)

@@ -7,7 +7,6 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
-	"schedlab/internal/window"
 )
 
 // verdicts holds all verdicts of a run, each on every metric: of the baseline's copy, of the challengers in plan order, and
@@ -38,15 +37,15 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	base, twin := arms[0], arms[1]
 	challengers := len(arms) - 2
 	// First the A/A control, because it is the ruler for everything else.
-	rulers := map[string]ruler{}
+	rulers := map[stats.Figure]ruler{}
 	for _, m := range stats.Metrics() {
-		c := stats.Compare(m, b.series(base.Name, m.Name), b.series(twin.Name, m.Name), stats.Primaries()*challengers)
+		c := stats.Compare(m, b.series(base.Name, m.Figure), b.series(twin.Name, m.Figure), stats.Primaries()*challengers)
 		why := firstOf(b.refuseRun(), b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
 		if why.None() && c.Decision == stats.Refused {
 			why = b.unfit(c, base.Name, twin.Name)
 		}
 		v.aa = append(v.aa, verdict(c, base, twin, why))
-		rulers[m.Name] = newRuler(c, base.Name, why)
+		rulers[m.Figure] = newRuler(c, base.Name, why)
 	}
 	differs := func(metric, arm string) bool { // surely, from its reference
 		return slices.ContainsFunc(v.all, func(v record.Verdict) bool {
@@ -54,7 +53,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 		})
 	}
 	judged := func(c stats.Comparison, base, arm record.Arm) record.Verdict {
-		return verdict(c, base, arm, b.against(c, base, arm, b.refusePair(c.Metric, base, arm), rulers[c.Metric.Name]))
+		return verdict(c, base, arm, b.against(c, base, arm, b.refusePair(c.Metric, base, arm), rulers[c.Metric.Figure]))
 	}
 	for i, a := range arms[2:] {
 		against := arms[reference(b.run.Plan.Arms, i+2)]
@@ -138,9 +137,9 @@ func (r ruler) resolves(c stats.Comparison) bool {
 }
 
 // pair returns a figure of two arms over the valid blocks, one value a block in the figure's unit.
-func (b blocks) pair(base, arm, figure string) (x, y []float64) {
-	x, y = b.series(base, figure), b.series(arm, figure)
-	if figure == goodput {
+func (b blocks) pair(base, arm string, f stats.Figure) (x, y []float64) {
+	x, y = b.series(base, f), b.series(arm, f)
+	if f == stats.Goodput {
 		// A goodput of 0 has no logarithm. Half a reply in the window stands for it, which is more.
 		for _, v := range [][]float64{x, y} {
 			for i := range v {
@@ -154,7 +153,7 @@ func (b blocks) pair(base, arm, figure string) (x, y []float64) {
 // compared compares two arms at a metric. shares is the number of equal shares of Alpha; the
 // comparison gets one.
 func (b blocks) compared(m stats.Metric, base, arm string, shares int) stats.Comparison {
-	x, y := b.pair(base, arm, m.Name)
+	x, y := b.pair(base, arm, m.Figure)
 	return stats.Compare(m, x, y, shares)
 }
 
@@ -174,9 +173,10 @@ func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 	if c.Decision == stats.Faster {
 		quicker, slower = arm, base
 	}
-	median := func(arm, figure string) float64 { return stats.Median(b.series(arm, figure)) }
-	taken := min(median(base, window.ForeignLoad), median(arm, window.ForeignLoad))
-	less := median(quicker, "cpu_per_request") < lessCPU*median(slower, "cpu_per_request")
+	foreign := func(arm string) float64 { return stats.Median(b.each(arm, foreignLoad.of)) }
+	cost := func(arm string) float64 { return stats.Median(b.series(arm, stats.CPUPerRequest)) }
+	taken := min(foreign(base), foreign(arm))
+	less := cost(quicker) < lessCPU*cost(slower)
 	if c.Metric.Quantile > 0 && c.Decision.Differs() && len(b.run.Plan.Gate) == 0 && taken > mostTaken && less {
 		return taken
 	}
@@ -187,19 +187,19 @@ func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 // fact if the verdict stands.
 func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 	metric := c.Metric.Name
-	baseTimes, armTimes := b.pair(base, arm, metric)
+	baseTimes, armTimes := b.pair(base, arm, c.Metric.Figure)
 	said := toCheck(c, baseTimes, armTimes)
 	against := func(code record.Code, values record.Values, names record.Names) record.Fact {
 		return record.Fact{Code: code, Arm: arm, Baseline: base, Metric: metric, Values: values, Names: names}
 	}
-	of := func(name string) disturbance { return disturbance{name, b.series(base, name), b.series(arm, name)} }
+	of := func(s disturbs) disturbance { return disturbance{s.name, b.each(base, s.of), b.each(arm, s.of)} }
 	if taken := b.takenAway(c, base, arm); taken > 0 {
 		return against(causeTaken, record.Values{"share": taken}, nil)
 	}
 	if first, last, p, drifts := said.drifts(); drifts {
 		return against(causeDrift, record.Values{"first": math.Exp(first), "last": math.Exp(last), "p": p}, nil)
 	}
-	checked := []disturbance{of(window.ForeignLoad), of(window.Stealing), of(window.Throttling), of(window.LoadShare)}
+	checked := []disturbance{of(foreignLoad), of(stealing), of(throttling), of(loadShare)}
 	checked = slices.DeleteFunc(checked, disturbance.unknown)
 	for _, d := range checked {
 		if more, made := said.shareImbalance(d); made {
@@ -207,17 +207,16 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 		}
 	}
 	if c.Metric.Quantile > 0 {
-		late := of(window.Lateness + metric)
-		late.name = "lateness of the load" // the same for every quantile
+		late := of(disturbs{"lateness of the load", func(w *modelled) stats.Opt { return w.Late[c.Metric.Figure] }})
 		if more, made := said.lateImbalance(late, baseTimes, armTimes); !late.unknown() && made {
 			return against(causeImbalance, record.Values{"more": more}, nil)
 		}
 		if !late.unknown() {
 			checked = append(checked, late)
 		}
-		baseSent, armSent := b.pair(base, arm, metric+window.FromSent)
+		fromSent := func(w *modelled) stats.Opt { return w.FromSent[c.Metric.Figure] }
 		// Times from the sending leave out the load's lateness. The verdict must not depend on it.
-		if sent := toCheck(c, baseSent, armSent); said.contradicts(stats.Median(sent.x)) {
+		if sent := toCheck(c, b.each(base, fromSent), b.each(arm, fromSent)); said.contradicts(stats.Median(sent.x)) {
 			return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(sent.x))}, nil)
 		}
 	}
@@ -237,7 +236,7 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 // without returns the log ratios of the blocks in which neither arm failed more than errorLimit of its requests. failing is
 // the number of the other blocks.
 func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64, failing int) {
-	baseErrors, armErrors := b.series(base, "errors"), b.series(arm, "errors")
+	baseErrors, armErrors := b.series(base, stats.Errors), b.series(arm, stats.Errors)
 	for i, x := range said.x {
 		if max(baseErrors[i], armErrors[i]) > errorLimit {
 			failing++
@@ -254,7 +253,7 @@ func (b blocks) unfit(c stats.Comparison, arms ...string) record.Fact {
 	f := record.Fact{Code: causeUnfit, Names: record.Names{"error": c.Reason}}
 	for _, block := range b.valid {
 		for _, arm := range arms {
-			if v := b.windows[block][arm].Values[c.Metric.Name]; !(v > 0) {
+			if v := b.windows[block][arm].Values[c.Metric.Figure]; !(v.Float() > 0) {
 				f.Arm, f.Metric, f.Values = arm, c.Metric.Name, record.Values{"block": float64(block)}
 				return f
 			}
@@ -268,18 +267,10 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 	if len(b.valid) == 0 {
 		return nil
 	}
-	known := func(name string) float64 {
-		if v := b.median(arm, name); v != nil {
-			return *v
-		}
-		return -1
-	}
-	d := &record.Disturbed{Late: map[string]float64{}, Foreign: known(window.ForeignLoad), Steal: known(window.Stealing), Throttled: known(window.Throttling)}
-	d.Load = max(0, known(window.LoadShare))
+	share := func(s disturbs) float64 { return stats.Known(stats.Median(b.each(arm, s.of))).Or(-1) }
+	d := &record.Disturbed{Foreign: share(foreignLoad), Steal: share(stealing), Throttled: share(throttling), Load: max(0, share(loadShare))}
 	for _, m := range stats.Quantiles() {
-		if v := b.median(arm, window.Lateness+m.Name); v != nil {
-			d.Late[m.Name] = *v
-		}
+		d.Late[m.Figure] = stats.Known(stats.Median(b.each(arm, func(w *modelled) stats.Opt { return w.Late[m.Figure] })))
 	}
 	return d
 }
@@ -308,6 +299,20 @@ const (
 	disturbedAlpha = .05 // error of the interval that decides whether two arms were disturbed differently, which can only refuse
 	madeShare      = .5  // of a difference, that a disturbance must account for to count as its cause
 	followsLimit   = .01 // p below which ratios are taken to follow a disturbance, or time
+)
+
+// A disturbs is something that disturbs a window: its name in reports, and by how much it did.
+type disturbs struct {
+	name string
+	of   func(*modelled) stats.Opt
+}
+
+// What takes CPU time from a server. Each is a share.
+var (
+	foreignLoad = disturbs{"foreign load", func(w *modelled) stats.Opt { return w.Foreign }}
+	stealing    = disturbs{"steal", func(w *modelled) stats.Opt { return w.Stolen }}
+	throttling  = disturbs{"throttling", func(w *modelled) stats.Opt { return w.Throttled }}
+	loadShare   = disturbs{"CPU time of the load", func(w *modelled) stats.Opt { return w.LoadShare }}
 )
 
 // A disturbance holds how much each of two arms was disturbed, one value per block: lateness in seconds, or a ratio of CPU

@@ -46,7 +46,7 @@ func TestShareImbalance(t *testing.T) {
 		{"is always more, by the same", checked(stats.Slower, 1.3, blocks, none), func(int) float64 { return .1 }, false},
 		{"is the same in both", checked(stats.Slower, 1.3, blocks, made), none, false},
 	} {
-		d := disturbance{name: window.Stealing}
+		d := disturbance{name: stealing.name}
 		for b := range blocks {
 			d.base, d.arm = append(d.base, alike(b)), append(d.arm, alike(b)+c.extra(b))
 		}
@@ -63,7 +63,7 @@ func TestImbalanceIsSeldomByChance(t *testing.T) {
 	const runs = 2000
 	wrong := 0
 	for range runs {
-		d := disturbance{name: window.Stealing}
+		d := disturbance{name: stealing.name}
 		said := checkedVerdict{decision: stats.Slower, same: math.Log1p(.10)}
 		for range 12 {
 			d.base = append(d.base, .01*rng.ExpFloat64())
@@ -96,7 +96,7 @@ func TestLateImbalance(t *testing.T) {
 		{"late hides a difference", stats.Same, 2 * ms, 2 * ms, 0, .5 * ms, true},
 		{"late by little", stats.Same, 2 * ms, 2 * ms, 0, .05 * ms, false},
 	} {
-		late := disturbance{name: window.Lateness + "p99"}
+		late := disturbance{name: "lateness of the load"}
 		var base, arm []float64
 		said := checkedVerdict{decision: c.decision, same: math.Log1p(.10)}
 		for b := range 12 {
@@ -115,7 +115,7 @@ func TestCalmHalf(t *testing.T) {
 	t.Parallel()
 	turned := checked(stats.Slower, 1, 20, func(b int) float64 { return map[bool]float64{true: .5, false: -.3}[b%2 == 0 || b > 16] })
 	sound := checked(stats.Slower, 1.5, 20, none)
-	d := disturbance{name: window.ForeignLoad}
+	d := disturbance{name: foreignLoad.name}
 	for b := range 20 {
 		d.base, d.arm = append(d.base, .3*float64(stats.Count(b%2 == 0 || b > 16))), append(d.arm, 0)
 	}
@@ -203,7 +203,7 @@ func TestLoadOnASharedCPU(t *testing.T) {
 	}
 	r := synthetic{servers: "0-1", times: times, edit: shares(.05)}.judged(t)
 	v := verdictOf(t, r.Verdicts, "pool", "p50")
-	if v.Verdict != "refused" || v.Reason.Code != causeImbalance || v.Reason.Names["share"] != window.LoadShare {
+	if v.Verdict != "refused" || v.Reason.Code != causeImbalance || v.Reason.Names["share"] != loadShare.name {
 		t.Errorf("times that follow the load's share: %+v, want them refused for it", v)
 	}
 	if got := decisions(r, "fasthttp"); got["p50"] != "SAME" {
@@ -256,7 +256,7 @@ func TestBlocksWithoutErrors(t *testing.T) {
 	var said checkedVerdict
 	for i, errors := range [][2]float64{{0, 0}, {.01, 0}, {0, .01}, {errorLimit, 0}, {0, errorLimit / 2}} {
 		of := func(v float64) *modelled {
-			return &modelled{Window: window.Window{Values: map[string]float64{"errors": v}}}
+			return &modelled{Window: window.Window{Values: stats.Figures{stats.Errors: stats.Known(v)}}}
 		}
 		b.valid, said.x = append(b.valid, i+1), append(said.x, float64(i))
 		b.windows[i+1] = map[string]*modelled{"a": of(errors[0]), "b": of(errors[1])}

@@ -311,10 +311,10 @@ func (v Verdict) Worse() bool { return stats.MetricOf(v.Metric).Worse(v.Verdict)
 // Disturbed is the disturbances of an arm's windows and of the load in them: medians over the blocks, and the
 // worst block. They are noise that the intervals include, unless a verdict is refused because of them.
 type Disturbed struct {
-	Late      map[string]float64 `json:"late"`      // by quantile: lateness of sending, seconds
-	Foreign   float64            `json:"foreign"`   // share of the server's CPUs that other programs used; -1 unknown
-	Steal     float64            `json:"steal"`     // share of all CPUs that the hypervisor gave to others; -1 unknown
-	Throttled float64            `json:"throttled"` // share of the window in which CPU limits stopped processes; -1 unknown
+	Late      stats.Figures `json:"late"`      // the quantiles of the lateness of sending, seconds
+	Foreign   float64       `json:"foreign"`   // share of the server's CPUs that other programs used; -1 unknown
+	Steal     float64       `json:"steal"`     // share of all CPUs that the hypervisor gave to others; -1 unknown
+	Throttled float64       `json:"throttled"` // share of the window in which CPU limits stopped processes; -1 unknown
 	// Load is the share of the shared CPUs that the load used, if the load shares some of the
 	// servers' CPUs; 0 if it has its own.
 	Load float64 `json:"load,omitempty"`

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"schedlab/internal/stats"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/reference/schema")
@@ -33,8 +35,13 @@ func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 	}
 	ref := func() *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/fact"} }
 	fact.Properties["because"] = &jsonschema.Schema{Types: []string{"null", "array"}, Items: ref()}
+	figures, err := jsonschema.For[map[string]float64](nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[Fact]():           ref(),
+		reflect.TypeFor[stats.Figures]():  figures,
 		reflect.TypeFor[map[uint16]int](): {Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "integer"}}, // replies by status
 	}})
 	if err != nil {

@@ -119,7 +119,7 @@ func attacked(r *record.Result) string {
 	if f := a.Fairness; f != nil && a.StarvedConnections > 0 {
 		text = fmt.Sprintf("%d of %s got no reply at all, and the times of good replies are those of the others: ", a.StarvedConnections, plural(f.Asked, "connection")) + text
 	}
-	if late := a.Disturbed.Late["p99"]; scheduled(a) && a.P99 != nil && late > max(lateShare**a.P99, 1e-3) {
+	if late := a.Disturbed.Late[stats.P99].Or(0); scheduled(a) && a.P99 != nil && late > max(lateShare**a.P99, 1e-3) {
 		text += fmt.Sprintf(" The load itself was late by %s at p99: do not take that for the server's.", seconds(late))
 	}
 	if len(a.Failures) > 0 {
@@ -146,8 +146,7 @@ func attackFigures(r *record.Result) document.Part {
 	head, times, late := []string{""}, []string{"response (" + since(a) + ")"}, []string{"late by (the load)"}
 	for _, m := range stats.Quantiles() {
 		head, times = append(head, m.Label), append(times, orNone(a.Median(m.Name), seconds))
-		lag, known := a.Disturbed.Late[m.Name]
-		late = append(late, either(known, seconds(lag), none))
+		late = append(late, orNone(a.Disturbed.Late[m.Figure].Pointer(), seconds))
 	}
 	beyond := func(q float64) string {
 		at := first(a.Curve, func(p record.Point) bool { return p.Quantile == q })

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // alone is the result of an attack on U that sent requests, of which good got a good reply.
 func alone(loop string, requests, good int, change func(r *record.Result, a *record.Arm)) *record.Result {
 	r := &record.Result{Status: record.Complete, Window: 1, Arms: []record.Arm{{
 		Name: "U", Clients: record.Clients{Loop: loop, Arrivals: "poisson", Connections: 64, KeepAlive: true},
-		Requests: requests, Errors: requests - good, Mean: new(1.), Goodput: new(float64(good)), Disturbed: &record.Disturbed{Late: map[string]float64{}},
+		Requests: requests, Errors: requests - good, Mean: new(1.), Goodput: new(float64(good)), Disturbed: &record.Disturbed{},
 		Generator: &record.Proofs{Busy: .3}, Failures: map[string]int{},
 	}}}
 	if change != nil {
@@ -60,7 +61,7 @@ func TestAttackTellsWhatItsLoopHas(t *testing.T) {
 	t.Parallel()
 	r := alone("open", 295, 290, func(r *record.Result, a *record.Arm) {
 		r.Status, a.Generator.Missing, a.Failures["reset"] = record.Interrupted, 1681, 5
-		a.Disturbed.Late["p50"] = 1e-5
+		a.Disturbed.Late[stats.P50] = stats.Known(1e-5)
 	})
 	for _, want := range []string{
 		"INTERRUPTED\n", "290 of 295 requests got a good reply: ", "requests 295 sent, 290 good (goodput 290/s), 1,681 never sent\n", "failures reset: 5\n",
@@ -70,7 +71,7 @@ func TestAttackTellsWhatItsLoopHas(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	closed := alone("closed", 299, 299, func(_ *record.Result, a *record.Arm) { a.Disturbed.Late["p50"] = 0 })
+	closed := alone("closed", 299, 299, func(_ *record.Result, a *record.Arm) { a.Disturbed.Late[stats.P50] = stats.Known(0) })
 	got := summary(t, closed)
 	for _, not := range []string{"schedul", "late by", "never sent"} {
 		if strings.Contains(strings.ReplaceAll(got, "there is no schedule", ""), not) {
@@ -101,7 +102,9 @@ func TestAttackAnswersForStarvedConnections(t *testing.T) {
 func TestAttackAnswersForALateLoad(t *testing.T) {
 	t.Parallel()
 	for lag, want := range map[float64]bool{2.36e-3: true, 1.1e-3: false, .9e-3: false} {
-		r := alone("open", 2000, 2000, func(_ *record.Result, a *record.Arm) { a.P99, a.Disturbed.Late["p99"] = new(12.4e-3), lag })
+		r := alone("open", 2000, 2000, func(_ *record.Result, a *record.Arm) {
+			a.P99, a.Disturbed.Late[stats.P99] = new(12.4e-3), stats.Known(lag)
+		})
 		if got := summary(t, r); strings.Contains(got, "The load itself was late by") != want {
 			t.Errorf("late by %g s: got\n%s", lag, got)
 		}

@@ -78,7 +78,7 @@ func quick() *record.Result {
 		}
 	}
 	for i := range r.Arms {
-		r.Arms[i].Disturbed = &record.Disturbed{Late: map[string]float64{"p50": 1e-6, "p99": digits(2e-5 * float64(i+1))}, Foreign: .011, Steal: .003}
+		r.Arms[i].Disturbed = &record.Disturbed{Late: stats.Figures{stats.P50: stats.Known(1e-6), stats.P99: stats.Known(digits(2e-5 * float64(i+1)))}, Foreign: .011, Steal: .003}
 	}
 	for _, m := range stats.Metrics() {
 		if m.Primary {

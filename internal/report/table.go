@@ -257,8 +257,8 @@ func disturbed(arms []record.Arm) document.Part {
 			return of(cmp.Or(a.Disturbed, &record.Disturbed{Foreign: -1, Steal: -1, Throttled: -1}))
 		}, format)
 	}
-	late := func(head, quantile string) armField {
-		return of(head, func(d *record.Disturbed) float64 { v, ok := d.Late[quantile]; return either(ok, v, -1) }, seconds)
+	late := func(head string, quantile stats.Figure) armField {
+		return of(head, func(d *record.Disturbed) float64 { return d.Late[quantile].Or(-1) }, seconds)
 	}
 	load := func(head string, of func(*record.Proofs) float64, format func(float64) string) armField {
 		return positive(head, func(a record.Arm) float64 {
@@ -269,7 +269,7 @@ func disturbed(arms []record.Arm) document.Part {
 		}, format)
 	}
 	return tableOf(arms,
-		late("late at p50", "p50"), late("at p99", "p99"),
+		late("late at p50", stats.P50), late("at p99", stats.P99),
 		load("at most", func(g *record.Proofs) float64 { return g.LongestLag }, seconds),
 		load("never sent", func(g *record.Proofs) float64 { return float64(g.Missing) }, countLabel),
 		load("load busy", func(g *record.Proofs) float64 { return g.Busy }, share),

@@ -2,13 +2,13 @@ package stats
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 )
 
 // A Metric is a figure of a trial's window: how it is called, read and compared. Both sizes are symmetric in the logarithm: an
 // effect of 0.05 is met by a ratio of 1.05 and by one of 1/1.05.
 type Metric struct {
+	Figure   Figure  // its place in the table
 	Name     string  // as in records: p50, p90, p99, goodput, cpu_per_request
 	Word     string  // in expectations; "" if they cannot ask for it
 	Label    string  // in reports
@@ -38,33 +38,42 @@ const (
 )
 
 // metrics is the table of all figures: with verdicts, then compared on request, then read by expectations only.
-var metrics = []Metric{
-	{Name: "p50", Word: "p50", Label: "p50", In: "at p50", Unit: "s", Bench: "p50-ns", Compared: true, Quantile: .5, Primary: true, Effect: .05, Same: .10, Allow: .10},
-	{Name: "p90", Word: "p90", Label: "p90", In: "at p90", Unit: "s", Bench: "p90-ns", Compared: true, Quantile: .9, Primary: true, Effect: .05, Same: .10, Allow: .10},
-	{Name: "p99", Word: "p99", Label: "p99", In: "at p99", Unit: "s", Bench: "p99-ns", Compared: true, Quantile: .99, Primary: true, Effect: .05, Same: .10, Allow: .20},
-	{Name: "goodput", Word: "goodput", Label: "goodput", In: "in goodput", Unit: "1/s", Bench: "req/s", Compared: true, HigherIsBetter: true, Amount: true, Effect: .02, Same: .03, Allow: .03, Proof: InOverload},
-	{Name: "cpu_per_request", Word: "cpu", Label: "CPU/request", In: "in CPU per request", Unit: "s", Bench: "cpu-ns/req", Compared: true, Amount: true, Effect: .05, Same: .10, Allow: .10, Proof: InStarvation},
+var metrics = completed([NumFigures]Metric{
+	P50:           {Name: "p50", Word: "p50", Label: "p50", In: "at p50", Unit: "s", Bench: "p50-ns", Compared: true, Quantile: .5, Primary: true, Effect: .05, Same: .10, Allow: .10},
+	P90:           {Name: "p90", Word: "p90", Label: "p90", In: "at p90", Unit: "s", Bench: "p90-ns", Compared: true, Quantile: .9, Primary: true, Effect: .05, Same: .10, Allow: .10},
+	P99:           {Name: "p99", Word: "p99", Label: "p99", In: "at p99", Unit: "s", Bench: "p99-ns", Compared: true, Quantile: .99, Primary: true, Effect: .05, Same: .10, Allow: .20},
+	Goodput:       {Name: "goodput", Word: "goodput", Label: "goodput", In: "in goodput", Unit: "1/s", Bench: "req/s", Compared: true, HigherIsBetter: true, Amount: true, Effect: .02, Same: .03, Allow: .03, Proof: InOverload},
+	CPUPerRequest: {Name: "cpu_per_request", Word: "cpu", Label: "CPU/request", In: "in CPU per request", Unit: "s", Bench: "cpu-ns/req", Compared: true, Amount: true, Effect: .05, Same: .10, Allow: .10, Proof: InStarvation},
 
-	{Name: "good_mean", Word: "good_mean", Label: "mean of good replies", Unit: "s", Effect: .05, Same: .10}, // response time
-	{Name: "memory", Label: "memory", Unit: "bytes", Amount: true, Effect: .05, Same: .10, Allow: .10},       // that a server holds
+	GoodMean: {Name: "good_mean", Word: "good_mean", Label: "mean of good replies", Unit: "s", Effect: .05, Same: .10}, // response time
+	Memory:   {Name: "memory", Label: "memory", Unit: "bytes", Amount: true, Effect: .05, Same: .10, Allow: .10},       // that a server holds
 
-	{Name: "mean", Word: "mean", Unit: "s"}, // response time
-	{Name: "tail", Word: "tail", Unit: "s"}, // mean of the slowest 1 %
-	{Name: "twin_mean", Word: "twin_mean", Unit: "s"},
-	{Name: "overhead", Word: "overhead", Unit: "s"},
-	{Name: "throughput", Word: "throughput", Unit: "1/s", Proof: InOverload},
-	{Name: "errors", Word: "errors", Proof: InOverload},                      // ratio of requests without a good reply
-	{Name: "loss", Word: "loss", Proof: InOverload},                          // ratio of requests turned away
-	{Name: "starved", Word: "starved", Proof: InOverload},                    // connections without a reply
-	{Name: "served", Word: "served", Proof: InOverload},                      // connections with one
-	{Name: "first_reply", Word: "first_reply", Unit: "s", Proof: InOverload}, // the slowest of a connection
-	{Name: "busy", Word: "busy", Proof: InOverload},                          // ratio, of the load's CPUs
-	{Name: "accepted", Word: "accepted", Proof: InOverload},                  // connections, by the server
-	{Name: "done", Word: "done", Proof: InOverload},
-	{Name: "open", Word: "open", Proof: InOverload},
-	{Name: "switches", Word: "switches", Proof: InOverload},   // of context, per request
-	{Name: "loops", Word: "loops", Proof: InOverload},         // ratio of CPU time that event loops use
-	{Name: "overflows", Word: "overflows", Proof: InOverload}, // of the accept queue
+	Mean:       {Name: "mean", Word: "mean", Unit: "s"}, // response time
+	Tail:       {Name: "tail", Word: "tail", Unit: "s"}, // mean of the slowest 1 %
+	TwinMean:   {Name: "twin_mean", Word: "twin_mean", Unit: "s"},
+	Overhead:   {Name: "overhead", Word: "overhead", Unit: "s"},
+	Throughput: {Name: "throughput", Word: "throughput", Unit: "1/s", Proof: InOverload},
+	Errors:     {Name: "errors", Word: "errors", Proof: InOverload},                      // ratio of requests without a good reply
+	Loss:       {Name: "loss", Word: "loss", Proof: InOverload},                          // ratio of requests turned away
+	Starved:    {Name: "starved", Word: "starved", Proof: InOverload},                    // connections without a reply
+	Served:     {Name: "served", Word: "served", Proof: InOverload},                      // connections with one
+	FirstReply: {Name: "first_reply", Word: "first_reply", Unit: "s", Proof: InOverload}, // the slowest of a connection
+	Busy:       {Name: "busy", Word: "busy", Proof: InOverload},                          // ratio, of the load's CPUs
+	Accepted:   {Name: "accepted", Word: "accepted", Proof: InOverload},                  // connections, by the server
+	Done:       {Name: "done", Word: "done", Proof: InOverload},
+	StillOpen:  {Name: "open", Word: "open", Proof: InOverload},
+	Switches:   {Name: "switches", Word: "switches", Proof: InOverload},   // of context, per request
+	Loops:      {Name: "loops", Word: "loops", Proof: InOverload},         // ratio of CPU time that event loops use
+	Overflows:  {Name: "overflows", Word: "overflows", Proof: InOverload}, // of the accept queue
+})
+
+// completed returns the table with what follows from a row's place and name.
+func completed(table [NumFigures]Metric) [NumFigures]Metric {
+	for f := P50; int(f) < NumFigures; f++ {
+		m := &table[f]
+		m.Figure, m.Label, m.In = f, cmp.Or(m.Label, m.Name), cmp.Or(m.In, "in "+m.Name)
+	}
+	return table
 }
 
 // Printed returns a value of the metric as reports print it: a time with three digits (from 1,000 s on in whole seconds), a
@@ -92,7 +101,7 @@ func (m Metric) Printed(v float64) float64 {
 
 // rows returns the rows of the table for which want returns true, in its order.
 func rows(want func(Metric) bool) (all []Metric) {
-	for _, m := range metrics {
+	for _, m := range metrics[P50:] {
 		if want(m) {
 			all = append(all, m)
 		}
@@ -106,8 +115,8 @@ func Metrics() []Metric { return rows(func(m Metric) bool { return m.Compared })
 // Quantiles returns the metrics with a Quantile, in ascending order.
 func Quantiles() []Metric { return rows(func(m Metric) bool { return m.Quantile > 0 }) }
 
-// Figures returns all metrics.
-func Figures() []Metric { return rows(func(Metric) bool { return true }) }
+// All returns every metric.
+func All() []Metric { return rows(func(Metric) bool { return true }) }
 
 // Primaries returns the number of primary metrics. They share the probability of error.
 func Primaries() int { return len(rows(func(m Metric) bool { return m.Primary })) }
@@ -123,12 +132,10 @@ func Names(metrics []Metric) []string {
 
 // MetricOf returns the metric with this name; for one of another version's record, a Metric that has words and no sizes.
 func MetricOf(name string) Metric {
-	m := Metric{Name: name}
-	if i := slices.IndexFunc(metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
-		m = metrics[i]
+	if f, ok := FigureOf(name); ok {
+		return f.Metric()
 	}
-	m.Label, m.In = cmp.Or(m.Label, name), cmp.Or(m.In, "in "+name)
-	return m
+	return Metric{Name: name, Label: name, In: "in " + name}
 }
 
 // A Decision is the verdict on one metric of one arm.

@@ -192,7 +192,7 @@ func TestCount(t *testing.T) {
 
 func TestMetricOf(t *testing.T) {
 	t.Parallel()
-	for _, m := range Metrics() {
+	for _, m := range All() {
 		if got := MetricOf(m.Name); got != m {
 			t.Errorf("%s: got %+v, want %+v", m.Name, got, m)
 		}

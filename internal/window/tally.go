@@ -50,7 +50,7 @@ func tallyOf(trial record.Trial, clients record.Clients, response, service, good
 	from := int64(record.Duration(trial.Warmup))
 	return &Tally{
 		w: Window{
-			Trial: trial, Clients: clients, Status: map[uint16]float64{}, Failures: map[string]int{}, Values: map[string]float64{},
+			Trial: trial, Clients: clients, Status: map[uint16]float64{}, Failures: map[string]int{},
 			presence: presence{from: from, to: from + int64(record.Duration(trial.Window))},
 		},
 		response: response, service: service, good: good, lag: lag, ends: map[end]int{},
@@ -75,7 +75,8 @@ func (t *Tally) Quantile(q float64) time.Duration { return t.w.Hist.Quantile(q) 
 // stopped. It can be called once.
 func (t *Tally) Window(trial record.Trial, e record.Env) Window {
 	w := t.window(trial, e)
-	w.Phases, w.Values["tail"] = t.parts.phases()
+	phases, tail := t.parts.phases()
+	w.Phases, w.Values[stats.Tail] = phases, stats.Known(tail)
 	return w
 }
 
@@ -133,33 +134,29 @@ func (t *Tally) window(trial record.Trial, e record.Env) Window {
 	for code := range w.Status {
 		w.Status[code] /= float64(max(w.Requests, 1))
 	}
-	for _, m := range stats.Figures() {
-		w.Values[m.Name] = math.NaN() // until it is known
-	}
-	// A quantile with too few requests beyond it is chance: it stays NaN. The lateness of the load is not judged.
+	// A quantile with too few requests beyond it is chance: it stays unknown. The lateness of the load is not judged.
 	for _, m := range stats.Quantiles() {
-		w.Values[Lateness+m.Name], w.Values[m.Name+FromSent] = t.lag.quantile(m.Quantile), math.NaN()
+		w.Late[m.Figure] = stats.Known(t.lag.quantile(m.Quantile))
 		if w.Requests >= stats.MinRequests(m.Quantile) {
-			w.Values[m.Name], w.Values[m.Name+FromSent] = t.response.quantile(m.Quantile), t.service.quantile(m.Quantile)
+			w.Values[m.Figure], w.FromSent[m.Figure] = stats.Known(t.response.quantile(m.Quantile)), stats.Known(t.service.quantile(m.Quantile))
 		}
 	}
-	w.Values["goodput"] = float64(t.goodDone) / trial.Window
-	w.Values["throughput"] = float64(w.completions) / trial.Window
-	w.Values["tail"] = t.response.tail()
-	w.Values["mean"], w.Values["good_mean"] = t.response.mean(), t.good.mean()
-	w.Values["errors"] = float64(w.Requests-w.Good) / float64(max(w.Requests, 1))
-	w.Values["loss"] = float64(t.lost) / float64(max(w.Requests, 1))
+	w.Values[stats.Goodput] = stats.Known(float64(t.goodDone) / trial.Window)
+	w.Values[stats.Throughput] = stats.Known(float64(w.completions) / trial.Window)
+	w.Values[stats.Tail] = stats.Known(t.response.tail())
+	w.Values[stats.Mean], w.Values[stats.GoodMean] = stats.Known(t.response.mean()), stats.Known(t.good.mean())
+	w.Values[stats.Errors] = stats.Known(float64(w.Requests-w.Good) / float64(max(w.Requests, 1)))
+	w.Values[stats.Loss] = stats.Known(float64(t.lost) / float64(max(w.Requests, 1)))
 	w.RateOff = math.Abs(float64(t.sent)/float64(max(w.Requests, 1)) - 1)
 	w.Generator = trial.Client.CPU / (trial.Window * float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
 	if p := trial.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does, so take its own count
 		w.Generator = p.Busy
 	}
-	w.Values["unsent"] = 0
 	if q := trial.Client.Pending; w.Clients.Closed() {
 		w.presence.pending(q)
 		// Coordinated omission: a client that waits for a slow reply cannot send the requests that are due by its pace meanwhile.
 		if due := w.Clients.Rate * trial.Window; due > 0 {
-			w.Values["unsent"] = max(0, 1-float64(t.sent+q.Requests-q.Early)/due)
+			w.Unsent = max(0, 1-float64(t.sent+q.Requests-q.Early)/due)
 		}
 	} else {
 		w.Unclocked = w.presence.leave(trial.Client.Starved)

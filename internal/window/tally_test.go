@@ -46,12 +46,12 @@ func TestTallyTellsWhatReduceDoes(t *testing.T) {
 			t.Errorf("%s: %g, Reduce has %g", what, got, want)
 		}
 	}
-	for _, m := range stats.Figures() {
-		apart := map[string]float64{"tail": .01, "p50": .002, "p90": .002, "p99": .002}[m.Name]
-		near(m.Name, got.Values[m.Name], want.Values[m.Name], max(apart, 1e-9))
+	for _, m := range stats.All() {
+		apart := map[stats.Figure]float64{stats.Tail: .01, stats.P50: .002, stats.P90: .002, stats.P99: .002}[m.Figure]
+		near(m.Name, got.Values[m.Figure].Float(), want.Values[m.Figure].Float(), max(apart, 1e-9))
 	}
 	for _, m := range stats.Quantiles() {
-		near(Lateness+m.Name, got.Values[Lateness+m.Name], want.Values[Lateness+m.Name], .002)
+		near("late "+m.Name, got.Late[m.Figure].Float(), want.Late[m.Figure].Float(), .002)
 	}
 	for i := range got.Phases.Mean {
 		near("mean part", got.Phases.Mean[i], want.Phases.Mean[i], 1e-9)

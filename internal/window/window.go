@@ -14,19 +14,25 @@ import (
 )
 
 // A Window is the measured part of one trial, reduced to figures. Times are seconds, rates are per second.
-//
-// The keys of Values are the metrics of [stats.Figures], each quantile again with [FromSent] after its name and with
-// [Lateness] before it, and the disturbances [Stealing], [Throttling], [ForeignLoad] and [LoadShare].
 type Window struct {
 	Trial    record.Trial
 	Requests int                // scheduled in the window
 	Good     int                // of these, with a good reply
 	Status   map[uint16]float64 // ratio of each final status; 0 is no answer
 	Failures map[string]int     // requests without a good reply, by how they ended
-	Values   map[string]float64 // by metric; NaN if unknown, or for a quantile of too few requests
+	Values   stats.Figures      // a quantile of too few requests is not known
+	FromSent stats.Figures      // the quantiles again, from the time of sending
+	Late     stats.Figures      // the quantiles of the time from a request's schedule to its sending
 	Hist     *record.Histogram  // response times of all requests in the window
 	Heat     *record.HeatCounts // the same
 
+	// What took CPU time from the server, each a share.
+	Foreign   stats.Opt // of the servers' CPUs, that other programs used
+	Stolen    stats.Opt // of all CPUs, that the hypervisor gave to other machines
+	Throttled stats.Opt // of the window, in which a limit on CPU time stopped a process
+	LoadShare stats.Opt // of CPUs that the load shares with the server, that the load used
+
+	Unsent         float64 // share of a paced closed loop's requests that it never sent; 0 for other loads
 	RateOff        float64 // relative difference between the requests sent in the window and scheduled in it
 	Generator      float64 // busy ratio of the load's CPUs
 	completions    int     // replies in the window
@@ -68,7 +74,7 @@ func PerIter(e record.Env) float64 {
 }
 
 // recorded adds the figures that come from the load's and the server's side of the record, and not from the requests. One that
-// the record lacks is NaN; Jain is 0 without replies.
+// the record lacks stays unknown; Jain is 0 without replies.
 func (w *Window) recorded(e record.Env) {
 	c, s, window := w.Trial.Client, w.Trial.Server, w.Trial.Window
 	answers := make([]float64, len(c.ConnAnswers))
@@ -77,46 +83,46 @@ func (w *Window) recorded(e record.Env) {
 	}
 	w.Jain, w.Asked, w.Starved = stats.Jain(answers), c.Asked, c.Starved
 	if w.Asked > 0 {
-		w.Values["starved"], w.Values["served"] = float64(w.Starved), float64(w.Asked-w.Starved)
-		w.Values["first_reply"] = c.FirstReply
+		w.Values[stats.Starved], w.Values[stats.Served] = stats.Known(float64(w.Starved)), stats.Known(float64(w.Asked-w.Starved))
+		w.Values[stats.FirstReply] = stats.Known(c.FirstReply)
 	}
 	if c.Proof != nil {
-		w.Values["busy"] = c.Proof.Busy
+		w.Values[stats.Busy] = stats.Known(c.Proof.Busy)
 	}
 	if s.CPU >= 0 && w.completions > 0 {
-		w.Values["cpu_per_request"] = s.CPU / float64(w.completions)
+		w.Values[stats.CPUPerRequest] = stats.Known(s.CPU / float64(w.completions))
 	}
 	if s.Footprint != nil {
-		w.Values["memory"] = float64(s.Footprint.Memory)
+		w.Values[stats.Memory] = stats.Known(float64(s.Footprint.Memory))
 	}
 	if n := s.Within; n != nil {
-		w.Values["accepted"], w.Values["done"], w.Values["open"] = n.Accepted, n.Done, n.Open
+		w.Values[stats.Accepted], w.Values[stats.Done], w.Values[stats.StillOpen] = stats.Known(n.Accepted), stats.Known(n.Done), stats.Known(n.Open)
 	}
 	if s.LoopBusy != nil && s.CPU > 0 {
-		w.Values["loops"] = min(1, *s.LoopBusy/s.CPU) // a loop counts as busy by the clock, even while something interrupts it
+		w.Values[stats.Loops] = stats.Known(min(1, *s.LoopBusy/s.CPU)) // a loop counts as busy by the clock, even while something interrupts it
 	}
 	if k := s.Kernel; k != nil {
 		if k.Voluntary >= 0 && k.Involuntary >= 0 && w.completions > 0 {
-			w.Values["switches"] = (k.Voluntary + k.Involuntary) / float64(w.completions)
+			w.Values[stats.Switches] = stats.Known((k.Voluntary + k.Involuntary) / float64(w.completions))
 		}
 		if k.ListenOverflows >= 0 {
-			w.Values["overflows"] = k.ListenOverflows
+			w.Values[stats.Overflows] = stats.Known(k.ListenOverflows)
 		}
 	}
-	// What took CPU time from the server.
-	share := func(seconds, of float64) float64 {
-		if seconds < 0 {
-			return math.NaN()
-		}
-		return seconds / of
-	}
-	w.Values[Stealing] = share(c.Steal, window*float64(max(e.CPUs, 1)))
-	w.Values[Throttling] = share(c.Throttled, window)
-	w.Values[ForeignLoad] = share(s.Foreign, window*float64(record.CountCPUs(e.ServerCPUs, e.CPUs)))
-	w.Values[LoadShare] = math.NaN()
+	w.Stolen = share(c.Steal, window*float64(max(e.CPUs, 1)))
+	w.Throttled = share(c.Throttled, window)
+	w.Foreign = share(s.Foreign, window*float64(record.CountCPUs(e.ServerCPUs, e.CPUs)))
 	if len(e.SharedCPUs()) > 0 {
-		w.Values[LoadShare] = share(c.CPU, window*float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
+		w.LoadShare = share(c.CPU, window*float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
 	}
+}
+
+// share returns which part of the seconds of CPU time was used; not known if used is below 0.
+func share(used, of float64) stats.Opt {
+	if used < 0 {
+		return stats.Opt{}
+	}
+	return stats.Known(used / of)
 }
 
 // Limits beyond which a window's data are wrong, or its arm is overloaded.
@@ -152,7 +158,7 @@ const RuleBacklog = "backlog (ratio)"
 // Breaches returns the rules that the window breaks. serverCPUs is the number of CPUs that the server had, judged holds
 // the quantiles that the plan judges, and stamped says whether the server should have stamped its requests. Noise breaks
 // no rule: see verdicts.go of package judge. A window without requests breaks only the rule that it must have some.
-func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) (broken []record.Refusal) {
+func (w *Window) Breaches(serverCPUs int, judged map[stats.Figure]bool, stamped bool) (broken []record.Refusal) {
 	add := func(name string, value, limit float64) {
 		broken = append(broken, record.Refusal{Block: w.Trial.Block, Arm: w.Trial.Arm, Rule: name, Value: value, Limit: limit})
 	}
@@ -168,7 +174,7 @@ func (w *Window) Breaches(serverCPUs int, judged map[string]bool, stamped bool) 
 	rule(RuleStoodStill, w.stoodStill(), stillLimit)
 	for _, m := range stats.Quantiles() {
 		// Here the value is below its limit, so rule does not fit.
-		if need := stats.MinRequests(m.Quantile); judged[m.Name] && w.Requests < need {
+		if need := stats.MinRequests(m.Quantile); judged[m.Figure] && w.Requests < need {
 			add("too few requests for "+m.Name, float64(w.Requests), float64(need))
 		}
 	}
@@ -204,18 +210,6 @@ func (w *Window) Behind() bool { return w.Generator > GeneratorLimit }
 
 // GeneratorLimit is the ratio of the load's CPU time above which its CPUs count as full.
 const GeneratorLimit = .80
-
-// FromSent is the suffix of the name of a quantile that counts from the time of sending.
-const FromSent = " from sent"
-
-// Names of disturbances among a window's values. All but Lateness are shares.
-const (
-	Lateness    = "late "                // seconds from a request's schedule to its sending; the name of a quantile follows
-	ForeignLoad = "foreign load"         // of the servers' CPUs, that other programs used
-	Stealing    = "steal"                // of all CPUs, that the hypervisor gave to other machines
-	Throttling  = "throttling"           // of the window, in which a limit on CPU time stopped a process
-	LoadShare   = "CPU time of the load" // on CPUs that it shares with the server
-)
 
 // ShareLimit is the ratio of a CPU's time that a load may use if it shares the CPU with servers.
 // The plan chooses the rate so that the load stays below it.

@@ -56,30 +56,37 @@ func TestReduce(t *testing.T) {
 	if len(w.Failures) != 3 || w.Failures["status 503"] != 1 || w.Failures["status 404"] != 1 || w.Failures["timed out"] != 1 {
 		t.Errorf("failures are %v", w.Failures)
 	}
-	for name, want := range map[string]float64{
-		"goodput":        5. / 2, // also the one from before the window
-		"throughput":     8. / 2,
-		"mean":           (.1 + .2 + .3 + .4 + 1 + .1 + .05 + .1) / 8,
-		"good_mean":      (.1 + .2 + .1 + .05 + .1) / 5,
-		"errors":         3. / 8,
-		"loss":           2. / 8, // timed out and 503
-		"tail":           math.NaN(),
-		"p50":            math.NaN(), // of too few requests
-		Lateness + "p50": 0, Lateness + "p99": .1,
-		"cpu_per_request": .5 / 8,
-		ForeignLoad:       .4 / 4,
-		Stealing:          .2 / (2 * 4),
-		Throttling:        .1 / 2,
-		LoadShare:         math.NaN(), // it has its own CPUs
-		"switches":        10. / 8,
-		"overflows":       2,
-		"accepted":        1, "done": 2, "open": 3, "loops": .4,
-		"starved": 2, "served": 3, "first_reply": .25,
-		"unsent": 0,
-		"busy":   math.NaN(),
+	for f, want := range map[stats.Figure]float64{
+		stats.Goodput:       5. / 2, // also the one from before the window
+		stats.Throughput:    8. / 2,
+		stats.Mean:          (.1 + .2 + .3 + .4 + 1 + .1 + .05 + .1) / 8,
+		stats.GoodMean:      (.1 + .2 + .1 + .05 + .1) / 5,
+		stats.Errors:        3. / 8,
+		stats.Loss:          2. / 8, // timed out and 503
+		stats.Tail:          math.NaN(),
+		stats.P50:           math.NaN(), // of too few requests
+		stats.CPUPerRequest: .5 / 8,
+		stats.Switches:      10. / 8,
+		stats.Overflows:     2,
+		stats.Accepted:      1, stats.Done: 2, stats.StillOpen: 3, stats.Loops: .4,
+		stats.Starved: 2, stats.Served: 3, stats.FirstReply: .25,
+		stats.Busy: math.NaN(),
 	} {
-		if got := w.Values[name]; !near(got, want) {
-			t.Errorf("%s is %v, want %v", name, got, want)
+		if got := w.Values[f].Float(); !near(got, want) {
+			t.Errorf("%s is %v, want %v", f, got, want)
+		}
+	}
+	for name, c := range map[string]struct {
+		got  stats.Opt
+		want float64
+	}{
+		"late p50": {w.Late[stats.P50], 0}, "late p99": {w.Late[stats.P99], .1},
+		"foreign load": {w.Foreign, .4 / 4}, "steal": {w.Stolen, .2 / (2 * 4)}, "throttling": {w.Throttled, .1 / 2},
+		"CPU time of the load": {w.LoadShare, math.NaN()}, // it has its own CPUs
+		"unsent":               {stats.Known(w.Unsent), 0},
+	} {
+		if got := c.got.Float(); !near(got, c.want) {
+			t.Errorf("%s is %v, want %v", name, got, c.want)
 		}
 	}
 	if !near(w.RateOff, 1./8) { // 7 of 8 were sent in the window
@@ -112,7 +119,7 @@ func TestShareOfTheLoad(t *testing.T) {
 		{"", "", math.NaN()}, // not bound
 	} {
 		w := Reduce(trial, record.Env{CPUs: 4, ServerCPUs: c.server, LoadCPUs: c.load}, record.Clients{})
-		if got := w.Values[LoadShare]; !near(got, c.want) {
+		if got := w.LoadShare.Float(); !near(got, c.want) {
 			t.Errorf("server on %q, load on %q: got %v, want %v", c.server, c.load, got, c.want)
 		}
 	}
@@ -127,21 +134,28 @@ func TestReduceWhatIsNotKnown(t *testing.T) {
 		Client: record.ClientSide{CPU: 2, Steal: -1, Throttled: -1, Proof: &record.Proof{Busy: .9, Rest: "spins"}},
 	}, Requests: []record.Request{at(1500, 1500, 1600, 200, record.Answered)}}
 	w := Reduce(trial, record.Env{CPUs: 1}, record.Clients{})
-	for _, name := range []string{"cpu_per_request", ForeignLoad, Stealing, Throttling, "switches", "overflows", "starved", "served", "first_reply", "accepted", "done", "open", "loops"} {
-		if got := w.Values[name]; !math.IsNaN(got) {
-			t.Errorf("%s is %v, want NaN", name, got)
+	for _, f := range []stats.Figure{stats.CPUPerRequest, stats.Switches, stats.Overflows, stats.Starved, stats.Served, stats.FirstReply, stats.Accepted, stats.Done, stats.StillOpen, stats.Loops} {
+		if got, known := w.Values[f].Get(); known {
+			t.Errorf("%s is %v, want it unknown", f, got)
 		}
 	}
-	if w.Generator != .9 || !w.Behind() || w.Values["busy"] != .9 {
-		t.Errorf("the load is busy for %v and %v, behind %v; want 0.9 and true", w.Generator, w.Values["busy"], w.Behind())
+	if unknown := (stats.Opt{}); w.Foreign != unknown || w.Stolen != unknown || w.Throttled != unknown {
+		t.Errorf("foreign load is %v, steal %v, throttling %v; want all unknown", w.Foreign, w.Stolen, w.Throttled)
+	}
+	if w.Generator != .9 || !w.Behind() || w.Values[stats.Busy] != stats.Known(.9) {
+		t.Errorf("the load is busy for %v and %v, behind %v; want 0.9 and true", w.Generator, w.Values[stats.Busy], w.Behind())
 	}
 
 	zero := trial
 	zero.Server = record.ServerSide{Kernel: &record.Kernel{}}
 	zero.Client = record.ClientSide{Proof: &record.Proof{Busy: .9}, CPU: 1.6} // of another engine
 	w = Reduce(zero, record.Env{}, record.Clients{})
-	for _, name := range []string{"cpu_per_request", ForeignLoad, Stealing, Throttling, "switches", "overflows"} {
-		if got := w.Values[name]; got != 0 {
+	zeros := map[string]stats.Opt{"foreign load": w.Foreign, "steal": w.Stolen, "throttling": w.Throttled}
+	for _, f := range []stats.Figure{stats.CPUPerRequest, stats.Switches, stats.Overflows} {
+		zeros[f.String()] = w.Values[f]
+	}
+	for name, got := range zeros {
+		if got != stats.Known(0) {
 			t.Errorf("%s is %v, want the 0 that was measured", name, got)
 		}
 	}
@@ -151,14 +165,14 @@ func TestReduceWhatIsNotKnown(t *testing.T) {
 
 	zero.Requests, zero.Server = nil, record.ServerSide{CPU: 1, Kernel: &record.Kernel{Voluntary: 1}}
 	w = Reduce(zero, record.Env{}, record.Clients{})
-	if got := w.Values["cpu_per_request"]; !math.IsNaN(got) {
-		t.Errorf("without an answer a request took %v of CPU time, want NaN", got)
+	if got, known := w.Values[stats.CPUPerRequest].Get(); known {
+		t.Errorf("without an answer a request took %v of CPU time, want it unknown", got)
 	}
-	if got := w.Values["switches"]; !math.IsNaN(got) {
-		t.Errorf("without an answer there were %v switches a request, want NaN", got)
+	if got, known := w.Values[stats.Switches].Get(); known {
+		t.Errorf("without an answer there were %v switches a request, want it unknown", got)
 	}
-	if w.Values["errors"] != 0 || w.RateOff != 1 {
-		t.Errorf("without a request errors are %v, the rate is off by %v; want 0 and 1", w.Values["errors"], w.RateOff)
+	if w.Values[stats.Errors] != stats.Known(0) || w.RateOff != 1 {
+		t.Errorf("without a request errors are %v, the rate is off by %v; want 0 and 1", w.Values[stats.Errors], w.RateOff)
 	}
 }
 
@@ -175,19 +189,19 @@ func TestQuantiles(t *testing.T) {
 		}
 		w := Reduce(trial, record.Env{}, record.Clients{})
 		for _, m := range stats.Quantiles() {
-			name, q := m.Name, m.Quantile
+			q, got, fromSent, late := m.Quantile, w.Values[m.Figure].Float(), w.FromSent[m.Figure].Float(), w.Late[m.Figure].Float()
 			rank := math.Ceil(q*float64(n) - 1e-9)
 			want, sent := (rank+1)*1e-6, rank*1e-6
 			if beyond := float64(n) * (1 - q); beyond < 10-1e-9 {
 				want, sent = math.NaN(), math.NaN()
 			}
-			if !near(w.Values[name]*1e6, want*1e6) || !near(w.Values[name+FromSent]*1e6, sent*1e6) || !near(w.Values[Lateness+name]*1e6, 1) {
-				t.Errorf("%d requests: %s is %v, from the sending %v, late by %v; want %v, %v, 1e-6", n, name, w.Values[name], w.Values[name+FromSent], w.Values[Lateness+name], want, sent)
+			if !near(got*1e6, want*1e6) || !near(fromSent*1e6, sent*1e6) || !near(late*1e6, 1) {
+				t.Errorf("%d requests: %s is %v, from the sending %v, late by %v; want %v, %v, 1e-6", n, m.Name, got, fromSent, late, want, sent)
 			}
 		}
 		slow := n / 100
-		if want := float64(n+1) - float64(slow-1)/2; slow > 0 && !near(w.Values["tail"]*1e6, want) {
-			t.Errorf("%d requests: the slowest hundredth takes %v s, want %v µs", n, w.Values["tail"], want)
+		if want := float64(n+1) - float64(slow-1)/2; slow > 0 && !near(w.Values[stats.Tail].Float()*1e6, want) {
+			t.Errorf("%d requests: the slowest hundredth takes %v s, want %v µs", n, w.Values[stats.Tail].Float(), want)
 		}
 	}
 }
@@ -208,8 +222,8 @@ func TestWhatAClosedLoopOwes(t *testing.T) {
 			at(900, 900, 1100, 200, record.Answered), // sent before the window
 			at(1100, 1100, 1200, 200, record.Answered), at(1300, 1300, 1400, 200, record.Answered),
 		}}
-		if w := Reduce(trial, record.Env{}, record.Clients{Loop: "closed", Rate: c.rate}); !near(w.Values["unsent"], c.want) {
-			t.Errorf("a pace of %v, pending %+v: owes %v, want %v", c.rate, c.pending, w.Values["unsent"], c.want)
+		if w := Reduce(trial, record.Env{}, record.Clients{Loop: "closed", Rate: c.rate}); !near(w.Unsent, c.want) {
+			t.Errorf("a pace of %v, pending %+v: owes %v, want %v", c.rate, c.pending, w.Unsent, c.want)
 		}
 	}
 }
@@ -217,7 +231,7 @@ func TestWhatAClosedLoopOwes(t *testing.T) {
 func TestBreaches(t *testing.T) {
 	t.Parallel()
 	unknown := record.Trial{Window: 1, Server: record.ServerSide{CPU: -1, Accepted: -1}}
-	judged := map[string]bool{"p50": true, "p99": true}
+	judged := map[stats.Figure]bool{stats.P50: true, stats.P99: true}
 	for name, c := range map[string]struct {
 		edit func(w *Window)
 		want []record.Refusal
@@ -375,7 +389,7 @@ func TestReduceFromTheFirstMoment(t *testing.T) {
 		at(10, 0, 20, 200, record.Answered), // sent too early
 	}}
 	w := Reduce(trial, record.Env{}, record.Clients{Loop: "open"})
-	if w.outcomes != 2 || w.RateOff != 0 || w.backwards != 1 || !near(w.Values[Lateness+"p99"], 0) {
-		t.Errorf("%d sent, the rate off by %v, %d out of order, late by %v; want 2, 0, 1, 0", w.outcomes, w.RateOff, w.backwards, w.Values[Lateness+"p99"])
+	if w.outcomes != 2 || w.RateOff != 0 || w.backwards != 1 || !near(w.Late[stats.P99].Float(), 0) {
+		t.Errorf("%d sent, the rate off by %v, %d out of order, late by %v; want 2, 0, 1, 0", w.outcomes, w.RateOff, w.backwards, w.Late[stats.P99].Float())
 	}
 }
