@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -17,18 +18,18 @@ func Attack(w io.Writer, format string, r *record.Result, verbose bool, o TextOp
 	if format == "json" {
 		full := complete(r)
 		full.Headline = attacked(r)
-		return writeJSON(w, full)
+		return say.JSON(w, full)
 	}
 	a := r.Arms[0]
 	var clients, sessions, generator string
 	if f := a.Fairness; f != nil {
-		clients = fmt.Sprintf("%s asked, %d starved", count(f.Asked), a.StarvedConnections)
+		clients = fmt.Sprintf("%s asked, %d starved", say.Count(f.Asked), a.StarvedConnections)
 		if verbose {
-			clients += fmt.Sprintf(", slowest first reply %s, Jain's index %s", seconds(f.FirstReply), orNone(a.Jain, jain))
+			clients += fmt.Sprintf(", slowest first reply %s, Jain's index %s", say.Seconds(f.FirstReply), say.OrNone(a.Jain, jain))
 		}
 	}
 	if s := a.Sessions; s != nil {
-		sessions = fmt.Sprintf("%s complete, %s broken, p50 %s, p90 %s", count(s.Complete), count(s.Broken), orNone(s.P50, seconds), orNone(s.P90, seconds))
+		sessions = fmt.Sprintf("%s complete, %s broken, p50 %s, p90 %s", say.Count(s.Complete), say.Count(s.Broken), say.OrNone(s.P50, say.Seconds), say.OrNone(s.P90, say.Seconds))
 	}
 	if a.Generator != nil && verbose {
 		generator = generated(a.Generator)
@@ -40,7 +41,7 @@ func Attack(w io.Writer, format string, r *record.Result, verbose bool, o TextOp
 	leftOut := first(r.Doubts, isLeftOut)
 	facts := slices.Concat(
 		labelled("target", target),
-		labelled("load", fmt.Sprintf("%s, for %s, seed %d", Load(a.Clients), seconds(r.Window), r.Seed)),
+		labelled("load", fmt.Sprintf("%s, for %s, seed %d", Load(a.Clients), say.Seconds(r.Window), r.Seed)),
 		labelled("log", leftOut.String()), // what a log lacks has a line of its own
 		labelled("requests", attackRequests(a)), labelled("failures", endings(a.Failures)),
 		labelled("connections", clients), labelled("sessions", sessions), labelled("generator", generator),
@@ -57,7 +58,7 @@ func Attack(w io.Writer, format string, r *record.Result, verbose bool, o TextOp
 	if stamped(a) {
 		parts = append(parts, attackParts(a))
 	}
-	return writeText(w, document.Document{State: state, Answer: attacked(r), Parts: append(parts, facts, document.Numbered(doubts))}, o)
+	return say.Text(w, document.Document{State: state, Answer: attacked(r), Parts: append(parts, facts, document.Numbered(doubts))}, o)
 }
 
 // isLeftOut reports whether a doubt tells what of a log was not sent.
@@ -88,12 +89,12 @@ func attacked(r *record.Result) string {
 	case good == 0:
 		return "No request got a good reply."
 	}
-	text := fmt.Sprintf("All %s got a good reply", plural(good, "request"))
+	text := fmt.Sprintf("All %s got a good reply", say.Plural(good, "request"))
 	switch {
 	case a.Errors > 0:
-		text = fmt.Sprintf("%s of %s got a good reply", count(good), plural(a.Requests, "request"))
+		text = fmt.Sprintf("%s of %s got a good reply", say.Count(good), say.Plural(a.Requests, "request"))
 	case a.Clients.Closed() || r.Status != record.Complete:
-		text = fmt.Sprintf("All %s that ended got a good reply", plural(good, "request"))
+		text = fmt.Sprintf("All %s that ended got a good reply", say.Plural(good, "request"))
 	}
 	shown, name := a.Mean, "mean"
 	for _, q := range []struct {
@@ -104,10 +105,10 @@ func attacked(r *record.Result) string {
 			shown, name = q.value, q.name
 		}
 	}
-	text += fmt.Sprintf(": %s %s", name, orNone(shown, seconds))
+	text += fmt.Sprintf(": %s %s", name, say.OrNone(shown, say.Seconds))
 	// A refusal is over at once, so the times of all requests may flatter the server.
 	if a.GoodMean != nil {
-		text += fmt.Sprintf(" of all, and a mean of %s of the good ones", seconds(*a.GoodMean))
+		text += fmt.Sprintf(" of all, and a mean of %s of the good ones", say.Seconds(*a.GoodMean))
 	}
 	text += ", " + since(a)
 	// A time from the sending hides the wait of requests that were sent late (coordinated omission).
@@ -117,16 +118,16 @@ func attacked(r *record.Result) string {
 	text += "."
 	// Where most connections get no answer, nearly all requests go over the others.
 	if f := a.Fairness; f != nil && a.StarvedConnections > 0 {
-		text = fmt.Sprintf("%d of %s got no reply at all, and the times of good replies are those of the others: ", a.StarvedConnections, plural(f.Asked, "connection")) + text
+		text = fmt.Sprintf("%d of %s got no reply at all, and the times of good replies are those of the others: ", a.StarvedConnections, say.Plural(f.Asked, "connection")) + text
 	}
 	if late := a.Disturbed.Late[stats.P99].Or(0); scheduled(a) && a.P99 != nil && late > max(lateShare**a.P99, 1e-3) {
-		text += fmt.Sprintf(" The load itself was late by %s at p99: do not take that for the server's.", seconds(late))
+		text += fmt.Sprintf(" The load itself was late by %s at p99: do not take that for the server's.", say.Seconds(late))
 	}
 	if len(a.Failures) > 0 {
 		text += " The others: " + endings(a.Failures) + "."
 	}
 	for _, d := range only(r.Doubts, func(d record.Fact) bool { return d.Code == record.Redirects }) {
-		text += " " + upperFirst(d.String()) + "."
+		text += " " + say.UpperFirst(d.String()) + "."
 	}
 	return text
 }
@@ -145,14 +146,14 @@ func attackFigures(r *record.Result) document.Part {
 	a := r.Arms[0]
 	head, times, late := []string{""}, []string{"response (" + since(a) + ")"}, []string{"late by (the load)"}
 	for _, m := range stats.Quantiles() {
-		head, times = append(head, m.Label), append(times, orNone(a.Median(m.Name), seconds))
-		late = append(late, orNone(a.Disturbed.Late[m.Figure].Pointer(), seconds))
+		head, times = append(head, m.Label), append(times, say.OrNone(a.Median(m.Name), say.Seconds))
+		late = append(late, say.OrNone(a.Disturbed.Late[m.Figure].Pointer(), say.Seconds))
 	}
 	beyond := func(q float64) string {
 		at := first(a.Curve, func(p record.Point) bool { return p.Quantile == q })
-		return either(at.Quantile == q, seconds(at.Seconds), none)
+		return either(at.Quantile == q, say.Seconds(at.Seconds), say.None)
 	}
-	rows := [][]string{append(head, "p99.9", "mean"), append(times, beyond(.999), orNone(a.Mean, seconds))}
+	rows := [][]string{append(head, "p99.9", "mean"), append(times, beyond(.999), say.OrNone(a.Mean, say.Seconds))}
 	if scheduled(a) && a.Requests > 0 {
 		rows = append(rows, append(late, "", ""))
 	}
@@ -164,7 +165,7 @@ func attackFigures(r *record.Result) document.Part {
 func attackParts(a record.Arm) document.Part {
 	b := breakDown([]record.Arm{a}, func(p record.Phase) float64 { return p.Mean })
 	tail := breakDown([]record.Arm{a}, func(p record.Phase) float64 { return p.Tail })
-	b.Rows[0].Name, tail.Rows[0].Name = "on average", "in the slowest 1"+nbsp+"%"
+	b.Rows[0].Name, tail.Rows[0].Name = "on average", "in the slowest 1"+say.NBSP+"%"
 	b.Rows = append(b.Rows, tail.Rows[0])
 	table := b.cells()
 	table[0][0] = ""
@@ -173,9 +174,9 @@ func attackParts(a record.Arm) document.Part {
 
 // attackRequests describes the counts of requests and the rate of good replies.
 func attackRequests(a record.Arm) string {
-	text := fmt.Sprintf("%s sent, %s good (goodput %s)", count(a.Requests), count(a.Requests-a.Errors), orNone(a.Goodput, rate))
+	text := fmt.Sprintf("%s sent, %s good (goodput %s)", say.Count(a.Requests), say.Count(a.Requests-a.Errors), say.OrNone(a.Goodput, say.Rate))
 	if a.Generator != nil && a.Generator.Missing > 0 {
-		text += fmt.Sprintf(", %s never sent", count(a.Generator.Missing))
+		text += fmt.Sprintf(", %s never sent", say.Count(a.Generator.Missing))
 	}
 	return text
 }
@@ -183,7 +184,7 @@ func attackRequests(a record.Arm) string {
 // generated describes the work and the delays of the load generator: how busy it was, how late it sent, how it rested, how
 // late it read, and how long garbage collection stopped it.
 func generated(g *record.Proofs) string {
-	text := fmt.Sprintf("%s busy, longest lag %s", percent("%.0f", g.Busy), seconds(g.LongestLag))
+	text := fmt.Sprintf("%s busy, longest lag %s", say.Percent("%.0f", g.Busy), say.Seconds(g.LongestLag))
 	switch g.Rest {
 	case record.RestSpins:
 		text += ", never slept"
@@ -194,7 +195,7 @@ func generated(g *record.Proofs) string {
 	}
 	text += readLate(g.ReadLate)
 	if g.GCs > 0 {
-		text += fmt.Sprintf(", %s paused it for %s at most", plural(int(g.GCs), "garbage collection"), seconds(g.LongestPause))
+		text += fmt.Sprintf(", %s paused it for %s at most", say.Plural(int(g.GCs), "garbage collection"), say.Seconds(g.LongestPause))
 	}
 	return text
 }

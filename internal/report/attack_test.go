@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -175,7 +176,7 @@ func TestAttackAnswersOnAScreen(t *testing.T) {
 	if err := Attack(&b, "json", r, false, TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(b.Bytes(), &back); err != nil || !strings.HasPrefix(strings.ReplaceAll(back.Headline, nbsp, " "), answer) || *back.Arms[0].P99 != 4 {
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil || !strings.HasPrefix(strings.ReplaceAll(back.Headline, say.NBSP, " "), answer) || *back.Arms[0].P99 != 4 {
 		t.Errorf("%v, headline %q in\n%s", err, back.Headline, b.String())
 	}
 }

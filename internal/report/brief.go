@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -32,9 +33,9 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	o.Width = either(o.Width <= 0, 100, o.Width)
 	switch {
 	case r.Capacity != nil:
-		return writeText(w, capacityBriefly(r, o.Width), o)
+		return say.Text(w, capacityBriefly(r, o.Width), o)
 	case len(r.Gate) > 0:
-		return writeText(w, gateBriefly(r), o)
+		return say.Text(w, gateBriefly(r), o)
 	}
 	d := briefly(r, o.Width, 3)
 	// Each step gives up the line that is needed least: the third reason, the second with the doubt, and the
@@ -43,7 +44,7 @@ func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	for most := 2; most >= 0 && strings.Count(d.Text(document.Options{Width: o.Width}), "\n") > briefLines; most-- {
 		d = briefly(r, o.Width, most)
 	}
-	return writeText(w, d, o)
+	return say.Text(w, d, o)
 }
 
 // briefly builds the one-screen report. It keeps at most most "Why" lines, as many expectations that did not
@@ -134,7 +135,7 @@ func askedBriefly(r *record.Result) string {
 	// The words of a closed loop say this already, and arms with different loads may differ in it.
 	reconnects := r.Rate > 0 && len(loads(r.Arms)) == 1 && !r.Arms[0].Clients.KeepAlive
 	has := sizes(r.Arms)
-	return text + when(r.Asked != "", ", %s", r.Asked) + when(reconnects, " on a new connection") + ", windows of " + seconds(r.Window) +
+	return text + when(r.Asked != "", ", %s", r.Asked) + when(reconnects, " on a new connection") + ", windows of " + say.Seconds(r.Window) +
 		when(has != "", "; %s", has) + onCPUs(r.Env)
 }
 
@@ -145,8 +146,8 @@ func onCPUs(e record.Env) string {
 		return "; " + inPods(e.Cluster)
 	}
 	shared := e.SharedCPUs()
-	load := either(len(shared) > 0, "load shares "+shared.Words(), "load on CPU"+nbsp+e.LoadCPUs)
-	return when(e.ServerCPUs != "", "; servers on CPU%s%s, %s", nbsp, e.ServerCPUs, load)
+	load := either(len(shared) > 0, "load shares "+shared.Words(), "load on CPU"+say.NBSP+e.LoadCPUs)
+	return when(e.ServerCPUs != "", "; servers on CPU%s%s, %s", say.NBSP, e.ServerCPUs, load)
 }
 
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
@@ -166,17 +167,17 @@ func marked(r *record.Result) document.Part {
 	more := len(arms) - len(shown)
 	leftOut := each(only(shown, unanswered), func(a record.Arm) string {
 		return fmt.Sprintf("%s: %s of %s connections had no answer yet in a window, and its times leave them out.",
-			a.Name, count(a.Fairness.Asked-a.Fairness.Served), count(a.Fairness.Asked))
+			a.Name, say.Count(a.Fairness.Asked-a.Fairness.Served), say.Count(a.Fairness.Asked))
 	})
 	below := nonEmpty(slices.Concat([]string{
 		markLegend(r, used),
-		when(aboveRate(r, shown), "A goodput above %s is no mistake: the rate is a mean, and these windows held more requests than it says.", rate(r.Rate)),
+		when(aboveRate(r, shown), "A goodput above %s is no mistake: the rate is a mean, and these windows held more requests than it says.", say.Rate(r.Rate)),
 	}, refusedMarks(r, shown), []string{
 		when(crowds(counted(shown)), "Most connections open at once, and accepted (read ten times a second), medians over the blocks: %s.",
 			listed(counted(shown), func(a record.Arm) string {
 				return fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted))
 			})),
-		when(more > 0, "%s more", plural(more, "arm")),
+		when(more > 0, "%s more", say.Plural(more, "arm")),
 	}, leftOut)...)
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, document.Lines(below)}}
 }
@@ -310,7 +311,7 @@ func sure(r *record.Result) []string {
 	})
 	// Where all of them are open, there is nothing yet that could hold.
 	decided := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && (v.Verdict.Differs() || v.Verdict == stats.Same) })
-	text += when(judged != nil && decided, "; verdicts on %s hold together with 95%s%%", strings.Join(judged, ", "), nbsp)
+	text += when(judged != nil && decided, "; verdicts on %s hold together with 95%s%%", strings.Join(judged, ", "), say.NBSP)
 	failed := append(silent(r), failings(r.Arms)...)
 	text += "; " + aaBriefly(r.AA, r.Valid) + when(len(failed) == 0 && allGood(r), "; every request got a good reply")
 	return slices.Concat([]string{text}, failed, []string{openVerdicts(r)})

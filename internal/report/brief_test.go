@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -42,7 +43,7 @@ func TestBriefGolden(t *testing.T) {
 func TestBriefNamesNoReasonThatDeniesTheVerdict(t *testing.T) {
 	t.Parallel()
 	r := quick()
-	if got := strings.Join(briefReasons(r), "\n"); !strings.Contains(got, "pool is 1.19"+nbsp+"ms slower on average than nethttp") {
+	if got := strings.Join(briefReasons(r), "\n"); !strings.Contains(got, "pool is 1.19"+say.NBSP+"ms slower on average than nethttp") {
 		t.Fatalf("got %q", got)
 	}
 	d := &r.Differences[0].Step
@@ -67,7 +68,7 @@ func TestHowLikeTheCopyIs(t *testing.T) {
 		"nethttp against its own copy is open at p99 (-64 % to +175 %)": {narrow, wide},
 		"nethttp and its own copy cannot be told apart yet":             {narrow, early},
 	} {
-		if got := strings.ReplaceAll(aaBriefly(aa, 12), nbsp, " "); got != want {
+		if got := strings.ReplaceAll(aaBriefly(aa, 12), say.NBSP, " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -126,7 +127,7 @@ func TestBriefTellsTheTwoMeansApart(t *testing.T) {
 		if err := Brief(&b, r, TextOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		got := strings.Join(strings.Fields(strings.ReplaceAll(b.String(), nbsp, " ")), " ")
+		got := strings.Join(strings.Fields(strings.ReplaceAll(b.String(), say.NBSP, " ")), " ")
 		if !strings.Contains(got, "slower on average than nethttp") || strings.Contains(got, said) != claimed {
 			t.Errorf("claims %v: got %s", claimed, got)
 		}
@@ -158,7 +159,7 @@ func TestBriefSaysWhatMayMislead(t *testing.T) {
 		for i := range r.Verdicts {
 			c.spoil(&r.Verdicts[i])
 		}
-		got := strings.Join(strings.Fields(strings.ReplaceAll(inBrief(t, r, 100), nbsp, " ")), " ")
+		got := strings.Join(strings.Fields(strings.ReplaceAll(inBrief(t, r, 100), say.NBSP, " ")), " ")
 		if strings.Contains(got, other) != c.parser || strings.Count(got, window) != stats.Count(c.window) {
 			t.Errorf("%s: got %s", c.name, got)
 		}

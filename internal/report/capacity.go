@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strconv"
@@ -10,7 +9,9 @@ import (
 
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 )
 
 // capacityDocument builds the report of a search for capacity: the highest rate at which an arm
@@ -43,7 +44,7 @@ func rateSection(r *record.Result) document.Part {
 		return document.Section{}
 	}
 	// Each chart is a part by itself, so that a page shows them below each other and not in a row.
-	charts := each(all, func(c chart) document.Part { return document.Charts{c.figure()} })
+	charts := each(all, func(c chart.Chart) document.Part { return document.Charts{c.Figure()} })
 	first := &charts[0].(document.Charts)[0]
 	// Markdown links one file with the charts of all arms, so only the first chart names it.
 	first.Alt, first.File = "Response time over the rate, with the objective and the windows", "capacity.svg" // by CapacitySVG
@@ -65,7 +66,7 @@ func timed(t record.SLOTerm) bool { return t.Metric != "errors" && t.Metric != "
 // can be compared by eye: windows as points, the objective as a line, and the interval as a
 // band. Each chart begins room below the previous one, for a drawing of all
 // arms; room is 0 for charts in a page. It returns nil if there is nothing to draw.
-func rateCharts(r *record.Result, room px) (charts []chart) {
+func rateCharts(r *record.Result, room chart.Px) (charts []chart.Chart) {
 	term := plotted(r.Capacity)
 	times, rates := []float64{term.Limit}, []float64{}
 	// A window of purpose overload is far beyond the capacity on purpose, to see whether the
@@ -82,34 +83,34 @@ func rateCharts(r *record.Result, room px) (charts []chart) {
 		return nil
 	}
 	// Rates are tested near the capacity, so a linear axis without zero shows them best.
-	x := closeAxis(rates, 74, 622)
-	x.log, x.pad = false, 8
-	x = x.marked(6, func(v float64) string { return countLabel(v) + "/s" })
+	x := chart.CloseAxis(rates, 74, 622)
+	x.Log, x.Pad = false, 8
+	x = x.Marked(6, func(v float64) string { return say.CountLabel(v) + "/s" })
 	for i, a := range r.Capacity.Arms {
-		s, top := seriesOf(r.Arms)[i], room*px(len(charts))
+		s, top := chart.SeriesOf(r.Arms)[i], room*chart.Px(len(charts))
 		// The panel is 260 high; the rest of the chart's 320 has its title and its ticks.
-		p := panel{X: x, Y: newAxis(times, top+274, top+14).marked(5, timeLabel), Limit: &limit{term.Limit, term.Text}}
+		p := chart.Panel{X: x, Y: chart.NewAxis(times, top+274, top+14).Marked(5, say.TimeLabel), Limit: &chart.Limit{At: term.Limit, Text: term.Text}}
 		if a.Outcome == outcome.Yes && a.High > 0 {
 			p.Band = []float64{a.Low, a.High}
 		}
 		// The line was fitted to the term that breaks first. Drawn over another metric it would mean nothing.
 		if a.Line != nil && strings.HasPrefix(a.Term, term.Metric+"<") {
-			p.add(line{series: s, Title: "the robust line of 1/" + term.Metric, Stroke: "line robust", Width: 1.6}, fitted(*a.Line, x))
+			addFit(&p, chart.Line{Series: s, Title: "the robust line of 1/" + term.Metric, Stroke: "line robust", Width: 1.6}, fitted(*a.Line, x))
 		}
 		// Points without a stroke: the windows are not in the order of their rates, and a line
 		// between them would claim a shape. Filled means kept, open means broken, and a refused window is
 		// grey whatever it showed.
-		windows := line{series: s, Points: each(drawn(a), func(w record.RateWindow) point {
+		windows := chart.Line{Series: s, Points: each(drawn(a), func(w record.RateWindow) chart.Point {
 			v, refused := w.Values[term.Metric], !w.Refused.None()
 			class := "window " + s.Class + when(refused, " refused") + when(w.Kept && !refused, " kept")
-			title := fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, seconds(v), rate(w.Rate)) +
+			title := fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, say.Seconds(v), say.Rate(w.Rate)) +
 				when(refused, ", refused: %s", w.Refused.String())
-			return point{w.Rate, v, class, title}
+			return chart.Point{X: w.Rate, Y: v, Class: class, Title: title}
 		})}
 		if len(windows.Points) > 0 {
 			p.Lines = append(p.Lines, windows)
-			charts = append(charts, chart{
-				Caption: a.Name, Label: term.Metric + " of " + a.Name + " over the rate: " + a.Answer.String(), Width: 640, Height: 320, Panels: []panel{p},
+			charts = append(charts, chart.Chart{
+				Caption: a.Name, Label: term.Metric + " of " + a.Name + " over the rate: " + a.Answer.String(), Width: 640, Height: 320, Panels: []chart.Panel{p},
 			})
 		}
 	}
@@ -121,10 +122,10 @@ type ratePoint struct{ rate, seconds float64 }
 
 // fitted returns points on the curve 1/(intercept + slope·rate), in seconds, where it is positive. In an
 // M/M/1 queue 1/R = μ - λ, so the inverse of a response time is a straight line over the rate.
-func fitted(l record.RateLine, x axis) (points []ratePoint) {
+func fitted(l record.RateLine, x chart.Axis) (points []ratePoint) {
 	const fitPoints = 60 // straight lines, enough to look round at 640 px
 	for i := range fitPoints + 1 {
-		at := x.low + (x.high-x.low)*float64(i)/fitPoints
+		at := x.Low + (x.High-x.Low)*float64(i)/fitPoints
 		if inverse := l.Intercept + l.Slope*at; inverse > 0 {
 			points = append(points, ratePoint{at, 1 / inverse})
 		}
@@ -132,14 +133,14 @@ func fitted(l record.RateLine, x axis) (points []ratePoint) {
 	return points
 }
 
-// add draws a line through the points within the axes and the first point above them, so that a
+// addFit draws a line through the points within the axes and the first point above them, so that a
 // curve leaves the panel at its top instead of ending below it.
-func (p *panel) add(l line, points []ratePoint) {
+func addFit(p *chart.Panel, l chart.Line, points []ratePoint) {
 	for _, at := range points {
-		if at.rate < p.X.low || at.rate > p.X.high {
+		if at.rate < p.X.Low || at.rate > p.X.High {
 			continue
 		}
-		if l.Points = append(l.Points, point{at.rate, at.seconds, "", seconds(at.seconds) + " at " + rate(at.rate)}); at.seconds > p.Y.high {
+		if l.Points = append(l.Points, chart.Point{X: at.rate, Y: at.seconds, Class: "", Title: say.Seconds(at.seconds) + " at " + say.Rate(at.rate)}); at.seconds > p.Y.High {
 			break
 		}
 	}
@@ -150,15 +151,12 @@ func (p *panel) add(l line, points []ratePoint) {
 // the previous one. Without anything to draw it writes an empty drawing. r.Capacity must not be nil.
 func CapacitySVG(w io.Writer, r *record.Result) error {
 	const room = 344 // the height of a chart with its title
-	all := chart{Width: 640}
+	all := chart.Chart{Width: 640}
 	for _, c := range rateCharts(r, room) {
 		c.Panels[0].Title = c.Caption + ": " + plotted(r.Capacity).Metric + " over the rate"
 		all.Panels, all.Height = append(all.Panels, c.Panels...), all.Height+room
 	}
-	return writeSVG(w, draw("file", struct {
-		chart
-		Style template.CSS
-	}{all, document.Style()}))
+	return say.SVG(w, all.File())
 }
 
 // details returns a folded table of all windows for each arm, in the order they ran.
@@ -169,10 +167,10 @@ func details(r *record.Result) []document.Part {
 	row := func(x record.RateWindow) []string {
 		figures := each(terms, func(t record.SLOTerm) string {
 			v, ok := x.Values[t.Metric]
-			return either(ok, either(t.Metric == "errors", plain(100*v)+nbsp+"%", seconds(v)), none)
+			return either(ok, either(t.Metric == "errors", say.Plain(100*v)+say.NBSP+"%", say.Seconds(v)), say.None)
 		})
 		objective := either(x.Refused.None(), either(x.Kept, "kept", "broken"), "refused: "+x.Refused.String())
-		return slices.Concat([]string{count(x.Trial), x.Purpose, rate(x.Rate), rate(x.Sent), rate(x.Goodput)}, figures, []string{objective})
+		return slices.Concat([]string{say.Count(x.Trial), x.Purpose, say.Rate(x.Rate), say.Rate(x.Sent), say.Rate(x.Goodput)}, figures, []string{objective})
 	}
 	return each(r.Capacity.Arms, func(a record.ArmCapacity) document.Part {
 		table := document.Table{Rows: append([][]string{head}, each(a.Windows, row)...), Words: true}
@@ -184,7 +182,7 @@ func details(r *record.Result) []document.Part {
 // and the sizes of servers.
 func searched(r *record.Result) string {
 	c := r.Capacity
-	parts := append(loads(r.Arms), "objective "+c.SLO, seconds(r.Window)+" windows", "up to "+seconds(c.Budget)+" for each arm")
+	parts := append(loads(r.Arms), "objective "+c.SLO, say.Seconds(r.Window)+" windows", "up to "+say.Seconds(c.Budget)+" for each arm")
 	return strings.Join(nonEmpty(append(parts, fmt.Sprintf("seed %d", r.Seed), r.Asked, sizes(r.Arms))...), ", ")
 }
 
@@ -199,21 +197,21 @@ const (
 // is a dash. The counts of windows tell how well a bound is supported: "3 of 3" kept at the low
 // end, "2 of 3" broken at the high end.
 func capacityTable(r *record.Result) [][]string {
-	known := func(v float64, write func(float64) string) string { return either(v > 0, write(v), none) }
-	of := func(n, of int) string { return either(of > 0, fmt.Sprintf("%d of %d", n, of), none) }
+	known := func(v float64, write func(float64) string) string { return either(v > 0, write(v), say.None) }
+	of := func(n, of int) string { return either(of > 0, fmt.Sprintf("%d of %d", n, of), say.None) }
 	// tried adds the rate to a count of windows that settled nothing, as the capacity does not name it then.
 	tried := func(n, all int, settled, last float64) string {
-		return of(n, all) + when(settled == 0 && last > 0 && all > 0, " at %s", rate(last))
+		return of(n, all) + when(settled == 0 && last > 0 && all > 0, " at %s", say.Rate(last))
 	}
 	// marked adds the mark of an arm that starves clients.
 	marked := func(a record.ArmCapacity, cell string) string {
-		return cell + when(!a.Starves.None() && cell != none, ofSome)
+		return cell + when(!a.Starves.None() && cell != say.None, ofSome)
 	}
 	head := []string{"arm", "capacity", "estimate", "verified", "refuted", "saturation (extrapolated)", "X_max", "recovers", "CPU a request"}
 	return append([][]string{head}, each(r.Capacity.Arms, func(a record.ArmCapacity) []string {
 		return []string{
-			a.Name, marked(a, interval(a)), known(a.Estimate, rate), tried(a.LowKept, a.LowOf, a.Low, a.LastRate("verify")), tried(a.HighBroken, a.HighOf, a.High, a.LastRate("refute")),
-			known(a.Saturation, rate), marked(a, known(a.XMax, rate)), either(a.Recovers.Decided(), string(a.Recovers), of(a.AgainKept, a.AgainOf)), known(a.CPUPerRequest, seconds),
+			a.Name, marked(a, interval(a)), known(a.Estimate, say.Rate), tried(a.LowKept, a.LowOf, a.Low, a.LastRate("verify")), tried(a.HighBroken, a.HighOf, a.High, a.LastRate("refute")),
+			known(a.Saturation, say.Rate), marked(a, known(a.XMax, say.Rate)), either(a.Recovers.Decided(), string(a.Recovers), of(a.AgainKept, a.AgainOf)), known(a.CPUPerRequest, say.Seconds),
 		}
 	})...)
 }
@@ -223,22 +221,22 @@ func interval(a record.ArmCapacity) string {
 	switch a.Outcome {
 	case outcome.Yes:
 		if a.High > 0 {
-			return strings.TrimSuffix(rate(a.Low), "/s") + " to " + rate(a.High)
+			return strings.TrimSuffix(say.Rate(a.Low), "/s") + " to " + say.Rate(a.High)
 		}
-		return "above " + rate(a.Low)
+		return "above " + say.Rate(a.Low)
 	case outcome.No:
 		// Not one rate was kept, and a lower one would starve the same clients, or cannot have the goodput promised.
 		if a.Never || !a.Starves.None() {
 			return noRate
 		}
-		return "below " + rate(a.High)
+		return "below " + say.Rate(a.High)
 	case outcome.Refused:
 		if a.End == nil || !a.End.Died {
 			return "refused: too slow to judge"
 		}
-		return "refused: died" + when(a.End.Rate > 0, " at %s", rate(a.End.Rate))
+		return "refused: died" + when(a.End.Rate > 0, " at %s", say.Rate(a.End.Rate))
 	}
-	return "open" + either(a.Low > 0, ": above "+rate(a.Low), when(a.High > 0, ": below %s", rate(a.High)))
+	return "open" + either(a.Low > 0, ": above "+say.Rate(a.Low), when(a.High > 0, ": below %s", say.Rate(a.High)))
 }
 
 // capacityLines returns the arms' answers, how they compare, and a note on what a request
@@ -254,7 +252,7 @@ func capacityLines(r *record.Result) (lines []string) {
 	lines = append(lines, capacityCompared(r)...)
 	if len(rates) > 0 {
 		lines = append(lines, fmt.Sprintf("CPU a request is the median of windows at %s to %s, where a server sleeps and wakes between requests; X_max is a closed loop, in which it may never: a request costs less there, so X_max may be above what that CPU time allows",
-			strings.TrimSuffix(rate(slices.Min(rates)), "/s"), rate(slices.Max(rates))))
+			strings.TrimSuffix(say.Rate(slices.Min(rates)), "/s"), say.Rate(slices.Max(rates))))
 	}
 	return lines
 }
@@ -267,14 +265,14 @@ func capacityCompared(r *record.Result) []string {
 		switch v := a.Starves.Values; {
 		case !a.Starves.None():
 			note := fmt.Sprintf("%s %s: of %s only, for it starves %.0f of %.0f kept connections; it is compared with no other arm",
-				ofSome, a.Name, plural(int(v["workers"]), "client"), v["waiting"], v["connections"])
+				ofSome, a.Name, say.Plural(int(v["workers"]), "client"), v["waiting"], v["connections"])
 			if interval(a) == noRate {
 				lowest := a.High
 				for _, w := range a.Windows {
 					lowest = min(lowest, either(w.Refused.None(), w.Rate, lowest))
 				}
 				note += fmt.Sprintf("; none: with %.0f clients it missed %s at %s already, the lowest rate that was tried, and a lower one would starve the same clients",
-					v["connections"], r.Capacity.SLO, rate(lowest))
+					v["connections"], r.Capacity.SLO, say.Rate(lowest))
 			}
 			notes = append(notes, note)
 		// The upper end is a rate that was offered, and X_max a rate that was served. A Low above X_max is a
@@ -288,7 +286,7 @@ func capacityCompared(r *record.Result) []string {
 	}
 	if len(beyond) > 0 {
 		notes = append(notes, strings.Join(beyond, ", ")+": the interval reaches above X_max, because it ends at the lowest rate that was offered and broke the objective; "+
-			"expect no more than X_max, which one short probe tells to about 10"+nbsp+"%")
+			"expect no more than X_max, which one short probe tells to about 10"+say.NBSP+"%")
 	}
 	return slices.Concat(each(r.Capacity.Lines, record.Fact.String), notes, broken)
 }

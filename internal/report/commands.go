@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 )
 
 // judgements are the outcomes of an audit's findings, in the order of the report.
@@ -33,9 +33,9 @@ func Audit(w io.Writer, format string, a *record.Audit, verbose bool, o TextOpti
 		}
 		return record.WriteJSON(w, full)
 	case "markdown":
-		return writeMarkdown(w, auditDocument(a, true))
+		return say.Markdown(w, auditDocument(a, true))
 	}
-	return writeText(w, auditDocument(a, verbose), o)
+	return say.Text(w, auditDocument(a, verbose), o)
 }
 
 // auditDocument returns an audit as a document, with a section for each class of findings.
@@ -52,11 +52,11 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 				items = append(items, document.Fact{Label: f.Law, Text: where(a, f) + f.Fact().String() + when(!verbose, "%s", likewise(a, f))})
 			}
 		}
-		d.Parts = append(d.Parts, document.Section{Title: upperFirst(judgedAs(kind)), Parts: []document.Part{items}})
+		d.Parts = append(d.Parts, document.Section{Title: say.UpperFirst(judgedAs(kind)), Parts: []document.Part{items}})
 	}
 	if verbose {
 		read := each(a.Runs, func(run record.AuditRun) string {
-			return fmt.Sprintf("%s: %s, %s loop, %s", lineSpan(run.Line, run.End), run.Tool, run.Loop, plural(len(run.Figures), "figure"))
+			return fmt.Sprintf("%s: %s, %s loop, %s", lineSpan(run.Line, run.End), run.Tool, run.Loop, say.Plural(len(run.Figures), "figure"))
 		})
 		not := each(a.NotRead, func(l record.AuditLines) string {
 			return lineSpan(l.Line, l.End) + ": " + l.Text + when(l.Reason != "", " (%s)", l.Reason)
@@ -67,7 +67,7 @@ func auditDocument(a *record.Audit, verbose bool) document.Document {
 	// The text of unread lines would fill the screen, so their number has to do.
 	lines := linesNotRead(a)
 	reason := first(a.NotRead, func(l record.AuditLines) bool { return l.Reason != "" })
-	d.Parts = append(d.Parts, append(labelled("Not read", when(lines > 0, "%s%s", plural(lines, "line"),
+	d.Parts = append(d.Parts, append(labelled("Not read", when(lines > 0, "%s%s", say.Plural(lines, "line"),
 		when(reason.Line > 0, "; line %d: %s", reason.Line, reason.Reason))), document.Below(nil)...))
 	return d
 }
@@ -100,8 +100,8 @@ func auditAnswer(a *record.Audit) string {
 	})
 	unread := linesNotRead(a)
 	// What was not read may be what matters, so it comes before the counts.
-	return fmt.Sprintf("%s%s. %s, in %s of %s.", advice, when(unread > 0, "; %s not read", plural(unread, "line")),
-		counts, plural(len(a.Runs), "run"), a.Format)
+	return fmt.Sprintf("%s%s. %s, in %s of %s.", advice, when(unread > 0, "; %s not read", say.Plural(unread, "line")),
+		counts, say.Plural(len(a.Runs), "run"), a.Format)
 }
 
 // where returns the line and name of the run that a finding is about, to put in front of its
@@ -127,6 +127,3 @@ func likewise(a *record.Audit, than record.AuditFinding) string {
 func lineSpan(line, end int) string {
 	return either(line == end, fmt.Sprintf("line %d", line), fmt.Sprintf("lines %d-%d", line, end))
 }
-
-// upperFirst returns s with its first letter in upper case. s must begin with an ASCII letter.
-func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -27,8 +29,8 @@ func curveSection(r *record.Result) document.Part {
 		return document.Section{}
 	}
 	lead := "All windows together; lower is better. A line ends where fewer than ten requests lie above it."
-	lead += when(c.Panels[0].Y.log, " The time axis is logarithmic.")
-	figure := c.figure()
+	lead += when(c.Panels[0].Y.Log, " The time axis is logarithmic.")
+	figure := c.Figure()
 	figure.Wide, figure.Instead = true, []document.Part{document.Table{Rows: rows}}
 	return document.Section{ID: "curves", Title: "Response time by percentile", Lead: warned(r, lead), Parts: []document.Part{document.Charts{figure}}}
 }
@@ -36,7 +38,7 @@ func curveSection(r *record.Result) document.Part {
 // curves draws the arms' distributions, a line each, and returns them as a table too. It
 // returns nil when no arm has a distribution. The x axis counts nines, -log10(1-q), so that
 // p90, p99 and p99.9 are equally far apart. HdrHistogram's plots have the same axis.
-func curves(arms []record.Arm) (*chart, [][]string) {
+func curves(arms []record.Arm) (*chart.Chart, [][]string) {
 	var times []float64
 	nines := 0.0
 	for _, a := range arms {
@@ -47,40 +49,42 @@ func curves(arms []record.Arm) (*chart, [][]string) {
 	if nines == 0 {
 		return nil, nil
 	}
-	p := panel{X: axis{high: nines, From: 74, To: 622}, Y: newAxis(times, 334, 14).marked(6, timeLabel)}
+	p := chart.Panel{X: chart.Axis{High: nines, From: 74, To: 622}, Y: chart.NewAxis(times, 334, 14).Marked(6, say.TimeLabel)}
 	// ticks places quantiles on the axis, and drops those beyond the longest curve.
-	ticks := func(minor []float64, quantiles ...float64) []tick {
+	ticks := func(minor []float64, quantiles ...float64) []chart.Tick {
 		shown := only(quantiles, func(q float64) bool { return ninesOf(q) <= nines+1e-9 })
-		return each(shown, func(q float64) tick { return tick{p.X.At(ninesOf(q)), percentile(q), slices.Contains(minor, q)} })
+		return each(shown, func(q float64) chart.Tick {
+			return chart.Tick{At: p.X.At(ninesOf(q)), Label: percentile(q), Minor: slices.Contains(minor, q)}
+		})
 	}
 	marks := []float64{0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999} // that people ask for
 	p.X.Ticks = ticks([]float64{0, .75, .95, .995}, marks...)
-	p.X.fine = ticks(nil, .25, .6, .7, .8, .85, .97, .98, .992, .997, .998, .9995, .9998)
+	p.X.Fine = ticks(nil, .25, .6, .7, .8, .85, .97, .98, .992, .997, .998, .9995, .9998)
 	marks = marks[:len(p.X.Ticks)]
 	rows := [][]string{append([]string{"arm"}, each(marks, percentile)...)}
-	for i, s := range seriesOf(arms) {
+	for i, s := range chart.SeriesOf(arms) {
 		curve := arms[i].Curve
 		if len(curve) == 0 {
 			continue
 		}
 		// Later lines are thinner, so that a line below stays visible.
-		l := line{series: s, Title: s.Name, Stroke: "line", Width: min(2.2+1.2*float64(len(arms)-1-i), 7)}
-		l.Points = each(curve, func(at record.Point) point {
-			return point{ninesOf(at.Quantile), at.Seconds, "", percentile(at.Quantile) + " " + seconds(at.Seconds)}
+		l := chart.Line{Series: s, Title: s.Name, Stroke: "line", Width: min(2.2+1.2*float64(len(arms)-1-i), 7)}
+		l.Points = each(curve, func(at record.Point) chart.Point {
+			return chart.Point{X: ninesOf(at.Quantile), Y: at.Seconds, Class: "", Title: percentile(at.Quantile) + " " + say.Seconds(at.Seconds)}
 		})
 		// A neighbouring point is another quantile, and a time between two points was not measured.
 		row := append([]string{s.Name}, each(marks, func(q float64) string {
 			at := first(curve, func(p record.Point) bool { return math.Abs(p.Quantile-q) < 1e-8 })
-			return either(at.Seconds > 0, seconds(at.Seconds), none)
+			return either(at.Seconds > 0, say.Seconds(at.Seconds), say.None)
 		})...)
 		p.Lines, rows = append(p.Lines, l), append(rows, row)
 	}
 	const label = "Response time by percentile, one line per arm: every further nine of the percentile has the same room"
-	return &chart{Label: label, Width: 640, Height: 380, Panels: []panel{p}}, rows
+	return &chart.Chart{Label: label, Width: 640, Height: 380, Panels: []chart.Panel{p}}, rows
 }
 
 // moment formats a time in a window, in seconds; below 0 it is before the window.
-func moment(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + nbsp + "s" }
+func moment(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + say.NBSP + "s" }
 
 // percentile names the quantile q, 0..1, with up to six digits.
 func percentile(q float64) string {
@@ -96,7 +100,7 @@ func panelSection(r *record.Result) document.Part {
 	var charts document.Charts
 	for _, m := range slices.Backward(stats.Quantiles()) {
 		if c := blockChart(m, r.Arms); c != nil {
-			charts = append(charts, c.figure())
+			charts = append(charts, c.Figure())
 		}
 	}
 	return document.Section{
@@ -109,7 +113,7 @@ func panelSection(r *record.Result) document.Part {
 // blockChart draws one metric of every arm: a row of dots per arm, and for each block a thin
 // line through the rows, since verdicts compare within blocks. Parallel lines are a steady
 // difference; lines that cross are noise. It returns nil for fewer than two blocks.
-func blockChart(m stats.Metric, arms []record.Arm) *chart {
+func blockChart(m stats.Metric, arms []record.Arm) *chart.Chart {
 	var values []float64
 	blocks, rows := 0, 0
 	for _, a := range arms {
@@ -120,37 +124,37 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart {
 		return nil
 	}
 	const top, rowHeight = 6, 44
-	bottom := px(top + rowHeight*rows)
-	p := panel{X: closeAxis(values, 14, 326).marked(4, timeLabel), Y: axis{high: float64(rows), From: bottom, To: top}}
-	unit := timeScale(values...)
-	pairs := make([]line, blocks)
-	for i, s := range seriesOf(arms) {
+	bottom := chart.Px(top + rowHeight*rows)
+	p := chart.Panel{X: chart.CloseAxis(values, 14, 326).Marked(4, say.TimeLabel), Y: chart.Axis{High: float64(rows), From: bottom, To: top}}
+	unit := say.TimeScale(values...)
+	pairs := make([]chart.Line, blocks)
+	for i, s := range chart.SeriesOf(arms) {
 		of := arms[i].Blocks[m.Name]
 		if len(of) == 0 {
 			continue
 		}
 		y := float64(rows-len(p.Lines)) - .68 // the name stands above
-		row := line{series: s, Label: s.Name, Title: s.Name + ": " + listed(of, unit.number) + nbsp + unit.unit}
+		row := chart.Line{Series: s, Label: s.Name, Title: s.Name + ": " + listed(of, unit.Number) + say.NBSP + unit.Unit}
 		for k, v := range of {
-			row.Points = append(row.Points, point{v, y, "dot", ""})
-			pairs[k].Stroke, pairs[k].Points = "pair", append(pairs[k].Points, point{v, y, "", s.Name + ": " + unit.format(v)})
+			row.Points = append(row.Points, chart.Point{X: v, Y: y, Class: "dot", Title: ""})
+			pairs[k].Stroke, pairs[k].Points = "pair", append(pairs[k].Points, chart.Point{X: v, Y: y, Class: "", Title: s.Name + ": " + unit.Format(v)})
 		}
-		row.Points = append(row.Points, point{stats.Median(of), y, "middle", ""})
+		row.Points = append(row.Points, chart.Point{X: stats.Median(of), Y: y, Class: "middle", Title: ""})
 		p.Lines = append(p.Lines, row)
 	}
 	p.Lines = append(pairs, p.Lines...) // dots are drawn over the pairs
-	return &chart{Caption: m.Label, Label: m.Label + " of every arm, block by block", Width: 340, Height: bottom + 26, Panels: []panel{p}}
+	return &chart.Chart{Caption: m.Label, Label: m.Label + " of every arm, block by block", Width: 340, Height: bottom + 26, Panels: []chart.Panel{p}}
 }
 
 // sweepSection draws figures over the factors that the scenario varied, such as the number of workers.
 func sweepSection(r *record.Result) document.Part {
-	charts := document.Charts(each(sweeps(r), chart.figure))
+	charts := document.Charts(each(sweeps(r), chart.Chart.Figure))
 	return document.Section{ID: "sweeps", Title: "Over the varied factors", Lead: warned(r, "Medians over the blocks."), Parts: []document.Part{charts}}
 }
 
 // sweeps draws p50, p99, goodput and CPU per request over every factor with two or more values, with a
 // line for each family of arms. Factors are in the order in which the arms name them.
-func sweeps(r *record.Result) (charts []chart) {
+func sweeps(r *record.Result) (charts []chart.Chart) {
 	levels := slices.Concat(each(r.Arms, func(a record.Arm) []record.Level { return a.Levels })...)
 	for _, factor := range unique(each(levels, func(l record.Level) string { return l.Factor })) {
 		for _, m := range stats.Metrics() {
@@ -178,7 +182,7 @@ func levelled(a record.Arm, factor string) (value, line string) {
 
 // sweep draws one metric over a factor; nil for fewer than two values or figures. An arm
 // without the figure has no point.
-func sweep(factor string, m stats.Metric, arms []record.Arm) *chart {
+func sweep(factor string, m stats.Metric, arms []record.Arm) *chart.Chart {
 	valueOf := func(a record.Arm) string { value, _ := levelled(a, factor); return value }
 	lineOf := func(a record.Arm) string { _, line := levelled(a, factor); return line }
 	values := unique(nonEmpty(each(arms, valueOf)...))
@@ -190,28 +194,28 @@ func sweep(factor string, m stats.Metric, arms []record.Arm) *chart {
 	if len(values) < 2 || len(arms) < 2 {
 		return nil
 	}
-	var lines []line
+	var lines []chart.Line
 	for i, group := range grouped(arms, lineOf) {
 		name := lineOf(group[0])
-		l := line{series: series{name, "c" + strconv.Itoa(i%7)}, Title: name, Stroke: "line"}
-		l.Points = each(group, func(a record.Arm) point {
+		l := chart.Line{Series: chart.Series{Name: name, Class: "c" + strconv.Itoa(i%7)}, Title: name, Stroke: "line"}
+		l.Points = each(group, func(a record.Arm) chart.Point {
 			v := *a.Median(m.Name)
-			return point{place[valueOf(a)], v, "dot", fmt.Sprintf("%s, %s %s: %s", name, factor, valueOf(a), Figure(m, v))}
+			return chart.Point{X: place[valueOf(a)], Y: v, Class: "dot", Title: fmt.Sprintf("%s, %s %s: %s", name, factor, valueOf(a), Figure(m, v))}
 		})
-		slices.SortStableFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
+		slices.SortStableFunc(l.Points, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
 		lines = append(lines, l)
 	}
-	x.Ticks = each(values, func(v string) tick { return tick{At: x.At(place[v]), Label: v} })
-	thin(x.Ticks)
+	x.Ticks = each(values, func(v string) chart.Tick { return chart.Tick{At: x.At(place[v]), Label: v} })
+	chart.Thin(x.Ticks)
 	figures := each(arms, func(a record.Arm) float64 { return *a.Median(m.Name) })
-	p := panel{X: x, Y: newAxis(figures, 216, 14).marked(5, either(m.Unit == "s", timeLabel, countLabel)), Lines: lines}
-	return &chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []panel{p}}
+	p := chart.Panel{X: x, Y: chart.NewAxis(figures, 216, 14).Marked(5, either(m.Unit == "s", say.TimeLabel, say.CountLabel)), Lines: lines}
+	return &chart.Chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []chart.Panel{p}}
 }
 
 // places puts the values of a factor on an axis from..to: numbers at their value, by logarithm
 // if they spread over more than eightfold; words at equal distances in their order. A value may
 // have a unit: 20ms, 500/s, 0.7x. It returns each value's place in the units of the axis.
-func places(values []string, from, to px) (at map[string]float64, a axis) {
+func places(values []string, from, to chart.Px) (at map[string]float64, a chart.Axis) {
 	at, words := map[string]float64{}, map[string]float64{}
 	for i, v := range values {
 		d, err := time.ParseDuration(v) // 20ms
@@ -228,11 +232,11 @@ func places(values []string, from, to px) (at map[string]float64, a axis) {
 		at = words
 	}
 	numbers := slices.Collect(maps.Values(at))
-	a = axis{low: slices.Min(numbers), high: slices.Max(numbers), From: from, To: to, pad: 14}
-	a.log = numeric && a.low > 0 && a.high/a.low > 8
+	a = chart.Axis{Low: slices.Min(numbers), High: slices.Max(numbers), From: from, To: to, Pad: 14}
+	a.Log = numeric && a.Low > 0 && a.High/a.Low > 8
 	// One value alone still needs an axis with a length.
-	if a.low == a.high {
-		a.high++
+	if a.Low == a.High {
+		a.High++
 	}
 	return at, a
 }
@@ -270,7 +274,7 @@ func connections(r *record.Result, all bool) document.Part {
 }
 
 // rounded formats a number of connections, which a median may leave with a half.
-func rounded(v float64) string { return count(int(math.Round(v))) }
+func rounded(v float64) string { return say.Count(int(math.Round(v))) }
 
 // counted returns the arms with counters of connections.
 func counted(arms []record.Arm) []record.Arm {
@@ -289,33 +293,33 @@ func crowds(known []record.Arm) bool {
 // the growth between two readings, drawn in the middle between them.
 func countersCharts(r *record.Result, known []record.Arm) document.Charts {
 	open, rates := 1., 1. // the smallest range of an axis
-	all := each(known, func(a record.Arm) chart {
-		lines := each([]series{{"open", "base"}, {"accepted", "c0"}, {"done", "c1 dash"}}, func(s series) line {
-			return line{series: s, Title: s.Name, Stroke: "line", Width: 2}
+	all := each(known, func(a record.Arm) chart.Chart {
+		lines := each([]chart.Series{{Name: "open", Class: "base"}, {Name: "accepted", Class: "c0"}, {Name: "done", Class: "c1 dash"}}, func(s chart.Series) chart.Line {
+			return chart.Line{Series: s, Title: s.Name, Stroke: "line", Width: 2}
 		})
 		for i, at := range a.Counters.Readings {
-			lines[0].Points = append(lines[0].Points, point{at.At, float64(at.Open), "", count(int(at.Open)) + " at " + moment(at.At)})
+			lines[0].Points = append(lines[0].Points, chart.Point{X: at.At, Y: float64(at.Open), Class: "", Title: say.Count(int(at.Open)) + " at " + moment(at.At)})
 			open = max(open, float64(at.Open))
 			last := a.Counters.Readings[max(i-1, 0)] // the first reading has none before it to take a difference with
 			middle, took := (last.At+at.At)/2, at.At-last.At
 			for k, grown := range []int64{at.Accepted - last.Accepted, at.Done - last.Done} {
 				if v := float64(grown) / took; i > 0 {
-					lines[k+1].Points = append(lines[k+1].Points, point{middle, v, "", rate(v) + " at " + moment(middle)})
+					lines[k+1].Points = append(lines[k+1].Points, chart.Point{X: middle, Y: v, Class: "", Title: say.Rate(v) + " at " + moment(middle)})
 					rates = max(rates, v)
 				}
 			}
 		}
-		x := axis{high: r.Window, From: 60, To: 404}
-		return chart{
+		x := chart.Axis{High: r.Window, From: 60, To: 404}
+		return chart.Chart{
 			Caption: a.Name, Width: 420, Height: 262,
 			Label:  "Connections of " + a.Name + " over the window: open, and accepted and done per second",
-			Panels: []panel{{Title: "open", X: x, Lines: lines[:1]}, {Title: "per second", X: x.marked(4, timeLabel), Lines: lines[1:]}},
+			Panels: []chart.Panel{{Title: "open", X: x, Lines: lines[:1]}, {Title: "per second", X: x.Marked(4, say.TimeLabel), Lines: lines[1:]}},
 		}
 	})
-	return each(all, func(c chart) document.Chart { // with the axes of all
-		c.Panels[0].Y = axis{high: open * 1.06, From: 112, To: 22}.marked(5, countLabel)
-		c.Panels[1].Y = axis{high: rates * 1.06, From: 236, To: 146}.marked(5, countLabel)
-		return c.figure()
+	return each(all, func(c chart.Chart) document.Chart { // with the axes of all
+		c.Panels[0].Y = chart.Axis{High: open * 1.06, From: 112, To: 22}.Marked(5, say.CountLabel)
+		c.Panels[1].Y = chart.Axis{High: rates * 1.06, From: 236, To: 146}.Marked(5, say.CountLabel)
+		return c.Figure()
 	})
 }
 
@@ -324,12 +328,12 @@ func Figures(r *record.Result) []document.Part {
 	if r.Capacity != nil || len(r.Arms) == 0 {
 		return nil
 	}
-	return append([]document.Part{medians(r.Arms, classes(seriesOf(r.Arms)))}, verdictLines(r)...)
+	return append([]document.Part{medians(r.Arms, classes(chart.SeriesOf(r.Arms)))}, verdictLines(r)...)
 }
 
 // classes returns the marks of rows that have only the colours of their arms.
-func classes(all []series) []document.Mark {
-	return each(all, func(s series) document.Mark { return document.Mark{Class: s.Class} })
+func classes(all []chart.Series) []document.Mark {
+	return each(all, func(s chart.Series) document.Mark { return document.Mark{Class: s.Class} })
 }
 
 // Live returns the figures of a run that goes on: a table of its arms, and drawings of p50 and p99 with
@@ -338,15 +342,15 @@ func Live(p record.Progress) (table, charts document.Part) {
 	if len(p.Arms) == 0 {
 		return document.Lines{}, document.Charts{}
 	}
-	all := seriesOf(each(p.Arms, func(a record.ArmProgress) record.Arm { return record.Arm{Name: a.Name, Role: a.Role} }))
+	all := chart.SeriesOf(each(p.Arms, func(a record.ArmProgress) record.Arm { return record.Arm{Name: a.Name, Role: a.Role} }))
 	rows := [][]string{{"arm", "blocks", "p50", "interval", "p99", "interval", "goodput", "accepted", "done", "open"}}
 	for _, a := range p.Arms {
-		goodput := orNone(a.Goodput.SoFar, func(s record.Spread) string { return rate(s.Median) })
-		connections := []string{none, none, none}
+		goodput := say.OrNone(a.Goodput.SoFar, func(s record.Spread) string { return say.Rate(s.Median) })
+		connections := []string{say.None, say.None, say.None}
 		if c := a.Connections; c != nil {
-			connections = []string{count(int(c.Accepted)), count(int(c.Done)), count(int(c.Open))}
+			connections = []string{say.Count(int(c.Accepted)), say.Count(int(c.Done)), say.Count(int(c.Open))}
 		}
-		row := append([]string{a.Name, count(len(a.P50.Blocks))}, ranged(a.P50.SoFar)...)
+		row := append([]string{a.Name, say.Count(len(a.P50.Blocks))}, ranged(a.P50.SoFar)...)
 		rows = append(rows, slices.Concat(row, ranged(a.P99.SoFar), []string{goodput}, connections))
 	}
 	return document.Table{Rows: rows, Marks: classes(all)}, slices.Concat(
@@ -358,21 +362,21 @@ func Live(p record.Progress) (table, charts document.Part) {
 // ranged formats a median and its interval.
 func ranged(s *record.Spread) []string {
 	if s == nil {
-		return []string{none, none}
+		return []string{say.None, say.None}
 	}
-	unit := timeScale(s.Low, s.Median, s.High)
-	return []string{unit.format(s.Median), unit.number(s.Low) + " to " + unit.format(s.High)}
+	unit := say.TimeScale(s.Low, s.Median, s.High)
+	return []string{unit.Format(s.Median), unit.Number(s.Low) + " to " + unit.Format(s.High)}
 }
 
 // narrowing draws the median of a quantile after each block, and the ends of its interval as dotted lines;
 // none for a quantile that no window has.
-func narrowing(label string, p record.Progress, all []series, of func(record.ArmProgress) record.BlockFigures) document.Charts {
-	var lines []line
+func narrowing(label string, p record.Progress, all []chart.Series, of func(record.ArmProgress) record.BlockFigures) document.Charts {
+	var lines []chart.Line
 	var values []float64
 	most := max(p.FirstLook, 6)
 	for i, a := range p.Arms {
 		var known []float64
-		middle, low := line{series: all[i], Stroke: "line"}, line{series: all[i], Stroke: "line fit", Width: 1.2}
+		middle, low := chart.Line{Series: all[i], Stroke: "line"}, chart.Line{Series: all[i], Stroke: "line fit", Width: 1.2}
 		high := low
 		for k, v := range of(a).Blocks {
 			if v == nil {
@@ -380,24 +384,24 @@ func narrowing(label string, p record.Progress, all []series, of func(record.Arm
 			}
 			known = append(known, *v)
 			s, x := record.SpreadOf(known), float64(k+1)
-			middle.Points = append(middle.Points, point{X: x, Y: s.Median, Class: when(k == 0, "dot")})
-			low.Points, high.Points = append(low.Points, point{X: x, Y: s.Low}), append(high.Points, point{X: x, Y: s.High})
+			middle.Points = append(middle.Points, chart.Point{X: x, Y: s.Median, Class: when(k == 0, "dot")})
+			low.Points, high.Points = append(low.Points, chart.Point{X: x, Y: s.Low}), append(high.Points, chart.Point{X: x, Y: s.High})
 			values, most = append(values, s.Low, s.High), max(most, k+1)
 		}
 		if len(known) > 0 {
-			middle.Title = fmt.Sprintf("%s: %s after %s", a.Name, seconds(of(a).SoFar.Median), plural(len(known), "block"))
+			middle.Title = fmt.Sprintf("%s: %s after %s", a.Name, say.Seconds(of(a).SoFar.Median), say.Plural(len(known), "block"))
 			lines = append(lines, middle, low, high)
 		}
 	}
 	if len(lines) == 0 {
 		return nil
 	}
-	x := axis{low: 1, high: float64(most), From: 56, To: 330}
-	return document.Charts{chart{
+	x := chart.Axis{Low: 1, High: float64(most), From: 56, To: 330}
+	return document.Charts{chart.Chart{
 		Caption: label + " after each block, with its interval", Width: 340, Height: 220,
 		Label:  label + " after each block, a line for each arm, with the ends of its 95 % interval",
-		Panels: []panel{{X: x.marked(5, countLabel), Y: closeAxis(values, 190, 10).marked(4, timeLabel), Lines: lines}},
-	}.figure()}
+		Panels: []chart.Panel{{X: x.Marked(5, say.CountLabel), Y: chart.CloseAxis(values, 190, 10).Marked(4, say.TimeLabel), Lines: lines}},
+	}.Figure()}
 }
 
 // Bounds of a heat map, so that a page stays small however long the run was.
@@ -406,16 +410,6 @@ const (
 	heatRows    = 40  // most rows of response times
 	heatSteps   = 6   // most colours
 )
-
-// A heat is the cells of a heat map, in columns of width Wide from the left end of the X axis and
-// rows of height High upwards from the lower end of the Y axis.
-type heat struct {
-	Wide, High string
-	Steps      []heatStep
-}
-
-// A heatStep is all cells of one colour as one path, whose stroke is as wide as a row.
-type heatStep struct{ Class, Title, Path string }
 
 // A heatGrid counts the requests of all arms in cells. Columns, rows and colours are the same for all
 // arms, so that their panels can be compared.
@@ -501,11 +495,11 @@ func (g *heatGrid) columns() int { return (len(g.blocks)*record.HeatSlices + g.s
 
 // span names the numbers of requests of a colour.
 func (g *heatGrid) span(step int) string {
-	from := count(g.bounds[step])
+	from := say.Count(g.bounds[step])
 	if step == len(g.bounds)-1 {
 		return from + " or more"
 	}
-	to := count(g.bounds[step+1] - 1)
+	to := say.Count(g.bounds[step+1] - 1)
 	return from + when(to != from, " to %s", to)
 }
 
@@ -520,10 +514,10 @@ const strip = 3
 
 // steps returns the cells of an arm, a path for each colour. Neighbours of one colour in a row are
 // one stroke.
-func (g *heatGrid) steps(arm int) (all []heatStep) {
+func (g *heatGrid) steps(arm int) (all []chart.HeatStep) {
 	for i := range g.bounds {
-		all = append(all, heatStep{g.class(i), g.span(i) + " requests", ""},
-			heatStep{g.class(i) + " lost", g.span(i) + " requests without a reply", ""})
+		all = append(all, chart.HeatStep{Class: g.class(i), Title: g.span(i) + " requests", Path: ""},
+			chart.HeatStep{Class: g.class(i) + " lost", Title: g.span(i) + " requests without a reply", Path: ""})
 	}
 	columns := g.cells[arm]
 	for row := range g.rows + 1 {
@@ -549,16 +543,16 @@ func (g *heatGrid) steps(arm int) (all []heatStep) {
 }
 
 // ticks marks where each block begins. In a run of many blocks only some are marked until a reader zooms in.
-func (g *heatGrid) ticks(x axis) axis {
+func (g *heatGrid) ticks(x chart.Axis) chart.Axis {
 	every := len(g.blocks)/60 + 1
 	for i, block := range g.blocks {
-		t := tick{At: x.At(float64(i*record.HeatSlices) / float64(g.slices)), Label: either(g.valid[block], count(block), "("+count(block)+")")}
-		x.fine = append(x.fine, t)
+		t := chart.Tick{At: x.At(float64(i*record.HeatSlices) / float64(g.slices)), Label: either(g.valid[block], say.Count(block), "("+say.Count(block)+")")}
+		x.Fine = append(x.Fine, t)
 		if i%every == 0 {
 			x.Ticks = append(x.Ticks, t)
 		}
 	}
-	thin(x.Ticks)
+	chart.Thin(x.Ticks)
 	return x
 }
 
@@ -569,38 +563,38 @@ func heatSection(r *record.Result) document.Part {
 		return document.Section{}
 	}
 	const height, room = 120, 146 // of a panel's axes, and of the panel with its title
-	c := chart{Label: "Response time over the run, one panel per arm: the windows from left to right, longer times further up, colour for the number of requests", Width: 640}
-	x := g.ticks(axis{high: float64(g.columns()), From: 74, To: 622})
-	high := px(height) / px(g.rows+either(g.lost, strip, 0))
-	digits := func(v px) string { return strconv.FormatFloat(float64(v), 'g', 6, 64) }
-	for i, s := range seriesOf(r.Arms) {
+	c := chart.Chart{Label: "Response time over the run, one panel per arm: the windows from left to right, longer times further up, colour for the number of requests", Width: 640}
+	x := g.ticks(chart.Axis{High: float64(g.columns()), From: 74, To: 622})
+	high := chart.Px(height) / chart.Px(g.rows+either(g.lost, strip, 0))
+	digits := func(v chart.Px) string { return strconv.FormatFloat(float64(v), 'g', 6, 64) }
+	for i, s := range chart.SeriesOf(r.Arms) {
 		if len(r.Arms[i].Heat) == 0 {
 			continue
 		}
-		top := px(room*len(c.Panels) + 18)
-		y := axis{low: record.HeatTime(g.low), high: record.HeatTime(g.low + g.rows*g.tall), log: true, From: top + height, To: top + height - high*px(g.rows)}
-		y = y.marked(0, timeLabel)
+		top := chart.Px(room*len(c.Panels) + 18)
+		y := chart.Axis{Low: record.HeatTime(g.low), High: record.HeatTime(g.low + g.rows*g.tall), Log: true, From: top + height, To: top + height - high*chart.Px(g.rows)}
+		y = y.Marked(0, say.TimeLabel)
 		if len(y.Ticks) > 6 { // too close for their labels
-			y.Ticks = slices.DeleteFunc(y.Ticks, func(t tick) bool { return t.Minor })
+			y.Ticks = slices.DeleteFunc(y.Ticks, func(t chart.Tick) bool { return t.Minor })
 		}
 		if y.To = top; g.lost {
-			y.Ticks = append(y.Ticks, tick{At: top + high, Label: "no reply"})
+			y.Ticks = append(y.Ticks, chart.Tick{At: top + high, Label: "no reply"})
 		}
-		c.Panels = append(c.Panels, panel{Arm: s.Name, Title: s.Name, X: x, Y: y, Heat: &heat{digits((x.To - x.From) / px(g.columns())), digits(high), g.steps(i)}})
+		c.Panels = append(c.Panels, chart.Panel{Arm: s.Name, Title: s.Name, X: x, Y: y, Heat: &chart.Heat{Wide: digits((x.To - x.From) / chart.Px(g.columns())), High: digits(high), Steps: g.steps(i)}})
 	}
 	// Labels of the blocks stand below the last panel only.
 	for i := range c.Panels[:len(c.Panels)-1] {
 		p := &c.Panels[i]
-		p.X.fine, p.X.Ticks = nil, each(x.Ticks, func(t tick) tick { return tick{At: t.At} })
+		p.X.Fine, p.X.Ticks = nil, each(x.Ticks, func(t chart.Tick) chart.Tick { return chart.Tick{At: t.At} })
 	}
-	c.Height = px(room*len(c.Panels) + 18)
-	figure := document.Chart{Picture: draw("chart", c), Wide: true, Keys: []document.Key{{Name: "requests in a cell"}}, Instead: []document.Part{document.Table{Rows: g.table(r.Arms)}}}
+	c.Height = chart.Px(room*len(c.Panels) + 18)
+	figure := document.Chart{Picture: c.SVG(), Wide: true, Keys: []document.Key{{Name: "requests in a cell"}}, Instead: []document.Part{document.Table{Rows: g.table(r.Arms)}}}
 	for i := range g.bounds {
 		figure.Keys = append(figure.Keys, document.Key{Class: g.class(i), Name: g.span(i)})
 	}
 	left := slices.ContainsFunc(g.blocks, func(b int) bool { return !g.valid[b] })
 	windows := float64(g.slices) / record.HeatSlices
-	wide := either(windows > 1, fmt.Sprint(windows)+" windows", seconds(r.Window*windows))
+	wide := either(windows > 1, fmt.Sprint(windows)+" windows", say.Seconds(r.Window*windows))
 	return document.Section{ID: "heat", Title: "Response time over the run", Parts: []document.Part{document.Charts{figure}},
 		Lead: "From left to right the windows in the order they ran, further up longer response times (logarithmic): the more requests a cell has, the more its colour stands out from the page. " +
 			"A cell is " + wide + " wide; a line marks where each block begins" + when(left, ", and brackets one that was left out") + "." +
@@ -614,11 +608,11 @@ func (g *heatGrid) table(arms []record.Arm) [][]string {
 	add := func(head string, from, to int) {
 		fields = append(fields, armField{head, nil, func(a record.Arm) string {
 			sum := inRows(a)
-			return either(len(a.Heat) > 0, count(total(sum[from:to], func(n int) int { return n })), none)
+			return either(len(a.Heat) > 0, say.Count(total(sum[from:to], func(n int) int { return n })), say.None)
 		}})
 	}
 	for from := g.low / decade * decade; from < g.low+g.rows*g.tall && from < record.NoReply; from += decade {
-		add(timeLabel(record.HeatTime(from))+" to "+timeLabel(record.HeatTime(from+decade)), from, from+decade)
+		add(say.TimeLabel(record.HeatTime(from))+" to "+say.TimeLabel(record.HeatTime(from+decade)), from, from+decade)
 	}
 	if g.lost {
 		add("no reply", record.NoReply, record.NoReply+1)

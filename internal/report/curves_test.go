@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 )
 
 // The lines over the clients go from the left to the right, and labels do not touch.
@@ -35,7 +37,7 @@ func TestSweepOverClients(t *testing.T) {
 			t.Errorf("%s: got the labels %q, want %q: two of them would touch", c.Label, ticks, want)
 		}
 		for _, l := range c.Panels[0].Lines {
-			if !slices.IsSortedFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) }) {
+			if !slices.IsSortedFunc(l.Points, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) }) {
 				t.Errorf("%s of %s goes back and forth: %+v", c.Label, l.Name, l.Points)
 			}
 		}
@@ -103,7 +105,7 @@ func inBrief(t *testing.T, r *record.Result, width int) string {
 	if err := Brief(&b, r, TextOptions{Width: width}); err != nil {
 		t.Fatal(err)
 	}
-	return strings.ReplaceAll(b.String(), nbsp, " ")
+	return strings.ReplaceAll(b.String(), say.NBSP, " ")
 }
 
 // firstChart is the first chart of connections of a page.
@@ -139,7 +141,7 @@ func TestLive(t *testing.T) {
 	t.Parallel()
 	table, charts := Live(watched(8))
 	rows := table.(document.Table).Rows
-	if got := strings.ReplaceAll(strings.Join(rows[1], " "), nbsp, " "); got != "nethttp 8 1.25 ms 1.00 to 1.60 ms - - - 1,234 1,200 34" {
+	if got := strings.ReplaceAll(strings.Join(rows[1], " "), say.NBSP, " "); got != "nethttp 8 1.25 ms 1.00 to 1.60 ms - - - 1,234 1,200 34" {
 		t.Errorf("the first arm's row is %q", got)
 	}
 	drawn := charts.(document.Charts)

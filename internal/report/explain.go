@@ -10,12 +10,14 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 )
 
 // ExplainFormats returns the formats of an explanation: text, json, markdown and html.
-func ExplainFormats() FormatsOf[*record.Explanation] {
-	return documentFormats(explanation, func(w io.Writer, x *record.Explanation) error { return record.WriteJSON(w, x) })
+func ExplainFormats() say.FormatsOf[*record.Explanation] {
+	return say.FormatsOfDocument(explanation, func(w io.Writer, x *record.Explanation) error { return record.WriteJSON(w, x) })
 }
 
 // Explain writes an explanation, the result of `schedlab explain`, for a terminal.
@@ -23,7 +25,7 @@ func ExplainFormats() FormatsOf[*record.Explanation] {
 // An explanation divides the difference of two arms' mean times into the stretches of a request's way
 // (waterfall) and names suspected causes with the evidence for each (causes).
 func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
-	return writeText(w, explanation(x), o)
+	return say.Text(w, explanation(x), o)
 }
 
 // explanation returns an explanation as a separate document. The full report of a run has the
@@ -33,7 +35,7 @@ func explanation(x *record.Explanation) document.Document {
 	question := either(x.Slower == "" && x.Outcome != outcome.Refused, "Do %s and %s differ?", "Why do %s and %s differ?")
 	return document.Document{
 		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: cmp.Or(tooBusy(x.Busy), explained(x)),
-		Context: append(belowTooBusy(x.Busy, explained(x)), fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", plural(x.Blocks, "block"), command.Quote(x.Dir), nbsp)),
+		Context: append(belowTooBusy(x.Busy, explained(x)), fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", say.Plural(x.Blocks, "block"), command.Quote(x.Dir), say.NBSP)),
 		Parts:   divided(x),
 	}
 }
@@ -44,12 +46,12 @@ func explanation(x *record.Explanation) document.Document {
 func divided(x *record.Explanation) []document.Part {
 	parts := []document.Part{causes(x), waterfall(x, x.Mean, "on average")}
 	if x.Tail.Sure() || !x.Mean.Sure() {
-		parts = append(parts, waterfall(x, x.Tail, "in the slowest 1"+nbsp+"% of requests"))
+		parts = append(parts, waterfall(x, x.Tail, "in the slowest 1"+say.NBSP+"% of requests"))
 	}
 	witnesses := [][]string{{"", x.From, x.To}}
 	for _, w := range x.Witnesses {
 		figure := func(v float64) string { return figureOf(v, w.Unit) }
-		witnesses = append(witnesses, []string{w.Name, orNone(w.From, figure), orNone(w.To, figure)})
+		witnesses = append(witnesses, []string{w.Name, say.OrNone(w.From, figure), say.OrNone(w.To, figure)})
 	}
 	facts := labelled("Doubts", when(!x.Busy.None() && tooBusy(x.Busy) == "", "%s", x.Busy.String()))
 	// A confirmed cause says where the whole difference is from, which theory divides in another way.
@@ -57,7 +59,7 @@ func divided(x *record.Explanation) []document.Part {
 		facts = append(facts, labelled("Theory", ideal(x))...)
 	}
 	if t := x.Tests; t != nil {
-		facts = append(facts, labelled("Tested", fmt.Sprintf("in %s more, recorded in %s", plural(t.Blocks, "block"), command.Quote(t.Dir)))...)
+		facts = append(facts, labelled("Tested", fmt.Sprintf("in %s more, recorded in %s", say.Plural(t.Blocks, "block"), command.Quote(t.Dir)))...)
 	}
 	return append(parts, document.Section{
 		ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: witnesses}},
@@ -100,15 +102,15 @@ func gap(x *record.Explanation) string {
 	if len(x.Causes) > 0 {
 		tail = x.Causes[0].Tail
 		if x.Causes[0].Code == record.CauseTurnedAway {
-			more, less := percent("%.2g", max(x.Lost.From, x.Lost.To)), percent("%.2g", min(x.Lost.From, x.Lost.To))
+			more, less := say.Percent("%.2g", max(x.Lost.From, x.Lost.To)), say.Percent("%.2g", min(x.Lost.From, x.Lost.To))
 			return fmt.Sprintf("%s leaves %s of its requests without a good reply, %s %s", x.Slower, more, x.Faster(), less)
 		}
 	}
 	if tail {
-		s, where = x.Tail.Step, "in its slowest 1"+nbsp+"% of requests"
+		s, where = x.Tail.Step, "in its slowest 1"+say.NBSP+"% of requests"
 	}
 	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, x.Faster(),
-		seconds(math.Abs(s.By)), where, seconds(max(s.From, s.To)), seconds(min(s.From, s.To)))
+		say.Seconds(math.Abs(s.By)), where, say.Seconds(max(s.From, s.To)), say.Seconds(min(s.From, s.To)))
 }
 
 // proof describes the test of a cause: how its stretch changed in the extra blocks with the knob, a setting
@@ -118,9 +120,9 @@ func proof(c record.Suspect) string {
 	if c.Moved == nil || c.Still == nil {
 		return "not tested"
 	}
-	figure, of := seconds, "the mean of "+c.Stretch+when(c.Tail, " in the slowest 1"+nbsp+"%% of requests")
+	figure, of := say.Seconds, "the mean of "+c.Stretch+when(c.Tail, " in the slowest 1"+say.NBSP+"%% of requests")
 	if c.Code == record.CauseTurnedAway {
-		figure, of = func(v float64) string { return percent("%.2g", v) }, "the share of "+c.Stretch
+		figure, of = func(v float64) string { return say.Percent("%.2g", v) }, "the share of "+c.Stretch
 	}
 	return fmt.Sprintf("in the extra blocks %s %s from %s to %s with %s, and with the control, %s, it was %s", of, either(c.Moved.By >= 0, "went", "fell"),
 		figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To)) + when(!c.Why.None(), "; %s", c.Why.String())
@@ -136,13 +138,13 @@ func causeWords(c record.Suspect) string {
 func causes(x *record.Explanation) document.Part {
 	all := each(x.Causes, func(c record.Suspect) document.Finding {
 		heard := each(c.Witnesses, func(t record.Testimony) string {
-			other := orNone(t.Faster, func(v float64) string { return figureOf(v, t.Unit) })
+			other := say.OrNone(t.Faster, func(v float64) string { return figureOf(v, t.Unit) })
 			return t.Witness + " " + figureOf(t.Slower, t.Unit) + when(t.Faster != nil, ", of the other arm %s", other) +
 				when(!t.Agrees, " (disagrees)")
 		})
 		// Other stretches may be shorter.
 		share := either(c.Share <= 1, "%s of the difference lies in %s", "more than the whole difference (%s) lies in %s")
-		reason := fmt.Sprintf(share+"; medians over the blocks: %s", percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; ")) +
+		reason := fmt.Sprintf(share+"; medians over the blocks: %s", say.Percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; ")) +
 			when(c.Moved != nil, "; %s", proof(c))
 		return document.Finding{Mark: causeWords(c), Class: outcome.Cause.Phrase(c.Outcome), Text: c.Fact.String(), Reason: reason}
 	})
@@ -153,29 +155,29 @@ func causes(x *record.Explanation) document.Part {
 func figureOf(v float64, unit string) string {
 	switch unit {
 	case "s":
-		return seconds(v)
+		return say.Seconds(v)
 	case "ratio":
-		return percent("%.3g", v)
+		return say.Percent("%.3g", v)
 	}
-	return plain(v)
+	return say.Plain(v)
 }
 
 // waterfall returns the table and the chart that lead from one arm's mean to the other's, piece by piece. of
 // tells which requests it is about, "on average" or "in the slowest 1 % of requests".
 func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Part {
-	unit := timeScale(w.From, w.To)
-	unit.decimals = min(unit.decimals+1, 3)
+	unit := say.TimeScale(w.From, w.To)
+	unit.Decimals = min(unit.Decimals+1, 3)
 	// The sum is of all pieces, including those too small to print.
-	pieces := append(only(w.Pieces, visible), record.Piece{Stretch: "sum (" + unit.unit + ")", Step: w.Step})
+	pieces := append(only(w.Pieces, visible), record.Piece{Stretch: "sum (" + unit.Unit + ")", Step: w.Step})
 	table := append([][]string{{"", x.From, x.To, "difference", "interval"}}, each(pieces, func(p record.Piece) []string {
-		return []string{p.Stretch, unit.number(p.From), unit.number(p.To), unit.plus(p.By), unit.plus(p.Low) + " to " + unit.plus(p.High)}
+		return []string{p.Stretch, unit.Number(p.From), unit.Number(p.To), unit.Plus(p.By), unit.Plus(p.Low) + " to " + unit.Plus(p.High)}
 	})...)
 	title := "From " + x.From + " to " + x.To + " " + of
 	return document.Section{
 		ID: "waterfall-" + strings.Fields(of)[0], Title: title,
 		Lead: "The pieces add up to the difference exactly: each is the mean over the blocks of what requests spent there.",
 		Parts: []document.Part{document.Charts{{
-			Picture: draw("bars", waterfallChart(x, w, title)), Instead: []document.Part{document.Table{Rows: table}},
+			Picture: waterfallChart(x, w, title).SVG(), Instead: []document.Part{document.Table{Rows: table}},
 		}}},
 	}
 }
@@ -185,37 +187,37 @@ func visible(p record.Piece) bool { return max(math.Abs(p.From), math.Abs(p.To))
 
 // waterfallChart draws the waterfall: the first bar is the whole time of one arm, each further
 // bar begins where the previous one ended, and the last is the whole time of the other arm.
-func waterfallChart(x *record.Explanation, w record.Waterfall, title string) barChart {
+func waterfallChart(x *record.Explanation, w record.Waterfall, title string) chart.BarChart {
 	// A sum may fall below zero on the way, so the scale covers every step and marks 0.
 	low, high, at := 0.0, max(w.From, w.To), w.From
 	for _, p := range w.Pieces {
 		at += p.By
 		low, high = min(low, at), max(high, at)
 	}
-	c := barChart{Label: title + ": bars that begin where the one before ended", Scale: axis{low: low, high: max(high, low+1e-9), From: 10, To: 530}}
-	c.Scale.Ticks = []tick{{At: c.Scale.At(0)}}
-	unit := timeScale(high)
+	c := chart.BarChart{Label: title + ": bars that begin where the one before ended", Scale: chart.Axis{Low: low, High: max(high, low+1e-9), From: 10, To: 530}}
+	c.Scale.Ticks = []chart.Tick{{At: c.Scale.At(0)}}
+	unit := say.TimeScale(high)
 	add := func(name, total, class, title string, from, to float64) {
-		c.Rows = append(c.Rows, barRow{name, total, []bar{{class, title, min(from, to), max(from, to)}}})
+		c.Rows = append(c.Rows, chart.Row{Name: name, Total: total, Bars: []chart.Bar{{Class: class, Title: title, From: min(from, to), To: max(from, to)}}})
 	}
-	add(x.From, unit.format(w.From), "whole", seconds(w.From), 0, w.From)
+	add(x.From, unit.Format(w.From), "whole", say.Seconds(w.From), 0, w.From)
 	at = w.From // from here on the end of the bar before
 	for _, p := range only(w.Pieces, visible) {
-		add(p.Stretch, unit.signed(p.By), stretchClass(p.Stretch), fmt.Sprintf("%s: %s to %s", p.Stretch, seconds(p.From), seconds(p.To)), at, at+p.By)
+		add(p.Stretch, unit.Signed(p.By), chart.StretchClass(p.Stretch), fmt.Sprintf("%s: %s to %s", p.Stretch, say.Seconds(p.From), say.Seconds(p.To)), at, at+p.By)
 		at += p.By
 	}
-	add(x.To, unit.format(w.To), "whole", seconds(w.To), 0, w.To)
+	add(x.To, unit.Format(w.To), "whole", say.Seconds(w.To), 0, w.To)
 	return c
 }
 
 // ideal tells which part of the difference theory predicts, by the arms' ideal twins. x.Ideal
 // must not be nil.
 func ideal(x *record.Explanation) string {
-	unit := timeScale(math.Abs(x.Ideal.By), math.Abs(x.Mean.By))
-	rest := fmt.Sprintf("the other %s are what running them takes", unit.signed(x.Mean.By-x.Ideal.By))
+	unit := say.TimeScale(math.Abs(x.Ideal.By), math.Abs(x.Mean.By))
+	rest := fmt.Sprintf("the other %s are what running them takes", unit.Signed(x.Mean.By-x.Ideal.By))
 	if x.Mean.Low <= x.Ideal.High && x.Ideal.Low <= x.Mean.High {
 		rest = "whether running them takes more is not known, since the intervals overlap"
 	}
 	return fmt.Sprintf("ideal schedulers of both kinds would differ by %s on the same requests (%s and %s); %s",
-		unit.signed(x.Ideal.By), seconds(x.Ideal.From), seconds(x.Ideal.To), rest)
+		unit.Signed(x.Ideal.By), say.Seconds(x.Ideal.From), say.Seconds(x.Ideal.To), rest)
 }

@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 )
 
 // stepped is a figure of two arms, with an interval of a tenth around the difference.
@@ -161,7 +162,7 @@ func TestExplanationNamesItsFigures(t *testing.T) {
 		if err := ExplainFormats().Render(&b, "text", x); err != nil {
 			t.Fatal(err)
 		}
-		return strings.Join(strings.Fields(strings.ReplaceAll(b.String(), nbsp, " ")), " ")
+		return strings.Join(strings.Fields(strings.ReplaceAll(b.String(), say.NBSP, " ")), " ")
 	}
 	x := because()
 	got := text(x)
@@ -197,7 +198,7 @@ func TestExplanationNamesItsFigures(t *testing.T) {
 	} {
 		moved, still := stepped(.3, .01), stepped(.3, .31)
 		c := record.Suspect{Code: code, Stretch: "its part", Tail: code == "cause-batches", Knob: "K", Control: "C", Moved: &moved, Still: &still}
-		if got := strings.ReplaceAll(proof(c), nbsp, " "); got != want {
+		if got := strings.ReplaceAll(proof(c), say.NBSP, " "); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -251,12 +252,12 @@ func TestRequestStates(t *testing.T) {
 	for _, r := range rows {
 		lines = append(lines, strings.Join(r, "|"))
 	}
-	zero := seconds(0)
+	zero := say.Seconds(0)
 	want := strings.Join([]string{
 		"|a|p99|b|p99|c|p99",
-		"running|" + seconds(3e-3) + "|" + seconds(4e-3) + "|" + zero + "|" + zero + "|" + none + "|" + none,
-		"waiting: select|" + zero + "|" + zero + "|" + seconds(2e-3) + "|" + seconds(2e-3) + "|" + none + "|" + none,
-		"all|" + seconds(3e-3) + "|" + seconds(4e-3) + "|" + seconds(2e-3) + "|" + seconds(2e-3) + "|" + none + "|" + none,
+		"running|" + say.Seconds(3e-3) + "|" + say.Seconds(4e-3) + "|" + zero + "|" + zero + "|" + say.None + "|" + say.None,
+		"waiting: select|" + zero + "|" + zero + "|" + say.Seconds(2e-3) + "|" + say.Seconds(2e-3) + "|" + say.None + "|" + say.None,
+		"all|" + say.Seconds(3e-3) + "|" + say.Seconds(4e-3) + "|" + say.Seconds(2e-3) + "|" + say.Seconds(2e-3) + "|" + say.None + "|" + say.None,
 	}, "\n")
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

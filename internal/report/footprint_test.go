@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/say"
 )
 
 func TestFootprints(t *testing.T) {
@@ -20,8 +21,8 @@ func TestFootprints(t *testing.T) {
 	}
 	got := asides(arms)
 	want := [][]string{
-		{"memory", "12.0" + nbsp + "MiB", "≤" + nbsp + "300" + nbsp + "MiB", "900" + nbsp + "B", none},
-		{"threads", "7", count(1200) + " in 3 processes", "1", none},
+		{"memory", "12.0" + say.NBSP + "MiB", "≤" + say.NBSP + "300" + say.NBSP + "MiB", "900" + say.NBSP + "B", say.None},
+		{"threads", "7", say.Count(1200) + " in 3 processes", "1", say.None},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -31,7 +32,7 @@ func TestFootprints(t *testing.T) {
 	}
 	arms = []record.Arm{{}, {}, {}, {}}
 	arms[1].Switches, arms[2].Switches, arms[3].Loops = new(1234.5), new(.0312), new(.417)
-	want = [][]string{{"switches/req", none, "1,234", "0.031", none}, {"loops' CPU", none, none, none, "42" + nbsp + "%"}}
+	want = [][]string{{"switches/req", say.None, "1,234", "0.031", say.None}, {"loops' CPU", say.None, say.None, say.None, "42" + say.NBSP + "%"}}
 	if diff := cmp.Diff(want, asides(arms)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -50,7 +51,7 @@ func TestFootprintsAreShown(t *testing.T) {
 		if err := Render(&b, format, r); err != nil {
 			t.Fatal(err)
 		}
-		text := strings.ReplaceAll(strings.Join(strings.Fields(b.String()), " "), nbsp, " ")
+		text := strings.ReplaceAll(strings.Join(strings.Fields(b.String()), " "), say.NBSP, " ")
 		if n := strings.Count(text, "12.0 MiB"); n != len(r.Arms) {
 			t.Errorf("%s names the memory of %d arms of %d", format, n, len(r.Arms))
 		}

@@ -11,7 +11,9 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 )
 
 // armColours are the colours of the arms that win cells of a grid, on a terminal, in the arms' order.
@@ -204,7 +206,7 @@ func writeGrid(w io.Writer, entries []PackEntry, o TextOptions) error {
 			o.Colour[tied+arm] = o.Colour[arm]
 		}
 	}
-	return writeText(w, document.Document{Parts: []document.Part{document.Section{
+	return say.Text(w, document.Document{Parts: []document.Part{document.Section{
 		Title: "Who wins where", Parts: []document.Part{g.table(), g.legend()},
 	}}}, o)
 }
@@ -246,7 +248,7 @@ func GridPage(w io.Writer, entries []PackEntry) error {
 		answers = append(answers, answer)
 	}
 	name := entries[0].Scenario + " over " + strings.Join(g.factors, " and ")
-	return writeHTML(w, document.Document{Name: name, Question: entries[0].Question, Answer: g.says(), Parts: []document.Part{
+	return say.HTML(w, document.Document{Name: name, Question: entries[0].Question, Answer: g.says(), Parts: []document.Part{
 		g.section(entries[0].Scenario),
 		document.Section{ID: "cells", Title: "Each cell's answer", Parts: []document.Part{answers}},
 	}})
@@ -256,46 +258,46 @@ func GridPage(w io.Writer, entries []PackEntry) error {
 // places of the factors' names.
 type gridChart struct {
 	Title, Says                    string
-	Width, Height, Wide            px
-	Left, Bottom, XMiddle, YMiddle px
-	X, Y                           []tick
+	Width, Height, Wide            chart.Px
+	Left, Bottom, XMiddle, YMiddle chart.Px
+	X, Y                           []chart.Tick
 	XName, YName                   string
 	Cells                          []gridBox
 }
 
 // A gridBox is one cell as drawn: its upper left corner, and the middle of its width. Sentence is shown under the pointer.
 type gridBox struct {
-	X, Y, Middle          px
+	X, Y, Middle          chart.Px
 	Class, Word, Sentence string
 }
 
 // Sizes of a grid's chart. The height of a cell is as in the template; its width is that of the longest word.
 const (
-	cellHeight, letter px = 40, 8
-	gridLeft, gridTop  px = 96, 44
+	cellHeight, letter chart.Px = 40, 8
+	gridLeft, gridTop  chart.Px = 96, 44
 )
 
 // chartGrid returns the drawing of a grid.
 func chartGrid(g grid, name string) gridChart {
 	wide := 12 * letter
 	for _, word := range slices.Concat(g.arms, g.columns) { // a tie has one letter more
-		wide = max(wide, letter*px(len([]rune(word))+1))
+		wide = max(wide, letter*chart.Px(len([]rune(word))+1))
 	}
-	right, bottom := gridLeft+px(len(g.columns))*wide, gridTop+px(len(g.rows))*cellHeight
+	right, bottom := gridLeft+chart.Px(len(g.columns))*wide, gridTop+chart.Px(len(g.rows))*cellHeight
 	c := gridChart{
 		Title: name, Says: g.says(), Left: gridLeft, Bottom: bottom, XMiddle: (gridLeft + right) / 2, YMiddle: (gridTop + bottom) / 2,
-		Width: max(right, gridLeft+letter*px(len([]rune(name)))) + 16, Height: bottom + 52, XName: g.factors[0], Wide: wide,
+		Width: max(right, gridLeft+letter*chart.Px(len([]rune(name)))) + 16, Height: bottom + 52, XName: g.factors[0], Wide: wide,
 	}
 	if len(g.factors) > 1 {
 		c.YName = g.factors[1]
 	}
 	for x, v := range g.columns {
-		c.X = append(c.X, tick{At: gridLeft + px(x)*wide + wide/2, Label: v})
+		c.X = append(c.X, chart.Tick{At: gridLeft + chart.Px(x)*wide + wide/2, Label: v})
 	}
 	for y, v := range g.rows {
-		c.Y = append(c.Y, tick{At: gridTop + px(y)*cellHeight + cellHeight/2, Label: v})
+		c.Y = append(c.Y, chart.Tick{At: gridTop + chart.Px(y)*cellHeight + cellHeight/2, Label: v})
 		for x, cell := range g.cells[y] {
-			box := gridBox{X: gridLeft + px(x)*wide, Middle: c.X[x].At, Y: gridTop + px(y)*cellHeight, Word: cell.word, Class: g.class(cell.word)}
+			box := gridBox{X: gridLeft + chart.Px(x)*wide, Middle: c.X[x].At, Y: gridTop + chart.Px(y)*cellHeight, Word: cell.word, Class: g.class(cell.word)}
 			switch e := cell.entry; {
 			case e.Result != nil:
 				box.Sentence = e.name() + ": " + Headline(e.Result)

@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -40,7 +41,7 @@ func finding(r *record.Result) string {
 		return cmp.Compare(slices.Index(outcome.All(), a.Outcome), slices.Index(outcome.All(), b.Outcome))
 	})
 	return strings.Join(each(claims, func(e record.Expectation) string {
-		return when(e.Outcome != outcome.Yes, "%s: ", upperFirst(outcome.Expectation.Phrase(e.Outcome))) + e.Claim + "."
+		return when(e.Outcome != outcome.Yes, "%s: ", say.UpperFirst(outcome.Expectation.Phrase(e.Outcome))) + e.Claim + "."
 	}), " ")
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -116,7 +117,7 @@ func TestClaimsAreTheAnswer(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, format := range []string{"text", "markdown", "summary", "html"} {
-		text := strings.Join(strings.Fields(strings.ReplaceAll(rendered(t, format, r), nbsp, " ")), " ")
+		text := strings.Join(strings.Fields(strings.ReplaceAll(rendered(t, format, r), say.NBSP, " ")), " ")
 		first, then := strings.Index(text, "it is true"), strings.Index(text, strings.Fields(ranked)[0]+" "+strings.Fields(ranked)[1])
 		if first < 0 || then < first {
 			t.Errorf("%s: the claim stands at %d and the ranking at %d:\n%s", format, first, then, text)
@@ -144,7 +145,7 @@ func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 	}
 	const below = "open: pool at p50 (leans slower): about 20 blocks would decide; pool at p90 (leans slower): about 28 blocks would decide; " +
 		"pool at p99: as noisy as here, no --window up to a minute would decide"
-	if got := strings.ReplaceAll(openVerdicts(r), nbsp, " "); got != below {
+	if got := strings.ReplaceAll(openVerdicts(r), say.NBSP, " "); got != below {
 		t.Errorf("got  %s\nwant %s", got, below)
 	}
 }

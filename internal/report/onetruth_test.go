@@ -7,6 +7,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -20,7 +21,7 @@ func TestAdvisedBudgetBelongsToItsAdvice(t *testing.T) {
 	for needed, want := range map[int]string{
 		55: "--window 730ms --budget 3m2s should decide", 40: "about 40 blocks would decide (--budget 4m35s)", 24: "about 24 blocks would decide (--budget 1m55s)",
 	} {
-		if got := strings.ReplaceAll(remedy(r, needed), nbsp, " "); got != want {
+		if got := strings.ReplaceAll(remedy(r, needed), say.NBSP, " "); got != want {
 			t.Errorf("%d blocks: got %q, want %q", needed, got, want)
 		}
 	}
@@ -31,7 +32,7 @@ func TestNoMoreWorkersAreBusyThanThereAre(t *testing.T) {
 	t.Parallel()
 	for busy, want := range map[float64]string{1.4: "pool has 2 workers (1 busy on average)", 60.8: "pool has 2 workers (61 needed)", 0: "pool has 2 workers"} {
 		got := sizes([]record.Arm{{Name: "pool", Mode: "pool", Busy: busy, Command: "schedlab serve --mode pool --workers 2"}})
-		if got = strings.ReplaceAll(got, nbsp, " "); got != want {
+		if got = strings.ReplaceAll(got, say.NBSP, " "); got != want {
 			t.Errorf("%g busy: got %q, want %q", busy, got, want)
 		}
 	}
@@ -107,7 +108,7 @@ func TestOverflowsAreAttempts(t *testing.T) {
 	r := quick()
 	r.Arms[2].Overflows = new(5.)
 	evidence := strings.Join(append(sure(r), failings(r.Arms)...), "\n")
-	all := strings.ReplaceAll(strings.Join(complaints(r), "\n"), nbsp, " ")
+	all := strings.ReplaceAll(strings.Join(complaints(r), "\n"), say.NBSP, " ")
 	if strings.Contains(evidence, "queue") || !strings.Contains(all, "the kernel counted 5 attempts to connect (repeats included) that found an accept queue full") || strings.Contains(all, "turned away") {
 		t.Errorf("evidence:\n%s\nall:\n%s", evidence, all)
 	}
@@ -135,7 +136,7 @@ func TestEachRefusedMarkHasItsReason(t *testing.T) {
 				v.Verdict, v.Reason = stats.Refused, said("reason of "+v.Metric)
 			}
 		}
-		text := strings.ReplaceAll(inBrief(t, r, 100), nbsp, " ")
+		text := strings.ReplaceAll(inBrief(t, r, 100), say.NBSP, " ")
 		flat := strings.Join(strings.Fields(text), " ")
 		for _, v := range r.Verdicts {
 			if v.Verdict == stats.Refused && strings.Count(flat, ": "+reason(v)) != 1 {

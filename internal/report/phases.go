@@ -8,7 +8,9 @@ import (
 	"strings"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 )
 
 // A breakdown is the arms' times by stretch, on average or in the slowest 1 %. It becomes both a table (cells)
@@ -87,16 +89,16 @@ const negligible = 5e-9
 // cells returns the table of b: the head, then a row for each arm with its times and their sum.
 // All cells are in one unit, by the sums, so that a reader can add them up.
 func (b breakdown) cells() [][]string {
-	unit := timeScale(each(b.Rows, func(row breakdownRow) float64 { return row.Sum })...)
-	unit.decimals = min(unit.decimals+1, 3) // one more than usual shows the small stretches
+	unit := say.TimeScale(each(b.Rows, func(row breakdownRow) float64 { return row.Sum })...)
+	unit.Decimals = min(unit.Decimals+1, 3) // one more than usual shows the small stretches
 	fields := []field[breakdownRow]{{"arm", nil, func(row breakdownRow) string { return row.Name }}}
 	for _, st := range b.Stretches {
 		fields = append(fields, field[breakdownRow]{st.Name, nil, func(row breakdownRow) string {
 			v, ok := row.Seconds[st.Name]
-			return either(ok, unit.number(v), none)
+			return either(ok, unit.Number(v), say.None)
 		}})
 	}
-	sum := field[breakdownRow]{"sum (" + unit.unit + ")", nil, func(row breakdownRow) string { return unit.number(row.Sum) }}
+	sum := field[breakdownRow]{"sum (" + unit.Unit + ")", nil, func(row breakdownRow) string { return unit.Number(row.Sum) }}
 	return rows(b.Rows, append(fields, sum)...)
 }
 
@@ -117,7 +119,7 @@ func breakdownParts(r *record.Result) []document.Part {
 	tail := breakDown(r.Arms, func(p record.Phase) float64 { return p.Tail })
 	// The differences are left out with a caveat: they would read as findings. The brief report has the tail's.
 	differences := only(r.Differences, func(d record.Difference) bool { return !d.Tail && caveat(r) == "" })
-	few := when(slowest(r) < tailRequests, "%s an arm at the least, too few to tell", plural(slowest(r), "request"))
+	few := when(slowest(r) < tailRequests, "%s an arm at the least, too few to tell", say.Plural(slowest(r), "request"))
 	shown := only(stretches(), func(st record.Stretch) bool {
 		return slices.ContainsFunc(append(average.Stretches, tail.Stretches...), func(of record.Stretch) bool { return of.Name == st.Name })
 	})
@@ -128,7 +130,7 @@ func breakdownParts(r *record.Result) []document.Part {
 	})
 	return []document.Part{
 		section("phases-1", "on average", caveat(r), average, document.Lines(each(differences, difference))),
-		section("phases-2", "in the slowest 1"+nbsp+"% of requests, on average", strings.Join(nonEmpty(caveat(r), few), "; "), tail,
+		section("phases-2", "in the slowest 1"+say.NBSP+"% of requests, on average", strings.Join(nonEmpty(caveat(r), few), "; "), tail,
 			document.Note(legend+" (docs/reference/timeline.md)"), document.Note(strings.Join(coverage, "; "))),
 	}
 }
@@ -137,57 +139,58 @@ func breakdownParts(r *record.Result) []document.Part {
 // text it is the table. title follows "where the time went".
 func stackOf(b breakdown, title string) document.Chart {
 	longest := slices.Max(each(b.Rows, func(row breakdownRow) float64 { return row.Sum }))
-	c := barChart{Label: "Where the time went " + title + ", one bar per arm", Scale: axis{high: max(longest, 1e-9), From: 10, To: 550}}
+	c := chart.BarChart{Label: "Where the time went " + title + ", one bar per arm", Scale: chart.Axis{High: max(longest, 1e-9), From: 10, To: 550}}
 	for _, row := range b.Rows {
-		bars := barRow{Name: row.Name, Total: timeScale(longest).format(row.Sum)}
+		bars := chart.Row{Name: row.Name, Total: say.TimeScale(longest).Format(row.Sum)}
 		at := 0.0
 		for _, st := range b.Stretches {
 			if v := row.Seconds[st.Name]; v > 0 { // a negative time, an error of the calibration, cannot be drawn
-				bars.Bars = append(bars.Bars, bar{stretchClass(st.Name), st.Name + ": " + seconds(v), at, at + v})
+				bars.Bars = append(bars.Bars, chart.Bar{Class: chart.StretchClass(st.Name), Title: st.Name + ": " + say.Seconds(v), From: at, To: at + v})
 				at += v
 			}
 		}
 		c.Rows = append(c.Rows, bars)
 	}
 	return document.Chart{
-		Picture: draw("bars", c), Instead: []document.Part{document.Table{Rows: b.cells()}},
-		Keys: each(b.Stretches, func(st record.Stretch) document.Key { return document.Key{Class: stretchClass(st.Name), Name: st.Name} }),
+		Picture: c.SVG(), Instead: []document.Part{document.Table{Rows: b.cells()}},
+		Keys: each(b.Stretches, func(st record.Stretch) document.Key {
+			return document.Key{Class: chart.StretchClass(st.Name), Name: st.Name}
+		}),
 	}
 }
-
-// stretchClass returns the CSS class of a stretch, which gives it the same colour in every drawing.
-func stretchClass(name string) string { return "stretch s-" + strings.ReplaceAll(name, " ", "-") }
 
 // difference describes one difference of two arms' mean times in a sentence, its largest pieces
 // first. Pieces that are not sure are summed up as the rest.
 func difference(d record.Difference) string {
-	unit := timeScale(math.Abs(d.By))
+	unit := say.TimeScale(math.Abs(d.By))
 	var told []string
 	rest := d.By
 	for _, p := range slices.SortedStableFunc(slices.Values(d.Pieces), func(a, b record.Piece) int { return cmp.Compare(math.Abs(b.By), math.Abs(a.By)) }) {
 		// In words for readers who have not seen the legend.
 		stretch := either(p.Stretch == "interference", "the handler held up by others or a late timer", p.Stretch)
-		told, rest = append(told, stretch+" "+unit.signed(p.By)), rest-p.By
+		told, rest = append(told, stretch+" "+unit.Signed(p.By)), rest-p.By
 	}
 	switch {
 	case told == nil:
 		// The whole difference is sure, but each piece of it is too uncertain.
 		told = []string{"in which part is not decided"}
 	case math.Abs(rest) > negligible:
-		told = append(told, "the rest "+unit.signed(rest))
+		told = append(told, "the rest "+unit.Signed(rest))
 	}
 	// "slower" and "faster" carry the sign, so the ends are without it, the smaller first.
 	low, high := math.Abs(d.Low), math.Abs(d.High)
 	// A few blocks with long queues can make most of a mean, and the answer's figures are medians.
-	few := when(d.Middle != 0 && (d.By/d.Middle > 1.5 || d.By/d.Middle < 0), "; %s in the middle one of the blocks", unit.signed(d.Middle))
-	way, requests := either(d.By < 0, "faster", "slower"), either(d.Tail, "in the slowest 1"+nbsp+"%", "on average")
-	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s%s): %s", d.Arm, unit.format(math.Abs(d.By)), way, requests, d.Baseline,
-		unit.format(min(low, high)), unit.format(max(low, high)), few, strings.Join(told, ", "))
+	few := when(d.Middle != 0 && (d.By/d.Middle > 1.5 || d.By/d.Middle < 0), "; %s in the middle one of the blocks", unit.Signed(d.Middle))
+	way, requests := either(d.By < 0, "faster", "slower"), either(d.Tail, "in the slowest 1"+say.NBSP+"%", "on average")
+	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s%s): %s", d.Arm, unit.Format(math.Abs(d.By)), way, requests, d.Baseline,
+		unit.Format(min(low, high)), unit.Format(max(low, high)), few, strings.Join(told, ", "))
 }
 
 // lossText formats a loss, a ratio, in per cent with two digits. No run has enough requests to measure
 // a loss below one in a million.
-func lossText(v float64) string { return either(v > 0 && v < 1e-6, "~0"+nbsp+"%", percent("%.2g", v)) }
+func lossText(v float64) string {
+	return either(v > 0 && v < 1e-6, "~0"+say.NBSP+"%", say.Percent("%.2g", v))
+}
 
 // twins compares every arm with an ideal scheduler of its kind that serves the same requests. The table
 // splits the measured mean into the ideal one, the overhead, and the rest; see record.Twin. It does not print the
@@ -198,24 +201,24 @@ func twins(r *record.Result) document.Part {
 		return either(a.Twin.Mean == nil, a.Name+": no twin: "+a.Twin.Why.String(), when(a.Twin.Note != "", "%s: %s", a.Name, a.Twin.Note))
 	})...)
 	with := only(simulated, func(a record.Arm) bool { return a.Twin.Mean != nil })
-	unit := timeScale(each(with, func(a record.Arm) float64 { return max(a.Twin.Ideal.Median, a.Twin.Measured.Median) })...)
+	unit := say.TimeScale(each(with, func(a record.Arm) float64 { return max(a.Twin.Ideal.Median, a.Twin.Measured.Median) })...)
 	of := func(head string, figure func(w *record.Twin) string) armField {
 		return armField{head, nil, func(a record.Arm) string { return figure(a.Twin) }}
 	}
 	tail := func(head string, of func(w *record.Twin) *record.Spread) armField {
-		return optional(head, func(a record.Arm) *record.Spread { return of(a.Twin) }, func(s record.Spread) string { return seconds(s.Median) })
+		return optional(head, func(a record.Arm) *record.Spread { return of(a.Twin) }, func(s record.Spread) string { return say.Seconds(s.Median) })
 	}
 	loss := func(head string, of func(w *record.Twin) *record.Spread) armField {
 		return positive(head, func(a record.Arm) float64 { return cmp.Or(of(a.Twin), &record.Spread{Median: -1}).Median }, lossText)
 	}
 	table := rows(with, armField{"arm", nil, name},
-		of("ideal ("+unit.unit+")", func(w *record.Twin) string { return unit.number(w.Ideal.Median) }),
-		of("overhead", func(w *record.Twin) string { return unit.plus(w.Overhead.Median) }),
-		of("the rest", func(w *record.Twin) string { return unit.plus(w.Interference.Median) }),
-		of("95"+nbsp+"% interval", func(w *record.Twin) string {
-			return unit.plus(w.Interference.Low) + " to " + unit.plus(w.Interference.High)
+		of("ideal ("+unit.Unit+")", func(w *record.Twin) string { return unit.Number(w.Ideal.Median) }),
+		of("overhead", func(w *record.Twin) string { return unit.Plus(w.Overhead.Median) }),
+		of("the rest", func(w *record.Twin) string { return unit.Plus(w.Interference.Median) }),
+		of("95"+say.NBSP+"% interval", func(w *record.Twin) string {
+			return unit.Plus(w.Interference.Low) + " to " + unit.Plus(w.Interference.High)
 		}),
-		of("CPU beyond", func(w *record.Twin) string { return seconds(w.Beyond.Median) }),
+		of("CPU beyond", func(w *record.Twin) string { return say.Seconds(w.Beyond.Median) }),
 		tail("twin's p99", func(w *record.Twin) *record.Spread { return w.P99 }),
 		tail("measured p99", func(w *record.Twin) *record.Spread { return w.MeasuredP99 }),
 		loss("twin's loss", func(w *record.Twin) *record.Spread { return w.Loss }),

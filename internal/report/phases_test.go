@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/say"
 )
 
 func TestDifferences(t *testing.T) {
@@ -33,7 +34,7 @@ func TestDifferences(t *testing.T) {
 			"pool is 5.00 ms slower on average than nethttp (4.00 ms to 6.00 ms): in which part is not decided"},
 	} {
 		c.d.Arm, c.d.Baseline = "pool", "nethttp"
-		if got := strings.ReplaceAll(difference(c.d), nbsp, " "); got != c.want {
+		if got := strings.ReplaceAll(difference(c.d), say.NBSP, " "); got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
 		}
 	}
@@ -42,7 +43,7 @@ func TestDifferences(t *testing.T) {
 // plainText is a report without its layout.
 func plainText(s string) string {
 	s = regexp.MustCompile("</?[a-z][^>]*>").ReplaceAllString(s, "")
-	return strings.Join(strings.Fields(strings.ReplaceAll(html.UnescapeString(s), nbsp, " ")), " ")
+	return strings.Join(strings.Fields(strings.ReplaceAll(html.UnescapeString(s), say.NBSP, " ")), " ")
 }
 
 // Every report of a run without a verdict says beside its figures that they are no
@@ -81,7 +82,7 @@ func TestRefusedRunIsNoFinding(t *testing.T) {
 	}
 	one := hopeless()
 	one.Valid = 1
-	if got := caveat(one); !strings.Contains(got, "of 1"+nbsp+"block,") {
+	if got := caveat(one); !strings.Contains(got, "of 1"+say.NBSP+"block,") {
 		t.Errorf("got %q of one block", got)
 	}
 	steal := quick()

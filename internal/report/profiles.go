@@ -1,6 +1,7 @@
 package report
 
 import (
+	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -8,10 +9,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"schedlab/internal/command"
 	"schedlab/internal/record"
+	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 )
 
 // profiles returns what the arms' profiles show: for each arm the functions that changed most, the states of
@@ -44,7 +48,7 @@ func profiles(r *record.Result) document.Part {
 		}
 		var moved document.Lines
 		for _, m := range a.Moved {
-			moved = append(moved, fmt.Sprintf("%s %s of CPU samples (%s instead of %s)", m.Function, percent("%+.1f", m.To-m.From), percent("%.1f", m.To), percent("%.1f", m.From)))
+			moved = append(moved, fmt.Sprintf("%s %s of CPU samples (%s instead of %s)", m.Function, say.Percent("%+.1f", m.To-m.From), say.Percent("%.1f", m.To), say.Percent("%.1f", m.From)))
 		}
 		if len(moved) == 0 {
 			moved = document.Lines{"no function's share differs by more than so few CPU samples do by chance"}
@@ -65,7 +69,7 @@ func profiles(r *record.Result) document.Part {
 	}
 	var graphs document.Page
 	for _, f := range r.Profiles.Flames {
-		graphs = append(graphs, document.Charts{{Caption: flameTitle(f), Alt: flameTitle(f), File: f.File, Picture: draw("flame", flameChart(f))}})
+		graphs = append(graphs, document.Charts{{Caption: flameTitle(f), Alt: flameTitle(f), File: f.File, Picture: chart.Draw(flameTemplate(), "flame", flameChart(f))}})
 	}
 	add(graphs)
 	return s
@@ -87,7 +91,7 @@ func requestStates(arms []record.ProfiledArm) [][]string {
 		}
 		// Requests spent no time in a state that they were never in.
 		cell := func(of func(record.StateTime) float64) func(string) string {
-			return func(state string) string { return either(a.Requests != nil, seconds(of(spent[state])), none) }
+			return func(state string) string { return either(a.Requests != nil, say.Seconds(of(spent[state])), say.None) }
 		}
 		fields = append(fields, field[string]{a.Arm, nil, cell(func(t record.StateTime) float64 { return t.Mean })},
 			field[string]{"p99", nil, cell(func(t record.StateTime) float64 { return t.P99 })})
@@ -100,17 +104,17 @@ func requestStates(arms []record.ProfiledArm) [][]string {
 
 // Sizes of a flame graph, in px. flameWidth is all samples, flameRow the height of a frame.
 const (
-	flameWidth  px = 1000
-	flameRow    px = 17
-	flameTop    px = 24 // with the title
-	flameBelow  px = 8
-	flameLetter px = 6.3 // width of a letter in a frame's text
+	flameWidth  chart.Px = 1000
+	flameRow    chart.Px = 17
+	flameTop    chart.Px = 24 // with the title
+	flameBelow  chart.Px = 8
+	flameLetter chart.Px = 6.3 // width of a letter in a frame's text
 )
 
 // A flame is a flame graph ready to draw, with callers below their callees (Gregg, "The Flame Graph", 2016).
 type flame struct {
 	Title         string
-	Width, Height px
+	Width, Height chart.Px
 	Boxes         []flameBox
 }
 
@@ -118,7 +122,7 @@ type flame struct {
 // of samples in the function and all that it called. Title is shown under the pointer; Text is
 // the part of the name that fits, "" if fewer than three letters fit.
 type flameBox struct {
-	X, Y, Wide  px
+	X, Y, Wide  chart.Px
 	Fill        template.CSS
 	Text, Title string
 }
@@ -132,11 +136,11 @@ func flameTitle(f record.Flame) string {
 // the widths are of one arm, the colours tell how its shares differ from the other's.
 func flameChart(f record.Flame) flame {
 	depth := slices.Max(append(each(f.Frames, func(b record.Frame) int { return b.Depth }), 0))
-	c := flame{Title: flameTitle(f), Width: flameWidth, Height: flameTop + flameRow*px(depth+1) + flameBelow}
+	c := flame{Title: flameTitle(f), Width: flameWidth, Height: flameTop + flameRow*chart.Px(depth+1) + flameBelow}
 	for _, b := range f.Frames {
 		box := flameBox{
-			X: px(b.Left) * flameWidth, Wide: px(b.Share) * flameWidth, Y: flameTop + flameRow*px(depth-b.Depth),
-			Title: b.Name + ": " + percent("%.2f", b.Share) + " of the samples", Fill: flameColour(b.Name),
+			X: chart.Px(b.Left) * flameWidth, Wide: chart.Px(b.Share) * flameWidth, Y: flameTop + flameRow*chart.Px(depth-b.Depth),
+			Title: b.Name + ": " + say.Percent("%.2f", b.Share) + " of the samples", Fill: flameColour(b.Name),
 		}
 		if f.Base != "" { // the colours carry the comparison, so they cannot tell the package
 			box.Title += fmt.Sprintf(", %+.2f points", 100*b.Change)
@@ -177,5 +181,14 @@ func flameColour(name string) template.CSS {
 	return "#e8d588"
 }
 
+// flameSource has the template of a flame graph.
+//
+//go:embed profiles.html
+var flameSource string
+
+var flameTemplate = sync.OnceValue(func() *template.Template { return chart.Templates(flameSource, nil) })
+
 // FlameSVG writes a flame graph as an SVG file of its own.
-func FlameSVG(w io.Writer, f record.Flame) error { return writeSVG(w, draw("flame", flameChart(f))) }
+func FlameSVG(w io.Writer, f record.Flame) error {
+	return say.SVG(w, chart.Draw(flameTemplate(), "flame", flameChart(f)))
+}

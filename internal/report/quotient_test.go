@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -40,7 +41,7 @@ func TestFiguresArePrintedAsTheirMetricSays(t *testing.T) {
 				texts = append(texts, cells(m, []record.Arm{{Blocks: map[string][]float64{m.Name: {v}}, P50: &v, P90: &v, P99: &v}, {P50: &other, P90: &other, P99: &other}})...)[:2]
 			}
 			for _, text := range texts {
-				number, unit, _ := strings.Cut(strings.TrimSuffix(text, "/s"), nbsp)
+				number, unit, _ := strings.Cut(strings.TrimSuffix(text, "/s"), say.NBSP)
 				got, err := strconv.ParseFloat(strings.ReplaceAll(number, ",", ""), 64)
 				if scale, is := units[unit]; is {
 					got *= scale
@@ -116,8 +117,8 @@ func wanted(m stats.Metric, base, arm *float64, low, high float64, decided bool)
 		return v
 	}
 	ratio := digits(*arm) / digits(*base)
-	text = strings.ReplaceAll(stats.Change(ratio), " ", nbsp)
-	if low == 0 || low <= ratio && ratio <= high || text == change(low) || text == change(high) {
+	text = strings.ReplaceAll(stats.Change(ratio), " ", say.NBSP)
+	if low == 0 || low <= ratio && ratio <= high || text == say.Change(low) || text == say.Change(high) {
 		return text, true
 	}
 	return bound(low, decided) + " to " + bound(high, decided), false
@@ -134,7 +135,7 @@ func TestChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 		}
 		table := marked(r).(document.Section).Parts[0].(document.Table).Rows
 		short := summaryTable(r).(document.Table).Rows
-		answer := strings.ReplaceAll(Headline(r), " ", nbsp)
+		answer := strings.ReplaceAll(Headline(r), " ", say.NBSP)
 		forest := forestOf(r)
 		for _, v := range r.Verdicts {
 			of, to := armOf(r, v.Arm), armOf(r, v.Baseline)
@@ -153,7 +154,7 @@ func TestChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 				t.Errorf("%s at %s: %s beside %s and %s, want %s", v.Arm, v.Metric, got, table[1][column], table[row][column], want)
 			}
 			cell := short[slices.IndexFunc(short, func(row []string) bool { return row[0] == v.Arm })][slices.Index(short[0], m.Label)]
-			if differs(v) && !strings.HasSuffix(cell, strings.TrimSpace(nbsp+when(quotient, "%s", want+nbsp))+when(quotient, nbsp)+"("+between(v)+")") {
+			if differs(v) && !strings.HasSuffix(cell, strings.TrimSpace(say.NBSP+when(quotient, "%s", want+say.NBSP))+when(quotient, say.NBSP)+"("+between(v)+")") {
 				t.Errorf("the summary of %s at %s has %q, want %s", v.Arm, v.Metric, cell, want)
 			}
 			if said := sentence(r, v); !strings.Contains(said, ": "+want+" (95") {
@@ -166,7 +167,7 @@ func TestChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 					}
 				}
 			}
-			says := strings.ReplaceAll(v.Metric+" "+want, " ", nbsp)
+			says := strings.ReplaceAll(v.Metric+" "+want, " ", say.NBSP)
 			if differs(v) && v.Primary && r.Answer.Kind == record.ATrade && !strings.Contains(answer, says) {
 				t.Errorf("the answer %q, want %s in it", answer, says)
 			}
@@ -229,7 +230,7 @@ func TestSeenContradictions(t *testing.T) {
 		if err := Brief(&b, r, TextOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.ReplaceAll(changed(r, v), nbsp, " "); got != tt.want || !strings.Contains(b.String(), tt.want) {
+		if got := strings.ReplaceAll(changed(r, v), say.NBSP, " "); got != tt.want || !strings.Contains(b.String(), tt.want) {
 			t.Errorf("%g and %g, %g (%g to %g): got %s, want %s\n%s", tt.base, tt.arm, tt.ratio, tt.low, tt.high, got, tt.want, &b)
 		}
 	}

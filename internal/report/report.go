@@ -13,9 +13,8 @@
 //   - summary.go: the reports of a pull request, a gate and a pack, and the charts of docs/experiments
 //   - headline.go: the answer in one sentence
 //   - words.go: verdicts, loads and machines in words
-//   - table.go: tables, units and digits
-//   - chart.go: axes, lines and bars; curves.go and phases.go: the drawings of a run, also
-//     while it goes on
+//   - table.go: tables; packages say and chart have the figures, and the axes, lines and bars
+//   - curves.go and phases.go: the drawings of a run, also while it goes on
 //   - capacity.go, explain.go, commands.go: the other results of schedlab
 //
 // A report is complete before its first byte is written, so an error in building it writes nothing. Functions
@@ -23,7 +22,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/csv"
 	"errors"
@@ -31,64 +29,28 @@ import (
 	"io"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
-// A Format is one way to write a value, such as a result or an explanation. Render writes the whole
-// value to w, and returns the error of w or of a value that the format cannot hold.
-type Format[T any] struct {
-	Name   string // the value of --output
-	Render func(w io.Writer, of T) error
-}
-
-// FormatsOf are the formats of a value in presentation order: help and errors list them so.
-type FormatsOf[T any] []Format[T]
-
 // Formats returns every format of a result. Its text is plain and 100 columns wide; Text takes more options.
-func Formats() FormatsOf[*record.Result] {
-	return FormatsOf[*record.Result]{
-		{"text", func(w io.Writer, r *record.Result) error { return Text(w, r, TextOptions{}) }},
-		{"json", JSON},
-		{"markdown", Markdown},
-		{"summary", Summary},
-		{"html", HTML},
-		{"csv", CSV},
-		{"benchstat", Bench},
-		{"hgrm", HGRM},
+func Formats() say.FormatsOf[*record.Result] {
+	return say.FormatsOf[*record.Result]{
+		{Name: "text", Render: func(w io.Writer, r *record.Result) error { return Text(w, r, TextOptions{}) }},
+		{Name: "json", Render: JSON},
+		{Name: "markdown", Render: Markdown},
+		{Name: "summary", Render: Summary},
+		{Name: "html", Render: HTML},
+		{Name: "csv", Render: CSV},
+		{Name: "benchstat", Render: Bench},
+		{Name: "hgrm", Render: HGRM},
 	}
-}
-
-// documentFormats returns the four formats that every document has: text, json, markdown and
-// html. of builds the document; json writes the value itself.
-func documentFormats[T any](of func(T) document.Document, json func(w io.Writer, of T) error) FormatsOf[T] {
-	return FormatsOf[T]{
-		{"text", func(w io.Writer, x T) error { return writeText(w, of(x), TextOptions{}) }},
-		{"json", json},
-		{"markdown", func(w io.Writer, x T) error { return writeMarkdown(w, of(x)) }},
-		{"html", func(w io.Writer, x T) error { return writeHTML(w, of(x)) }},
-	}
-}
-
-// Names returns the names of the formats, in their order.
-func (all FormatsOf[T]) Names() []string {
-	return each(all, func(f Format[T]) string { return f.Name })
-}
-
-// Render writes a value in the named format. An unknown name is an error that lists the known ones.
-func (all FormatsOf[T]) Render(w io.Writer, name string, of T) error {
-	for _, f := range all {
-		if f.Name == name {
-			return f.Render(w, of)
-		}
-	}
-	return fmt.Errorf("unknown format %q: use one of %s", name, strings.Join(all.Names(), ", "))
 }
 
 // Render writes r in the named format. An unknown name is an error that lists the known ones.
@@ -100,19 +62,10 @@ func Render(w io.Writer, format string, r *record.Result) error {
 	return Formats().Render(w, format, r)
 }
 
-// emit writes a finished report in one Write, so that a report is whole or missing. An error
-// names the format.
-func emit(w io.Writer, format, text string) error {
-	if _, err := io.WriteString(w, text); err != nil {
-		return fmt.Errorf("writing %s report: %w", format, err)
-	}
-	return nil
-}
-
 // JSON writes the whole result, indented, with lists of numbers and points of curves on one
 // line each, so that a person can read it too. record.Result documents the fields; the headline
 // is added. Lists are never null. NaN or an infinite figure is an error.
-func JSON(w io.Writer, r *record.Result) error { return writeJSON(w, complete(r)) }
+func JSON(w io.Writer, r *record.Result) error { return say.JSON(w, complete(r)) }
 
 // complete returns a copy of r with its headline, and with empty lists in place of nil, so that
 // a program needs no case for null. The lists are copies too: r stays unchanged.
@@ -128,29 +81,8 @@ func complete(r *record.Result) *record.Result {
 	return &full
 }
 
-// writeJSON writes a value as indented, compacted JSON.
-func writeJSON[T any](w io.Writer, of T) error {
-	var raw bytes.Buffer
-	if err := record.WriteJSON(&raw, of); err != nil {
-		return err
-	}
-	return emit(w, "json", string(compact(raw.Bytes())))
-}
-
 // list returns a copy of s that is not nil.
 func list[T any](s []T) []T { return append([]T{}, s...) }
-
-// compact puts every list without nested lists on one line, and likewise points and spreads. A
-// raw line break is never part of a JSON string, so strings stay unchanged.
-func compact(indented []byte) []byte {
-	// A list without lists or objects in it, a point of a curve, or a spread.
-	leaf := regexp.MustCompile(`\[\n[^\[\]{}]*\n\s*\]|\{\n\s*"q": [^\n]*\n\s*"s": [^\n]*\n\s*\}|\{\n\s*"median": [^\n]*\n[^\n]*\n[^\n]*\n\s*\}`)
-	space := regexp.MustCompile(`\n\s*`)
-	return leaf.ReplaceAllFunc(indented, func(m []byte) []byte {
-		inner := bytes.TrimSpace(space.ReplaceAll(m[1:len(m)-1], []byte(" ")))
-		return slices.Concat(m[:1], inner, m[len(m)-1:])
-	})
-}
 
 // CSV writes one row per arm and metric, in base units (seconds, 1/s), with the verdict in the
 // same row. value is the arm's median; ratio is the median of the blocks' own ratios arm / baseline, low and high its interval. The baseline has
@@ -187,7 +119,7 @@ func CSV(w io.Writer, r *record.Result) error {
 func writeCSV(w io.Writer, rows [][]string) error {
 	var b strings.Builder
 	_ = csv.NewWriter(&b).WriteAll(each(rows, func(row []string) []string { return each(row, cell) })) // into memory: no error
-	return emit(w, "csv", b.String())
+	return say.Emit(w, "csv", b.String())
 }
 
 // cell makes a cell of a CSV file harmless. A spreadsheet computes what begins with = + - or @, so text
@@ -235,7 +167,7 @@ func Bench(w io.Writer, r *record.Result) error {
 	for i := range r.Arms {
 		benchArm(&b, r, &r.Arms[i])
 	}
-	return emit(w, "benchstat", b.String())
+	return say.Emit(w, "benchstat", b.String())
 }
 
 // benchArm writes one line for each valid block of an arm, with the figures that the block has.
@@ -299,5 +231,17 @@ func HGRM(w io.Writer, r *record.Result) error {
 	if body.Len() == 0 {
 		return errors.New("writing hgrm report: the result holds no distributions; trials/*/response.hgrm has those of single trials")
 	}
-	return emit(w, "hgrm", body.String())
+	return say.Emit(w, "hgrm", body.String())
+}
+
+// TextOptions adapt a text report to where it is read. The zero value is 100 columns without
+// colour, for a file or a pipe.
+type TextOptions = document.Options
+
+// Colours are the colours of a text for a terminal. The words of verdicts and states stand out:
+// blue for faster, red for slower and starved, magenta for incomplete. Open and refused are words of any sentence.
+var Colours = map[string]string{
+	string(stats.Faster): "1;34", string(stats.Slower): "1;31", string(stats.Same): "1",
+	string(stats.Higher): "1", string(stats.Lower): "1",
+	"INTERRUPTED": "1;35", "INCOMPLETE": "1;35", "PARTIAL": "1;35", "STARVED": "1;31",
 }

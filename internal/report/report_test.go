@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -84,7 +85,7 @@ func TestUnknownIsNoZero(t *testing.T) {
 		if f.Name == "hgrm" { // an error
 			continue
 		}
-		text := strings.ReplaceAll(rendered(t, f.Name, r), nbsp, " ")
+		text := strings.ReplaceAll(rendered(t, f.Name, r), say.NBSP, " ")
 		text = regexp.MustCompile(` data-v="[^"]*"`).ReplaceAllString(text, "")      // readings of counters, which are known
 		text = regexp.MustCompile(`,0,"?errors: nethttp`).ReplaceAllString(text, "") // needed
 		if hit := zero.FindString(text); hit != "" {
@@ -144,7 +145,7 @@ func TestSentences(t *testing.T) {
 		{v("SLOWER", 1.2, 1.000004, 1.3, 1, 0, ""), "b is SLOWER than a at p50: +20 % (95 % interval +0.0004 % to +30 %), slower in 11 of 12 blocks"},
 		{v("SAME", 0.98, 0.97, 0.9996, 11, 0, ""), "b is the SAME as a at p50: -2.0 % (95 % interval -3.0 % to ±0 %), within ±10 %"},
 	} {
-		if got := strings.ReplaceAll(sentence(&record.Result{Window: 1, Arms: make([]record.Arm, 2)}, c.v), nbsp, " "); got != c.want {
+		if got := strings.ReplaceAll(sentence(&record.Result{Window: 1, Arms: make([]record.Arm, 2)}, c.v), say.NBSP, " "); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
@@ -169,7 +170,7 @@ func TestWordsOfWhatIsNoTime(t *testing.T) {
 		r := &record.Result{}
 		row := forestRowOf(r, v)
 		for got, want := range map[string]string{sentence(r, v): c.sentence, row.Class: c.class} {
-			if got = strings.ReplaceAll(got, nbsp, " "); got != want {
+			if got = strings.ReplaceAll(got, say.NBSP, " "); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		}
@@ -195,7 +196,7 @@ func TestControlThatWasNotJudged(t *testing.T) {
 func TestTinyLoss(t *testing.T) {
 	t.Parallel()
 	for loss, want := range map[float64]string{0: "0 %", 5e-324: "~0 %", 1e-7: "~0 %", 2e-6: "0.0002 %", .031: "3.1 %"} {
-		if got := strings.ReplaceAll(lossText(loss), nbsp, " "); got != want {
+		if got := strings.ReplaceAll(lossText(loss), say.NBSP, " "); got != want {
 			t.Errorf("%g: got %q, want %q", loss, got, want)
 		}
 	}
@@ -406,11 +407,11 @@ func TestHintsSayHowMuch(t *testing.T) {
 func TestInterruptedSaysWhichBlocksCount(t *testing.T) {
 	t.Parallel()
 	r := interrupted()
-	if got, want := strings.ReplaceAll(state(r), nbsp, " "), "INTERRUPTED: 11 blocks measured; 1 left out of the verdicts, because of flow law (connections)"; got != want {
+	if got, want := strings.ReplaceAll(state(r), say.NBSP, " "), "INTERRUPTED: 11 blocks measured; 1 left out of the verdicts, because of flow law (connections)"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	r.Valid, r.Ran, r.Refused = 3, 4, nil
-	if got, want := strings.ReplaceAll(state(r), nbsp, " "), "4 blocks measured; 1 left out of the verdicts, because of trials that are missing, failed or cannot be read"; !strings.HasSuffix(got, want) {
+	if got, want := strings.ReplaceAll(state(r), say.NBSP, " "), "4 blocks measured; 1 left out of the verdicts, because of trials that are missing, failed or cannot be read"; !strings.HasSuffix(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

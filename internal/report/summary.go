@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -38,7 +39,7 @@ func Summary(w io.Writer, r *record.Result) error {
 		each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) }),
 	)
 	load, where := Setup(r)
-	return writeMarkdown(w, document.Document{
+	return say.Markdown(w, document.Document{
 		Question: r.Question, State: state(r), Answer: cmp.Or(tooBusy(r.TooBusy()), either(answered, ranked, "")),
 		Context: append(belowTooBusy(r.TooBusy(), either(answered, ranked, "")), load, where),
 		Parts:   []document.Part{answers(r), summaryTable(r), document.Lines(notes)},
@@ -63,7 +64,7 @@ func summaryTable(r *record.Result) document.Part {
 		if differs(v) && !within(quotient(r, v), v.Low, v.High) {
 			sign = "" // the interval alone
 		}
-		return when(v.Verdict != stats.Refused && v.Low != 0, "%s", strings.TrimRight(nbsp+sign, nbsp)+nbsp+"("+between(v)+")")
+		return when(v.Verdict != stats.Refused && v.Low != 0, "%s", strings.TrimRight(say.NBSP+sign, say.NBSP)+say.NBSP+"("+between(v)+")")
 	}))}
 }
 
@@ -117,7 +118,7 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 		d.State = "NOT RUN: " + e.NotRun
 		d.Parts = []document.Part{document.Lines(each(e.Expect, func(text string) string { return outcome.Expectation.Phrase(outcome.Refused) + " " + text }))}
 	}
-	return errors.Join(writeText(w, d, o), emit(w, "pack", "\n"))
+	return errors.Join(say.Text(w, d, o), say.Emit(w, "pack", "\n"))
 }
 
 // PackSummary writes the table of a pack as text, with a line for each scenario in the order of
@@ -140,12 +141,12 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 	phrases := each(asked, outcome.Expectation.Phrase)
 	rows := append([][]string{slices.Concat([]string{"scenario"}, phrases, []string{"blocks", "answer"})}, each(entries, func(e PackEntry) []string {
 		if e.Result == nil {
-			return row(e.name(), none, "not run", e)
+			return row(e.name(), say.None, "not run", e)
 		}
 		return row(e.name(), fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner, e)
 	})...)
-	rows = append(rows, row(plural(len(entries), "scenario"), "", "", entries...))
-	return writeText(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, TextOptions{})
+	rows = append(rows, row(say.Plural(len(entries), "scenario"), "", "", entries...))
+	return say.Text(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, TextOptions{})
 }
 
 // gateBriefly builds the answer of a gate for a terminal: a sentence, a table, how sure it is,
@@ -165,7 +166,7 @@ func gateBriefly(r *record.Result) document.Document {
 func gateComment(w io.Writer, r *record.Result) error {
 	evidence := slices.Concat(gateEvidence(r), labelled("Doubt", doubts(r)...),
 		document.Facts{{Label: "Machine", Text: machine(r.Env, r.Arms)}, {Label: "Command", Text: r.Note}})
-	return writeMarkdown(w, document.Document{Name: "gate", State: state(r), Answer: Headline(r), Context: context(r), Parts: []document.Part{
+	return say.Markdown(w, document.Document{Name: "gate", State: state(r), Answer: Headline(r), Context: context(r), Parts: []document.Part{
 		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, evidence}},
 	}})
 }
@@ -252,7 +253,7 @@ func gateAnswer(r *record.Result) string {
 
 // allowed returns how much worse a metric may be: "+10 % allowed", or "-3 % allowed" for goodput.
 func allowed(g record.Gated) string {
-	return change(either(stats.MetricOf(g.Metric).HigherIsBetter, 1/(1+g.Allow), 1+g.Allow)) + " allowed"
+	return say.Change(either(stats.MetricOf(g.Metric).HigherIsBetter, 1/(1+g.Allow), 1+g.Allow)) + " allowed"
 }
 
 // gateFigures returns the table of a gate with the rule for its answers: a row for each metric with both
@@ -265,11 +266,11 @@ func gateFigures(r *record.Result) document.Section {
 		m := stats.MetricOf(g.Metric)
 		before, after := builds(r, m)
 		figure := func(v *float64) string {
-			return orNone(v, func(v float64) string { return either(m.Unit == "bytes", bytesText(int64(v)), Figure(m, v)) })
+			return say.OrNone(v, func(v float64) string { return either(m.Unit == "bytes", bytesText(int64(v)), Figure(m, v)) })
 		}
 		ratio := gateQuotient(r, g)
 		rows = append(rows, []string{
-			m.Label, figure(before), figure(after), when(ratio > 0 && within(ratio, g.Low, g.High), "%s", change(ratio)),
+			m.Label, figure(before), figure(after), when(ratio > 0 && within(ratio, g.Low, g.High), "%s", say.Change(ratio)),
 			when(g.Low > 0, "%s to %s", bound(g.Low, false), bound(g.High, false)), strings.TrimSuffix(allowed(g), " allowed"), outcome.Gate.Phrase(g.Outcome),
 		})
 	}
@@ -315,5 +316,5 @@ func gateChange(r *record.Result, g record.Gated, more string) string {
 	if !within(ratio, g.Low, g.High) {
 		return between + when(more != "", " (%s)", strings.TrimPrefix(more, "; "))
 	}
-	return change(ratio) + " (" + between + more + ")"
+	return say.Change(ratio) + " (" + between + more + ")"
 }

@@ -8,6 +8,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -51,7 +52,7 @@ func TestGateSaysWhatIsBetter(t *testing.T) {
 		{Metric: "memory", Allow: .10, Ratio: .8, Low: .7, High: 1.01, Outcome: outcome.Yes},           // not sure
 	}}
 	want := "new is not worse than old: p50, goodput, CPU/request, memory within what is allowed. Surely better: p50 -33 %, goodput +20 %."
-	if got := strings.ReplaceAll(gateAnswer(r), nbsp, " "); got != want {
+	if got := strings.ReplaceAll(gateAnswer(r), say.NBSP, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,28 +10,27 @@ import (
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
 // cells formats one metric of every arm, in the order of arms, as one column: times in one
 // unit, anything else per second. An arm without the figure has a dash.
 //
-// This file turns figures into text for all reports: fields build tables, scale, rate, count and change write
-// numbers, when and either choose parts of sentences. A number and its unit are joined by nbsp, which the
-// writers of texts replace by a space.
+// This file builds tables for all reports from fields; when and either choose parts of sentences.
 func cells(m stats.Metric, arms []record.Arm) []string {
 	values := each(arms, func(a record.Arm) float64 { return *cmp.Or(a.Median(m.Name), new(float64)) })
-	s := timeScale(values...)
-	low, high := span(values)
+	s := say.TimeScale(values...)
+	low, high := say.Span(values)
 	// Each time gets its best unit where one for all would write the largest in thousands, or two digits of the smallest.
-	apart := high >= 100*low || low < s.factor/10
+	apart := high >= 100*low || low < s.Factor/10
 	return each(arms, func(a record.Arm) string {
 		switch v := a.Median(m.Name); {
 		// A time of 0 was not measured: every request takes some.
 		case v == nil || *v == 0 && m.Unit == "s":
-			return none
+			return say.None
 		case m.Unit == "s" && !apart:
-			return s.own(*v)
+			return s.Own(*v)
 		default:
 			return Figure(m, *v)
 		}
@@ -155,14 +153,6 @@ func either[T any](condition bool, yes, no T) T {
 	return no
 }
 
-// orNone formats a figure that may be unknown: nil is a dash.
-func orNone[T any](v *T, format func(T) string) string {
-	if v == nil {
-		return none
-	}
-	return format(*v)
-}
-
 // labelled returns the lines that are not empty, each as a fact with the label.
 func labelled(label string, lines ...string) document.Facts {
 	return each(nonEmpty(lines...), func(l string) document.Fact { return document.Fact{Label: label, Text: l} })
@@ -179,7 +169,7 @@ func choices(arms []record.Arm) []record.Arm {
 
 // optional returns the column of a figure that an arm may lack. The column is left out if all arms lack it.
 func optional[T any](head string, of func(a record.Arm) *T, format func(T) string) armField {
-	return armField{head, func(a record.Arm) bool { return of(a) != nil }, func(a record.Arm) string { return orNone(of(a), format) }}
+	return armField{head, func(a record.Arm) bool { return of(a) != nil }, func(a record.Arm) string { return say.OrNone(of(a), format) }}
 }
 
 // positive returns the column of a figure that is below 0 where an arm lacks it, which is a dash. The column
@@ -187,7 +177,7 @@ func optional[T any](head string, of func(a record.Arm) *T, format func(T) strin
 func positive(head string, of func(a record.Arm) float64, format func(float64) string) armField {
 	return armField{head, func(a record.Arm) bool { return of(a) > 0 }, func(a record.Arm) string {
 		if of(a) < 0 {
-			return none
+			return say.None
 		}
 		return format(of(a))
 	}}
@@ -202,15 +192,15 @@ func asides(arms []record.Arm) [][]string {
 	of := func(a record.Arm) *record.Footprint { return a.Footprint }
 	return columns(arms,
 		optional("memory", of, func(f record.Footprint) string {
-			return when(f.Resident && f.Processes > 1, "≤"+nbsp) + bytesText(f.Memory) // shared pages are counted for each process
+			return when(f.Resident && f.Processes > 1, "≤"+say.NBSP) + bytesText(f.Memory) // shared pages are counted for each process
 		}),
 		optional("threads", of, func(f record.Footprint) string {
-			return count(f.Threads) + when(f.Processes > 1, " in %d processes", f.Processes)
+			return say.Count(f.Threads) + when(f.Processes > 1, " in %d processes", f.Processes)
 		}),
 		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string {
 			return prose.Grouped(strconv.FormatFloat(v, 'f', stats.Decimals(v, 3), 64))
 		}),
-		optional("loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return percent("%.0f", v) }),
+		optional("loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return say.Percent("%.0f", v) }),
 	)
 }
 
@@ -232,17 +222,17 @@ func moreFigures(r *record.Result) document.Part {
 	fairness := func(a record.Arm) *record.Fairness { return a.Fairness }
 	sessions := func(a record.Arm) *record.SessionTimes { return a.Sessions }
 	return tableOf(r.Arms,
-		optional("X_max", func(a record.Arm) *float64 { return a.XMax }, rate),
-		positive("halves apart", func(a record.Arm) float64 { return cmp.Or(a.Apart, -1) }, func(v float64) string { return percent("%.0f", v) }),
-		armField{"errors", nil, func(a record.Arm) string { return count(a.Errors) + " of " + count(a.Requests) }},
-		positive("n_eff", func(a record.Arm) float64 { return cmp.Or(a.NEff, -1) }, func(v float64) string { return count(int(v)) }),
-		optional("conns served", fairness, func(f record.Fairness) string { return count(f.Served) + " of " + count(f.Asked) }),
-		optional("slowest first", fairness, func(f record.Fairness) string { return either(f.Served > 0, seconds(f.FirstReply), none) }),
+		optional("X_max", func(a record.Arm) *float64 { return a.XMax }, say.Rate),
+		positive("halves apart", func(a record.Arm) float64 { return cmp.Or(a.Apart, -1) }, func(v float64) string { return say.Percent("%.0f", v) }),
+		armField{"errors", nil, func(a record.Arm) string { return say.Count(a.Errors) + " of " + say.Count(a.Requests) }},
+		positive("n_eff", func(a record.Arm) float64 { return cmp.Or(a.NEff, -1) }, func(v float64) string { return say.Count(int(v)) }),
+		optional("conns served", fairness, func(f record.Fairness) string { return say.Count(f.Served) + " of " + say.Count(f.Asked) }),
+		optional("slowest first", fairness, func(f record.Fairness) string { return either(f.Served > 0, say.Seconds(f.FirstReply), say.None) }),
 		optional("Jain's index", func(a record.Arm) *float64 { return a.Jain }, jain),
-		optional("sessions", sessions, func(s record.SessionTimes) string { return count(s.Complete) }),
-		optional("broken", sessions, func(s record.SessionTimes) string { return count(s.Broken) }),
-		optional("session p50", sessions, func(s record.SessionTimes) string { return orNone(s.P50, seconds) }),
-		optional("p90", sessions, func(s record.SessionTimes) string { return orNone(s.P90, seconds) }),
+		optional("sessions", sessions, func(s record.SessionTimes) string { return say.Count(s.Complete) }),
+		optional("broken", sessions, func(s record.SessionTimes) string { return say.Count(s.Broken) }),
+		optional("session p50", sessions, func(s record.SessionTimes) string { return say.OrNone(s.P50, say.Seconds) }),
+		optional("p90", sessions, func(s record.SessionTimes) string { return say.OrNone(s.P90, say.Seconds) }),
 	)
 }
 
@@ -251,14 +241,14 @@ func moreFigures(r *record.Result) document.Part {
 // (throttled), and the work of the load. A load that is busy or late measures itself, so a reader must see
 // that it was neither.
 func disturbed(arms []record.Arm) document.Part {
-	share := func(v float64) string { return percent("%.1f", v) }
+	share := func(v float64) string { return say.Percent("%.1f", v) }
 	of := func(head string, of func(*record.Disturbed) float64, format func(float64) string) armField {
 		return positive(head, func(a record.Arm) float64 {
 			return of(cmp.Or(a.Disturbed, &record.Disturbed{Foreign: -1, Steal: -1, Throttled: -1}))
 		}, format)
 	}
 	late := func(head string, quantile stats.Figure) armField {
-		return of(head, func(d *record.Disturbed) float64 { return d.Late[quantile].Or(-1) }, seconds)
+		return of(head, func(d *record.Disturbed) float64 { return d.Late[quantile].Or(-1) }, say.Seconds)
 	}
 	load := func(head string, of func(*record.Proofs) float64, format func(float64) string) armField {
 		return positive(head, func(a record.Arm) float64 {
@@ -270,11 +260,11 @@ func disturbed(arms []record.Arm) document.Part {
 	}
 	return tableOf(arms,
 		late("late at p50", stats.P50), late("at p99", stats.P99),
-		load("at most", func(g *record.Proofs) float64 { return g.LongestLag }, seconds),
-		load("never sent", func(g *record.Proofs) float64 { return float64(g.Missing) }, countLabel),
+		load("at most", func(g *record.Proofs) float64 { return g.LongestLag }, say.Seconds),
+		load("never sent", func(g *record.Proofs) float64 { return float64(g.Missing) }, say.CountLabel),
 		load("load busy", func(g *record.Proofs) float64 { return g.Busy }, share),
-		load("longest pause", func(g *record.Proofs) float64 { return g.LongestPause }, seconds),
-		load("replies read late", func(g *record.Proofs) float64 { return cmp.Or(g.ReadLate, &record.ReadLate{P99: -1}).P99 }, seconds),
+		load("longest pause", func(g *record.Proofs) float64 { return g.LongestPause }, say.Seconds),
+		load("replies read late", func(g *record.Proofs) float64 { return cmp.Or(g.ReadLate, &record.ReadLate{P99: -1}).P99 }, say.Seconds),
 		of("of the shared CPU", func(d *record.Disturbed) float64 { return d.Load }, share),
 		of("others' CPU", func(d *record.Disturbed) float64 { return d.Foreign }, share),
 		of("steal", func(d *record.Disturbed) float64 { return d.Steal }, share),
@@ -291,90 +281,8 @@ func bytesText(n int64) string {
 			v, unit = v/1024, u
 		}
 	}
-	return strconv.FormatFloat(v, 'f', either(unit != "B" && v < 100, 1, 0), 64) + nbsp + unit
+	return strconv.FormatFloat(v, 'f', either(unit != "B" && v < 100, 1, 0), 64) + say.NBSP + unit
 }
-
-// nbsp joins a number to its unit, so that no line breaks between them.
-const nbsp = "\u00a0"
-
-// none stands for a figure that was not measured.
-const none = "-"
-
-// A scale formats the values of one column in one unit with one number of decimals, so that
-// digits of equal weight stand above each other. timeScale makes one from the column's values.
-type scale struct {
-	unit     string
-	factor   float64 // one unit, in the column's base unit
-	decimals int
-}
-
-// timeScale returns the scale for times in seconds: the largest unit that keeps the largest
-// value at or above 1, with three significant digits for the smallest value and at most three
-// decimals. Values that are not positive do not count.
-func timeScale(seconds ...float64) scale {
-	low, high := span(seconds)
-	s := scale{unit: "ns", factor: 1e-9}
-	for _, larger := range []scale{{unit: "µs", factor: 1e-6}, {unit: "ms", factor: 1e-3}, {unit: "s", factor: 1}} {
-		if high >= larger.factor {
-			s = larger
-		}
-	}
-	s.decimals = stats.Decimals(low/s.factor, 3)
-	return s
-}
-
-// span returns the smallest and the largest positive finite value; 0 and 0 if there is none.
-func span(values []float64) (low, high float64) {
-	values = only(values, func(v float64) bool { return v > 0 && !math.IsInf(v, 1) })
-	if len(values) == 0 {
-		return 0, 0
-	}
-	return slices.Min(values), slices.Max(values)
-}
-
-// number formats v, in the column's base unit, without the unit.
-func (s scale) number(v float64) string {
-	return prose.Grouped(strconv.FormatFloat(v/s.factor, 'f', s.decimals, 64))
-}
-
-// format formats v, in the column's base unit, with the unit.
-func (s scale) format(v float64) string { return s.number(v) + nbsp + s.unit }
-
-// own is format with three digits of v itself, as [stats.Metric.Printed] has them.
-func (s scale) own(v float64) string {
-	const rounded = 1.0005 // what three digits round up to the next power of ten is written as that
-	s.decimals = stats.Decimals(v/s.factor*rounded, 3)
-	return s.format(v)
-}
-
-// plus is number with a sign. A value that rounds to zero gets ±, not the minus of a small negative number.
-func (s scale) plus(v float64) string {
-	text := s.number(v)
-	switch {
-	case strings.Trim(text, "-0.") == "":
-		return "±" + strings.TrimPrefix(text, "-")
-	case v > 0:
-		return "+" + text
-	}
-	return text
-}
-
-// signed is format with a sign.
-func (s scale) signed(v float64) string { return s.plus(v) + nbsp + s.unit }
-
-// seconds formats one time in the unit that suits it, with three significant digits.
-func seconds(v float64) string { return strings.ReplaceAll(prose.Seconds(v), " ", nbsp) }
-
-// rate formats a number per second, with two significant digits at least.
-func rate(v float64) string {
-	return prose.Grouped(strconv.FormatFloat(v, 'f', stats.Decimals(v, 2), 64)) + "/s"
-}
-
-// count formats a whole number.
-func count(n int) string { return prose.Grouped(strconv.Itoa(n)) }
-
-// change formats a ratio as [stats.Change] does, such as "+12 %", with nbsp before the per cent sign.
-func change(ratio float64) string { return strings.ReplaceAll(stats.Change(ratio), " ", nbsp) }
 
 // changed returns the change that is printed for a verdict: the quotient of the two figures, as they are printed. Where that
 // lies outside the verdict's interval it is the interval.
@@ -387,7 +295,7 @@ func quotient(r *record.Result, v record.Verdict) float64 { return cmp.Or(r.Quot
 
 // changedPlainly is changed for a sentence that no writer of texts goes through.
 func changedPlainly(r *record.Result, v record.Verdict) string {
-	return strings.ReplaceAll(changed(r, v), nbsp, " ")
+	return strings.ReplaceAll(changed(r, v), say.NBSP, " ")
 }
 
 // changeWithin formats a ratio as a change or, outside its interval, the interval in place of it. An interval of 0 is none.
@@ -395,38 +303,26 @@ func changeWithin(ratio, low, high float64, decided bool) string {
 	if !within(ratio, low, high) {
 		return bound(low, decided) + " to " + bound(high, decided)
 	}
-	return change(ratio)
+	return say.Change(ratio)
 }
 
 // within reports whether a ratio lies in an interval, as far as their printed digits tell. Each does in no interval, which
 // is 0.
 func within(ratio, low, high float64) bool {
-	return low == 0 || low <= ratio && ratio <= high || change(ratio) == change(low) || change(ratio) == change(high)
+	return low == 0 || low <= ratio && ratio <= high || say.Change(ratio) == say.Change(low) || say.Change(ratio) == say.Change(high)
 }
 
 // bound formats an end of an interval as a change. If decided, the interval excludes no difference, and an
 // end that reads ±0 % would deny that; so bound adds digits until the end does not round to ±0.
 func bound(ratio float64, decided bool) string {
-	text := change(ratio)
+	text := say.Change(ratio)
 	for digits := 2; decided && strings.HasPrefix(text, "±") && digits <= 6; digits++ {
-		text = strings.ReplaceAll(stats.Percent(ratio, digits), " ", nbsp)
+		text = strings.ReplaceAll(stats.Percent(ratio, digits), " ", say.NBSP)
 	}
 	return text
 }
 
-// percent formats a ratio in per cent by a verb such as %.1f.
-func percent(verb string, ratio float64) string { return fmt.Sprintf(verb, 100*ratio) + nbsp + "%" }
-
-// plain formats a figure of unknown unit: a whole number as a count, any other with three digits.
-func plain(v float64) string {
-	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
-		return count(int(v))
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-// plural returns n and the word, with an s unless n is 1.
-func plural(n int, word string) string { return count(n) + nbsp + word + when(n != 1, "s") }
-
 // Figure formats a value of a metric in its base unit, like 1.23 ms or 2,000/s.
-func Figure(m stats.Metric, v float64) string { return either(m.Unit == "s", seconds(v), rate(v)) }
+func Figure(m stats.Metric, v float64) string {
+	return either(m.Unit == "s", say.Seconds(v), say.Rate(v))
+}

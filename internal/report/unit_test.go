@@ -9,15 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/chart"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{
-		"whole seconds": seconds(12), "ms": seconds(0.01234), "µs": seconds(0.000234), "ns": seconds(7e-9), "zero": seconds(0),
-		"rate": rate(1127.4), "slow rate": rate(0.25), "grouped": rate(1234567), "count": count(-1234),
-		"+": change(1.42), "-": change(0.9874), "±": change(0.99999), "×": change(31.4), "one": plural(1, "block"), "many": plural(12, "P"),
+		"whole seconds": say.Seconds(12), "ms": say.Seconds(0.01234), "µs": say.Seconds(0.000234), "ns": say.Seconds(7e-9), "zero": say.Seconds(0),
+		"rate": say.Rate(1127.4), "slow rate": say.Rate(0.25), "grouped": say.Rate(1234567), "count": say.Count(-1234),
+		"+": say.Change(1.42), "-": say.Change(0.9874), "±": say.Change(0.99999), "×": say.Change(31.4), "one": say.Plural(1, "block"), "many": say.Plural(12, "P"),
 	}
 	want := map[string]string{
 		"whole seconds": "12.0 s", "ms": "12.3 ms", "µs": "234 µs", "ns": "7.00 ns", "zero": "0 s",
@@ -25,7 +27,7 @@ func TestUnits(t *testing.T) {
 		"+": "+42 %", "-": "-1.3 %", "±": "±0 %", "×": "×31", "one": "1 block", "many": "12 Ps",
 	}
 	for k, v := range got {
-		got[k] = strings.ReplaceAll(v, nbsp, " ")
+		got[k] = strings.ReplaceAll(v, say.NBSP, " ")
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -36,7 +38,7 @@ func TestColumnSharesOneUnit(t *testing.T) {
 	t.Parallel()
 	a, b := 0.0004123, 0.0131
 	arms := []record.Arm{{P99: &a}, {P99: &b}, {}}
-	got := strings.ReplaceAll(strings.Join(cells(stats.MetricOf("p99"), arms), "|"), nbsp, " ")
+	got := strings.ReplaceAll(strings.Join(cells(stats.MetricOf("p99"), arms), "|"), say.NBSP, " ")
 	if want := "0.412 ms|13.1 ms|-"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -47,7 +49,7 @@ func TestColumnOfTimesFarApart(t *testing.T) {
 	t.Parallel()
 	a, b := 0.0212, 1.168
 	arms := []record.Arm{{P99: &a}, {P99: &b}}
-	got := strings.ReplaceAll(strings.Join(cells(stats.MetricOf("p99"), arms), "|"), nbsp, " ")
+	got := strings.ReplaceAll(strings.Join(cells(stats.MetricOf("p99"), arms), "|"), say.NBSP, " ")
 	if want := "21.2 ms|1.17 s"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -56,7 +58,7 @@ func TestColumnOfTimesFarApart(t *testing.T) {
 func TestAxisStaysInItsFrame(t *testing.T) {
 	t.Parallel()
 	for _, values := range [][]float64{nil, {0}, {1e-3}, {1e-3, 2e-3}, {1e-6, 1}, {math.NaN(), math.Inf(1), 3}} {
-		a := newAxis(values, 10, 110).marked(5, timeLabel)
+		a := chart.NewAxis(values, 10, 110).Marked(5, say.TimeLabel)
 		if len(a.Ticks) == 0 {
 			t.Errorf("%v: no ticks", values)
 		}
@@ -65,8 +67,8 @@ func TestAxisStaysInItsFrame(t *testing.T) {
 				t.Errorf("%v: tick %v outside 10..110", values, tick)
 			}
 		}
-		if wantLog := len(values) == 2 && values[1] == 1; a.log != wantLog {
-			t.Errorf("%v: log = %v, want %v", values, a.log, wantLog)
+		if wantLog := len(values) == 2 && values[1] == 1; a.Log != wantLog {
+			t.Errorf("%v: log = %v, want %v", values, a.Log, wantLog)
 		}
 	}
 }
@@ -75,7 +77,7 @@ func TestAxisStaysInItsFrame(t *testing.T) {
 func TestForestCountsNoTies(t *testing.T) {
 	t.Parallel()
 	v := record.Verdict{Metric: "p99", Verdict: stats.Slower, Ratio: 1.5, Low: 1.4, High: 1.6, Blocks: 12, Won: 0, Lost: 11}
-	if got := forestRowOf(&record.Result{}, v).Note; got != "slower in 11 of 12"+nbsp+"blocks" {
+	if got := forestRowOf(&record.Result{}, v).Note; got != "slower in 11 of 12"+say.NBSP+"blocks" {
 		t.Errorf("got %q, want 11 of 12: one is a tie", got)
 	}
 }
@@ -99,7 +101,7 @@ func TestRefusalsNameTheWorst(t *testing.T) {
 		"requests in the window: 1 window in block 6; worst 0 (pool, block 6), below 1",
 	}
 	for i := range got {
-		got[i] = strings.ReplaceAll(got[i], nbsp, " ")
+		got[i] = strings.ReplaceAll(got[i], say.NBSP, " ")
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -13,34 +13,19 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
-
-// TextOptions adapt a text report to where it is read. The zero value is 100 columns without
-// colour, for a file or a pipe.
-type TextOptions = document.Options
-
-// Colours are the colours of a text for a terminal. The words of verdicts and states stand out:
-// blue for faster, red for slower and starved, magenta for incomplete. Open and refused are words of any sentence.
-var Colours = map[string]string{
-	string(stats.Faster): "1;34", string(stats.Slower): "1;31", string(stats.Same): "1",
-	string(stats.Higher): "1", string(stats.Lower): "1",
-	"INTERRUPTED": "1;35", "INCOMPLETE": "1;35", "PARTIAL": "1;35", "STARVED": "1;31",
-}
-
-// writeText writes any document as a text.
-func writeText(w io.Writer, d document.Document, o TextOptions) error {
-	return emit(w, "text", d.Text(o))
-}
 
 // Text writes the whole report of r for a terminal. Brief is the report of one screen.
 // The grid that the run is a cell of comes last.
 func Text(w io.Writer, r *record.Result, o TextOptions) error {
-	if err := writeText(w, whole(r, true), o); err != nil || r.Grid == nil {
+	if err := say.Text(w, whole(r, true), o); err != nil || r.Grid == nil {
 		return err
 	}
-	if err := emit(w, "text", "\n"); err != nil {
+	if err := say.Emit(w, "text", "\n"); err != nil {
 		return err
 	}
 	return writeGrid(w, entriesOf(r.Grid), o)
@@ -48,23 +33,11 @@ func Text(w io.Writer, r *record.Result, o TextOptions) error {
 
 // Markdown writes r for an issue, a commit or a README. Everything that came from outside is
 // escaped. It leaves out parts that show nothing unusual; [Summary] is shorter still.
-func Markdown(w io.Writer, r *record.Result) error { return writeMarkdown(w, whole(r, false)) }
-
-// writeMarkdown writes any document as Markdown.
-func writeMarkdown(w io.Writer, d document.Document) error { return emit(w, "markdown", d.Markdown()) }
+func Markdown(w io.Writer, r *record.Result) error { return say.Markdown(w, whole(r, false)) }
 
 // HTML writes r as one page that needs no script and loads no other file. Everything from outside
 // is escaped. The page contains the result as JSON in the element with id "result".
-func HTML(w io.Writer, r *record.Result) error { return writeHTML(w, whole(r, true)) }
-
-// writeHTML writes any document as a page.
-func writeHTML(w io.Writer, d document.Document) error {
-	page, err := d.HTML()
-	if err != nil {
-		return err
-	}
-	return emit(w, "html", page)
-}
+func HTML(w io.Writer, r *record.Result) error { return say.HTML(w, whole(r, true)) }
 
 // whole returns the full report of r. Unless all is set, it leaves out the parts that show nothing unusual. A
 // reader meets the parts in the order of interest: the figures, the verdicts, the reasons, the expectations,
@@ -121,7 +94,7 @@ func figures(r *record.Result) document.Part {
 // marks returns, for each arm in the order of r.Arms, its class in charts and the numbers of
 // its doubts in the document's list, from 1.
 func marks(r *record.Result) []document.Mark {
-	return each(seriesOf(r.Arms), func(s series) document.Mark {
+	return each(chart.SeriesOf(r.Arms), func(s chart.Series) document.Mark {
 		mark := document.Mark{Class: s.Class}
 		for i, d := range r.Doubts {
 			if d.Arm == s.Name {
@@ -147,12 +120,12 @@ func verdicts(r *record.Result) document.Part {
 		gate.ID, gate.Title = "verdicts", "Verdicts"
 		return gate
 	}
-	lead := "Each arm against " + r.Arms[0].Name + ", block by block. The line is the 95" + nbsp + "% interval of the ratio, the dot its median, " +
+	lead := "Each arm against " + r.Arms[0].Name + ", block by block. The line is the 95" + say.NBSP + "% interval of the ratio, the dot its median, " +
 		"the band where arms count as the same. For times and CPU left is better, for goodput right."
 	says := verdictLines(r)
 	// One sentence is enough where every verdict has the same reason.
 	if why := oneReason(r.Verdicts); why != "" {
-		refused := fmt.Sprintf("All %s are refused: %s", plural(len(r.Verdicts), "verdict"), why)
+		refused := fmt.Sprintf("All %s are refused: %s", say.Plural(len(r.Verdicts), "verdict"), why)
 		lead, says = lead+" "+refused+".", []document.Part{document.Lines{refused}}
 	}
 	return document.Section{
@@ -216,20 +189,20 @@ func fingerprint(r *record.Result) document.Part {
 	known := func(s string) string { return cmp.Or(s, "not known") }
 	rows := [][2]string{
 		{"started", either(!r.Started.IsZero(), r.Started.Format("2006-01-02 15:04:05 -0700"), "not known")},
-		{"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", seconds(r.Window)},
+		{"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", say.Seconds(r.Window)},
 	}
 	if r.Capacity == nil { // a search has no offered rate and no blocks; closed loops have no rate
-		rows = append(rows, [2]string{"offered rate", either(r.Rate > 0, rate(r.Rate), none)}, [2]string{"blocks", blocks(r)})
+		rows = append(rows, [2]string{"offered rate", either(r.Rate > 0, say.Rate(r.Rate), say.None)}, [2]string{"blocks", blocks(r)})
 	}
 	rows = append(rows, [][2]string{
 		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)},
-		{"CPU", known(e.CPU)}, {"CPUs", count(e.CPUs)}, {"virtualised", either(e.Virtualised, "yes", "no")},
+		{"CPU", known(e.CPU)}, {"CPUs", say.Count(e.CPUs)}, {"virtualised", either(e.Virtualised, "yes", "no")},
 		{"servers", servers(e, r.Arms)}, {"load", side(e.LoadCPUs, e.CPUs, e.LoadProcs)},
 		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)},
-		{"cgroup CPU limit", cmp.Or(e.CPUMax, "none")}, {"load average at start", plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)},
-		{"CPU time stolen", plain(e.StealRatio*100) + nbsp + "%"}, {"somaxconn", count(e.Somaxconn)}, {"port range", known(e.PortRange)},
-		{"longest regular pause", either(e.Pause > 0, seconds(e.Pause), "not measured")},
-		{"descriptors", prose.Grouped(strconv.FormatUint(e.NoFile, 10))}, {"CPU demand", plain(e.ItersPerUsec) + " iterations/µs"},
+		{"cgroup CPU limit", cmp.Or(e.CPUMax, "none")}, {"load average at start", say.Plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)},
+		{"CPU time stolen", say.Plain(e.StealRatio*100) + say.NBSP + "%"}, {"somaxconn", say.Count(e.Somaxconn)}, {"port range", known(e.PortRange)},
+		{"longest regular pause", either(e.Pause > 0, say.Seconds(e.Pause), "not measured")},
+		{"descriptors", prose.Grouped(strconv.FormatUint(e.NoFile, 10))}, {"CPU demand", say.Plain(e.ItersPerUsec) + " iterations/µs"},
 	}...)
 	return document.Grid(each(rows, func(row [2]string) document.Fact { return document.Fact{Label: row[0], Text: row[1]} }))
 }
@@ -243,13 +216,13 @@ const (
 // A forest is the verdicts with their intervals on one axis of ratios to the baseline. The axis
 // is logarithmic, so twice and half are equally far from 1.
 type forest struct {
-	X      axis
+	X      chart.Axis
 	Groups []forestGroup
 }
 
 // A forestGroup is the verdicts on one arm, or the A/A control.
 type forestGroup struct {
-	series
+	chart.Series
 	Control bool
 	Rows    []forestRow
 }
@@ -273,9 +246,9 @@ func forestOf(r *record.Result) forest {
 	challengers := byArm(r.Verdicts)
 	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
 	for i, group := range append(challengers, byArm(r.AA)...) {
-		s := first(seriesOf(r.Arms), func(s series) bool { return s.Name == group[0].Arm })
+		s := first(chart.SeriesOf(r.Arms), func(s chart.Series) bool { return s.Name == group[0].Arm })
 		rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(r, v) })
-		f.Groups = append(f.Groups, forestGroup{series{group[0].Arm, s.Class}, i >= len(challengers), rows})
+		f.Groups = append(f.Groups, forestGroup{chart.Series{Name: group[0].Arm, Class: s.Class}, i >= len(challengers), rows})
 	}
 	return f
 }
@@ -285,7 +258,7 @@ func forestRowOf(r *record.Result, v record.Verdict) forestRow {
 	row := forestRow{
 		// For times lower is better, for goodput higher: better has the same colour for every metric.
 		Class:   string(either(v.Better(), stats.Faster, either(v.Worse(), stats.Slower, v.Verdict))),
-		Verdict: v, Sentence: sentence(r, v), Change: when(within(quotient(r, v), v.Low, v.High), "%s", change(quotient(r, v))),
+		Verdict: v, Sentence: sentence(r, v), Change: when(within(quotient(r, v), v.Low, v.High), "%s", say.Change(quotient(r, v))),
 		Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
 	}
 	switch {
@@ -296,7 +269,7 @@ func forestRowOf(r *record.Result, v record.Verdict) forestRow {
 	case differs(v):
 		row.Note = lower(v.Verdict) + " in " + agreeing(v, v.Verdict)
 	default:
-		row.Note = plural(v.Blocks, "block")
+		row.Note = say.Plural(v.Blocks, "block")
 	}
 	return row
 }
@@ -304,7 +277,7 @@ func forestRowOf(r *record.Result, v record.Verdict) forestRow {
 // ratioAxis returns a logarithmic axis that covers every interval. It covers at least ±25 %, so
 // that small differences look small, and at most a thousandfold, and it ends at round ratios.
 // An interval beyond that is cut at the end of the axis.
-func ratioAxis(verdicts []record.Verdict) axis {
+func ratioAxis(verdicts []record.Verdict) chart.Axis {
 	low, high := 0.8, 1.25
 	for _, v := range verdicts {
 		if v.Low > 0 && v.High > 0 {
@@ -315,20 +288,20 @@ func ratioAxis(verdicts []record.Verdict) axis {
 	round := func(ratio float64) float64 {
 		return cmp.Or(first([]float64{1.25, 1.5, 2, 3, 5, 10, 100}, func(r float64) bool { return ratio <= r*1.001 }), 1000)
 	}
-	x := axis{low: 1 / round(1/low) / 1.02, high: round(high) * 1.02, From: forestMargin, To: forestWidth - forestMargin, log: true}
+	x := chart.Axis{Low: 1 / round(1/low) / 1.02, High: round(high) * 1.02, From: forestMargin, To: forestWidth - forestMargin, Log: true}
 	x.Ticks = ratioTicks(x)
 	return x
 }
 
 // ratioTicks returns ticks at ratio 1 and at round ratios, in the order of their importance: each gets a
 // tick if there is room for its label.
-func ratioTicks(x axis) []tick {
+func ratioTicks(x chart.Axis) []chart.Tick {
 	const room = 46 // px, the width of a label such as "+100 %"
-	ticks := []tick{{x.At(1), "same", false}}
+	ticks := []chart.Tick{{At: x.At(1), Label: "same", Minor: false}}
 	for _, v := range []float64{2, 0.5, 1.5, 1.25, 0.8, 10, 0.1, 5, 0.2, 3, 100, 0.01, 1.1, 0.9} {
-		near := func(t tick) bool { return math.Abs(float64(t.At-x.At(v))) < room }
-		if v >= x.low && v <= x.high && !slices.ContainsFunc(ticks, near) {
-			ticks = append(ticks, tick{x.At(v), change(v), true})
+		near := func(t chart.Tick) bool { return math.Abs(float64(t.At-x.At(v))) < room }
+		if v >= x.Low && v <= x.High && !slices.ContainsFunc(ticks, near) {
+			ticks = append(ticks, chart.Tick{At: x.At(v), Label: say.Change(v), Minor: true})
 		}
 	}
 	return ticks
@@ -347,7 +320,7 @@ func tally(all []record.Expectation) string {
 	counts := listed(outcome.All(), func(of outcome.Outcome) string {
 		return fmt.Sprintf("%d %s", len(only(all, func(e record.Expectation) bool { return e.Outcome == of })), outcome.Expectation.Phrase(of))
 	})
-	return when(len(all) > 0, "%s: %s", plural(len(all), "expectation"), counts)
+	return when(len(all) > 0, "%s: %s", say.Plural(len(all), "expectation"), counts)
 }
 
 // floor describes the response time that the load itself adds, measured with a server that does
@@ -363,10 +336,10 @@ func floor(f *record.Floor) string {
 		return ""
 	case f.LagP99 > late:
 		return fmt.Sprintf("how much of every time is the load's and the kernel's is not known: their measurement, "+
-			"with a server that does nothing, was disturbed (sends %s late at p99)", seconds(f.LagP99))
+			"with a server that does nothing, was disturbed (sends %s late at p99)", say.Seconds(f.LagP99))
 	}
 	return fmt.Sprintf("with a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
-		seconds(f.P50), seconds(f.P99), rate(f.Rate))
+		say.Seconds(f.P50), say.Seconds(f.P99), say.Rate(f.Rate))
 }
 
 // visiting tells that the load shares CPUs with the servers, and whether it had priority there; "" where
@@ -390,7 +363,7 @@ func readLate(l *record.ReadLate) string {
 	if l == nil {
 		return ""
 	}
-	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", seconds(l.P50), seconds(l.P99), count(int(l.Replies)))
+	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", say.Seconds(l.P50), say.Seconds(l.P99), say.Count(int(l.Replies)))
 }
 
 // laws tells how near the valid windows came to breaking each law of the audit: the worst value and the
@@ -402,16 +375,16 @@ func laws(all []record.Law) document.Part {
 		field[record.Law]{"worst", nil, func(l record.Law) string { return lawFigure(l.Value, l.Unit) }},
 		// A limit of 0 allows no violation, as for counts that must agree.
 		field[record.Law]{"allowed", nil, func(l record.Law) string { return either(l.Limit > 0, lawFigure(l.Limit, l.Unit), "none") }},
-		field[record.Law]{"windows", nil, func(l record.Law) string { return count(l.Windows) }},
+		field[record.Law]{"windows", nil, func(l record.Law) string { return say.Count(l.Windows) }},
 	)}
 }
 
 // lawFigure formats a value or a limit of a law: a ratio in per cent, or a count.
 func lawFigure(v float64, unit string) string {
 	if strings.HasPrefix(unit, "ratio") {
-		return percent(fmt.Sprintf("%%.%df", stats.Decimals(100*v, 2)), v)
+		return say.Percent(fmt.Sprintf("%%.%df", stats.Decimals(100*v, 2)), v)
 	}
-	return count(int(v))
+	return say.Count(int(v))
 }
 
 // refusals tells why blocks were left out, in one line per rule with its worst window, since a
@@ -425,8 +398,8 @@ func refusals(all []record.Refusal) []string {
 			return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Value, b.Value))
 		})
 		blocks := slices.Compact(each(windows, func(x record.Refusal) string { return strconv.Itoa(x.Block) }))
-		in, side := "block"+when(len(blocks) > 1, "s")+nbsp+strings.Join(blocks, ", "), either(worst.Value < worst.Limit, "below", "limit")
-		return fmt.Sprintf("%s: %s in %s; worst %s (%s, block %d), %s %s", worst.Rule, plural(len(windows), "window"), in,
-			plain(worst.Value), worst.Arm, worst.Block, side, plain(worst.Limit))
+		in, side := "block"+when(len(blocks) > 1, "s")+say.NBSP+strings.Join(blocks, ", "), either(worst.Value < worst.Limit, "below", "limit")
+		return fmt.Sprintf("%s: %s in %s; worst %s (%s, block %d), %s %s", worst.Rule, say.Plural(len(windows), "window"), in,
+			say.Plain(worst.Value), worst.Arm, worst.Block, side, say.Plain(worst.Limit))
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/say"
 )
 
 func TestLaws(t *testing.T) {
@@ -51,7 +52,7 @@ func TestSharedCPUIsTold(t *testing.T) {
 			Env:  record.Env{ServerCPUs: "0-1", LoadCPUs: c.load},
 			Arms: []record.Arm{arm("a", record.Baseline, .061), arm("a'", record.Copy, .062), arm("b", record.Challenger, .123)},
 		}
-		if got := strings.ReplaceAll(visiting(r), nbsp, " "); got != c.want {
+		if got := strings.ReplaceAll(visiting(r), say.NBSP, " "); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 		if got := plainText(askedBriefly(r)); strings.Contains(got, "servers on CPU 0-1, load shares CPU 1") != (c.want != "") {
@@ -69,7 +70,7 @@ func TestShareOfADisturbedProbe(t *testing.T) {
 	r := &record.Result{Rate: 560, Arms: []record.Arm{{Name: "a", XMax: new(3000.)}, {Name: "b", XMax: new(800.)}}}
 	for arm, want := range map[string]string{"a": "70 % of the slowest", "b": "70 % or less of the slowest"} {
 		r.Doubts = []record.Fact{{Code: record.DisturbedProbe, Arm: arm}}
-		if got := strings.ReplaceAll(askedBriefly(r), nbsp, " "); !strings.Contains(got, want) {
+		if got := strings.ReplaceAll(askedBriefly(r), say.NBSP, " "); !strings.Contains(got, want) {
 			t.Errorf("disturbed probe of %s: %q", arm, got)
 		}
 	}

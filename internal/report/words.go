@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
@@ -23,17 +24,17 @@ import (
 func sentence(r *record.Result, v record.Verdict) string {
 	m := stats.MetricOf(v.Metric)
 	by := changed(r, v) + either(within(quotient(r, v), v.Low, v.High),
-		when(v.Low > 0, " (95%s%% interval %s)", nbsp, between(v)), " (95"+nbsp+"% interval, which the quotient of the two figures lies outside)")
+		when(v.Low > 0, " (95%s%% interval %s)", say.NBSP, between(v)), " (95"+say.NBSP+"% interval, which the quotient of the two figures lies outside)")
 	switch {
 	case v.Verdict.Differs():
 		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s",
 			v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict))
 	case v.Verdict == stats.Same:
-		within := when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, nbsp)
+		within := when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, say.NBSP)
 		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within)
 	case v.Verdict == stats.Open:
 		hint := hint(r, v)
-		return fmt.Sprintf("%s against %s %s is open after %s: %s", v.Arm, v.Baseline, m.In, plural(v.Blocks, "block"), by) +
+		return fmt.Sprintf("%s against %s %s is open after %s: %s", v.Arm, v.Baseline, m.In, say.Plural(v.Blocks, "block"), by) +
 			when(hint != "", ", %s", hint)
 	}
 	return fmt.Sprintf("%s against %s %s is refused: %s", v.Arm, v.Baseline, m.In, reason(v))
@@ -42,7 +43,7 @@ func sentence(r *record.Result, v record.Verdict) string {
 // agreeing tells how many blocks point the way of a decision: "9 of 10 blocks".
 func agreeing(v record.Verdict, way stats.Decision) string {
 	n := either(stats.MetricOf(v.Metric).Worse(way), v.Lost, v.Won)
-	return fmt.Sprintf("%d of %s", n, plural(v.Blocks, "block"))
+	return fmt.Sprintf("%d of %s", n, say.Plural(v.Blocks, "block"))
 }
 
 // lower returns a decision in lower case, as a word of a sentence.
@@ -80,7 +81,7 @@ func remedy(r *record.Result, needed int) string {
 			more := (v["needed"] - v["budget"]) * max(float64(needed)-v["blocks"], 0) / (v["room"] - v["blocks"])
 			budget = record.Duration(math.Ceil(v["budget"] + more))
 		}
-		return fmt.Sprintf("about %s would decide", plural(needed, "block")) + when(budget > 0, " (--budget %v)", budget)
+		return fmt.Sprintf("about %s would decide", say.Plural(needed, "block")) + when(budget > 0, " (--budget %v)", budget)
 	}
 	window := stats.Widened(r.Window, needed)
 	if window == 0 {
@@ -125,7 +126,7 @@ func blocks(r *record.Result) string {
 		return "no block"
 	}
 	out := r.Ran - r.Valid
-	return plural(r.Valid, "block") + ", " + either(out > 0, strconv.Itoa(out), "none") + " left out"
+	return say.Plural(r.Valid, "block") + ", " + either(out > 0, strconv.Itoa(out), "none") + " left out"
 }
 
 // caveat tells why the figures of a run without a verdict are no finding; "" if there is a
@@ -136,7 +137,7 @@ func caveat(r *record.Result) string {
 		return ""
 	// The first look is the smallest number of blocks with which any verdict is made.
 	case r.Valid < stats.Looks()[0]:
-		return "of " + plural(r.Valid, "block") + ", too few for a finding"
+		return "of " + say.Plural(r.Valid, "block") + ", too few for a finding"
 	case oneReason(r.Verdicts) != "":
 		return "of a run without a verdict: no finding"
 	}
@@ -149,9 +150,9 @@ func state(r *record.Result) string {
 	plan, had := "the plan", blocks(r)
 	if r.Capacity != nil {
 		windows := total(r.Capacity.Arms, func(a record.ArmCapacity) int { return len(a.Windows) })
-		plan, had = "the search", plural(windows, "window")+" measured"
+		plan, had = "the search", say.Plural(windows, "window")+" measured"
 	} else if out := r.Ran - r.Valid; out > 0 {
-		had = fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", plural(r.Ran, "block"), out, strings.Join(r.LeftOutFor(), ", "))
+		had = fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", say.Plural(r.Ran, "block"), out, strings.Join(r.LeftOutFor(), ", "))
 	}
 	text, known := map[record.Status]string{
 		record.Complete: "", record.Interrupted: "INTERRUPTED: " + had,
@@ -164,7 +165,7 @@ func state(r *record.Result) string {
 // offered describes the load on every arm, the blocks, the windows and the seed, in one line.
 func offered(r *record.Result) string {
 	load := loadOnEach(r) + when(r.Asked != "", " (%s)", r.Asked)
-	return strings.Join([]string{load, blocks(r), seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
+	return strings.Join([]string{load, blocks(r), say.Seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
 }
 
 // loadOnEach describes the load on every arm: the rate, or the clients where there is no one rate, as in
@@ -178,14 +179,14 @@ func loadOnEach(r *record.Result) string {
 	case r.Rate == 0:
 		return "no rate chosen yet"
 	}
-	text := strings.TrimSuffix(rate(r.Rate), "/s") + nbsp + "requests/s to each arm"
+	text := strings.TrimSuffix(say.Rate(r.Rate), "/s") + say.NBSP + "requests/s to each arm"
 	probed := only(r.Arms, func(a record.Arm) bool { return a.XMax != nil })
 	if len(probed) == 0 {
 		return text
 	}
 	slowest := slices.MinFunc(probed, func(a, b record.Arm) int { return cmp.Compare(highest(r, a), highest(r, b)) })
 	disturbed := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.DisturbedProbe && d.Arm == slowest.Name })
-	return fmt.Sprintf("%s (about %s%s of the slowest arm's highest rate%s)", text, percent("%.0f", r.Rate/highest(r, slowest)),
+	return fmt.Sprintf("%s (about %s%s of the slowest arm's highest rate%s)", text, say.Percent("%.0f", r.Rate/highest(r, slowest)),
 		when(disturbed, " or less"), when(r.Sendable > 0, ", what the load's CPUs can send"))
 }
 
@@ -225,8 +226,8 @@ func conditions(r *record.Result) string {
 	}
 	// The others have the same width, but are not counted in the correction.
 	rest := only(r.Verdicts, func(v record.Verdict) bool { return !v.Primary })
-	return fmt.Sprintf("%s of times, 95%s%% together", plural(primary, "comparison"), nbsp) +
-		when(rest != nil, "; %d others, %s each", len(rest), percent("%.1f", 1-stats.Alpha/float64(primary)))
+	return fmt.Sprintf("%s of times, 95%s%% together", say.Plural(primary, "comparison"), say.NBSP) +
+		when(rest != nil, "; %d others, %s each", len(rest), say.Percent("%.1f", 1-stats.Alpha/float64(primary)))
 }
 
 // allGood reports whether every request was sent and got a good reply in time, no arm is
@@ -248,7 +249,7 @@ func allGood(r *record.Result) bool {
 func complaints(r *record.Result) []string {
 	lines := append(silent(r), failings(r.Arms)...)
 	requests := total(r.Arms, func(a record.Arm) int { return a.Requests })
-	lines = append(lines, nonEmpty(when(requests > 0 && allGood(r), "every one of %s got a good reply", plural(requests, "request")))...)
+	lines = append(lines, nonEmpty(when(requests > 0 && allGood(r), "every one of %s got a good reply", say.Plural(requests, "request")))...)
 	return append(lines, overflowed(r.Arms)...)
 }
 
@@ -260,7 +261,7 @@ func silent(r *record.Result) []string {
 
 // endings lists the ends of requests without a good reply, the most frequent first, as "reset: 3, status 500: 1".
 func endings(ends map[string]int) string {
-	return listed(record.Ends(ends), func(end string) string { return end + ": " + count(ends[end]) })
+	return listed(record.Ends(ends), func(end string) string { return end + ": " + say.Count(ends[end]) })
 }
 
 // overflowed lists the arms in whose windows an accept queue of the network namespace was full. The kernel counts attempts, and
@@ -269,7 +270,7 @@ func overflowed(arms []record.Arm) []string {
 	some := only(arms, func(a record.Arm) bool { return *cmp.Or(a.Overflows, new(float64)) > 0 })
 	return each(some, func(a record.Arm) string {
 		return fmt.Sprintf("%s: in its windows the kernel counted %s to connect (repeats included) that found an accept queue full (ListenOverflows of the network namespace)",
-			a.Name, plural(int(*a.Overflows), "attempt"))
+			a.Name, say.Plural(int(*a.Overflows), "attempt"))
 	})
 }
 
@@ -280,15 +281,15 @@ func failings(arms []record.Arm) (lines []string) {
 		blocks := len(a.Blocks["goodput"])
 		// in names the blocks in which something was, after lead, if these are not all.
 		in := func(lead string, some int) string {
-			return when(some > 0 && some < blocks, "%s in %d of %s", lead, some, plural(blocks, "block"))
+			return when(some > 0 && some < blocks, "%s in %d of %s", lead, some, say.Plural(blocks, "block"))
 		}
 		lines = append(lines, nonEmpty(
-			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, plural(a.Errors, "request"), count(a.Requests), in(", all", a.ErrorBlocks))+
+			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, say.Plural(a.Errors, "request"), say.Count(a.Requests), in(", all", a.ErrorBlocks))+
 				when(a.Errors > 0 && counts != "", " (%s)", counts),
 			when(a.Starves() && !unanswered(a), "%s STARVED %s%s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
-				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks), orNone(a.Jain, jain)),
+				a.Name, say.Plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks), say.OrNone(a.Jain, jain)),
 			when(a.StarvedConnections > 0 && !a.Starves(), "%s: %s got no answer%s, too few blocks to call it starving",
-				a.Name, plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks)),
+				a.Name, say.Plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks)),
 		)...)
 	}
 	return lines
@@ -329,11 +330,11 @@ func machine(e record.Env, arms []record.Arm) string {
 func inPods(c *record.Cluster) string {
 	on := func(nodes []string) string {
 		if len(nodes) > 3 {
-			return " on " + plural(len(nodes), "node")
+			return " on " + say.Plural(len(nodes), "node")
 		}
 		return when(len(nodes) > 0, " on %s", strings.Join(nodes, ", "))
 	}
-	return fmt.Sprintf("each server in a Pod with %s%s, load from %s%s", plural(c.ServerCPUs, "CPU"), on(c.ServerNodes), plural(c.Shards, "Pod"), on(c.LoadNodes))
+	return fmt.Sprintf("each server in a Pod with %s%s, load from %s%s", say.Plural(c.ServerCPUs, "CPU"), on(c.ServerNodes), say.Plural(c.Shards, "Pod"), on(c.LoadNodes))
 }
 
 // side describes the CPUs and the GOMAXPROCS of one side, servers or load. list is a set of CPUs such as
@@ -341,9 +342,9 @@ func inPods(c *record.Cluster) string {
 func side(list string, cpus, procs int) string {
 	where, count := "not pinned", cpus
 	if pinned, err := record.ParseCPUs(list); err == nil {
-		where, count = "on CPU"+nbsp+list, len(pinned)
+		where, count = "on CPU"+say.NBSP+list, len(pinned)
 	}
-	return fmt.Sprintf("%s (%s, GOMAXPROCS%s%d)", where, plural(count, "CPU"), nbsp, procs)
+	return fmt.Sprintf("%s (%s, GOMAXPROCS%s%d)", where, say.Plural(count, "CPU"), say.NBSP, procs)
 }
 
 // servers describes where the arms' servers ran, with the arms' names where they differ, since arms on other
@@ -353,7 +354,7 @@ func servers(e record.Env, arms []record.Arm) string {
 	where := func(a record.Arm) string {
 		switch {
 		case a.CPUs != "":
-			return "CPU" + nbsp + a.CPUs + either(a.Attached, ", not pinned", " by its own choice")
+			return "CPU" + say.NBSP + a.CPUs + either(a.Attached, ", not pinned", " by its own choice")
 		case a.Attached:
 			return "ran already, not pinned"
 		}
@@ -423,7 +424,7 @@ func sizes(arms []record.Arm) string {
 		for _, s := range flags {
 			i := slices.Index(words, "--"+s.name)
 			if i >= 0 && i+1 < len(words) && !strings.Contains(a.Name, s.name+"=") {
-				has = append(has, words[i+1]+nbsp+either(words[i+1] == "1", s.one, s.many)+when(s.name == "workers", "%s", busy(a, words[i+1])))
+				has = append(has, words[i+1]+say.NBSP+either(words[i+1] == "1", s.one, s.many)+when(s.name == "workers", "%s", busy(a, words[i+1])))
 			}
 		}
 		// The name of an arm begins with its mode unless the user chose another name.

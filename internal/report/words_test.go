@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report/say"
 )
 
 // A rate that the generator limits is not left to look like the share that was asked
@@ -21,7 +22,7 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 		{31900, "31,900 requests/s to each arm (about 39 % of the slowest arm's highest rate, what the load's CPUs can send), "},
 	} {
 		r.Sendable = c.sendable
-		if got := strings.ReplaceAll(offered(r), nbsp, " "); !strings.HasPrefix(got, c.want) {
+		if got := strings.ReplaceAll(offered(r), say.NBSP, " "); !strings.HasPrefix(got, c.want) {
 			t.Errorf("got %q, want %q first", got, c.want)
 		}
 	}
@@ -34,11 +35,11 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 func TestFailuresAreTold(t *testing.T) {
 	t.Parallel()
 	arm := record.Arm{Name: "new", Errors: 2007, Requests: 6023, Failures: map[string]int{"timed out": 7, "status 500": 2000}}
-	if got, want := complaints(&record.Result{Arms: []record.Arm{arm}})[0], "new: 2,007 requests of 6,023 without a good reply (status 500: 2,000, timed out: 7)"; strings.ReplaceAll(got, nbsp, " ") != want {
+	if got, want := complaints(&record.Result{Arms: []record.Arm{arm}})[0], "new: 2,007 requests of 6,023 without a good reply (status 500: 2,000, timed out: 7)"; strings.ReplaceAll(got, say.NBSP, " ") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	arm.ErrorBlocks, arm.Blocks = 1, map[string][]float64{"goodput": {200, 210, 205}}
-	if got, want := complaints(&record.Result{Arms: []record.Arm{arm}})[0], "of 6,023 without a good reply, all in 1 of 3 blocks (status 500"; !strings.Contains(strings.ReplaceAll(got, nbsp, " "), want) {
+	if got, want := complaints(&record.Result{Arms: []record.Arm{arm}})[0], "of 6,023 without a good reply, all in 1 of 3 blocks (status 500"; !strings.Contains(strings.ReplaceAll(got, say.NBSP, " "), want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -52,7 +53,7 @@ func TestStarvationIsToldWithItsBlocks(t *testing.T) {
 		1: "new: 67 connections got no answer in 1 of 20 blocks, too few blocks to call it starving",
 	} {
 		arm.StarvedBlocks = blocks
-		if got := strings.ReplaceAll(complaints(&record.Result{Arms: []record.Arm{arm}})[0], nbsp, " "); !strings.HasPrefix(got, want) {
+		if got := strings.ReplaceAll(complaints(&record.Result{Arms: []record.Arm{arm}})[0], say.NBSP, " "); !strings.HasPrefix(got, want) {
 			t.Errorf("%d blocks: got %q, want %q", blocks, got, want)
 		}
 	}
@@ -73,7 +74,7 @@ func TestServersElsewhereAreTold(t *testing.T) {
 	} {
 		twin := c.arm
 		twin.Name, twin.Role = "prod'", record.Copy
-		if got, want := strings.ReplaceAll(machine(e, []record.Arm{c.arm, twin, own}), nbsp, " "), "server "+c.want+"on CPU 0 (1 CPU, GOMAXPROCS 1); load on CPU 1 (1 CPU, GOMAXPROCS 2)"; got != want {
+		if got, want := strings.ReplaceAll(machine(e, []record.Arm{c.arm, twin, own}), say.NBSP, " "), "server "+c.want+"on CPU 0 (1 CPU, GOMAXPROCS 1); load on CPU 1 (1 CPU, GOMAXPROCS 2)"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -95,7 +96,7 @@ func TestProcsOfTheArmsAreTold(t *testing.T) {
 		{[]record.Arm{arm("a", 2), twin, arm("b", 2)}, "on CPU 0 (1 CPU, GOMAXPROCS 2)"},
 		{[]record.Arm{base, twin, arm("b", 4), arm("c", 4)}, "a: on CPU 0 (1 CPU, GOMAXPROCS 1); b, c: on CPU 0 (1 CPU, GOMAXPROCS 4)"},
 	} {
-		if got, want := strings.ReplaceAll(machine(e, c.arms), nbsp, " "), "server "+c.want+"; load on CPU 1 (1 CPU, GOMAXPROCS 2)"; !strings.HasPrefix(got, want) {
+		if got, want := strings.ReplaceAll(machine(e, c.arms), say.NBSP, " "), "server "+c.want+"; load on CPU 1 (1 CPU, GOMAXPROCS 2)"; !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q first", got, want)
 		}
 	}
@@ -120,7 +121,7 @@ func TestSizesSayWhatNamesLeaveOut(t *testing.T) {
 		{[]record.Arm{pool, {Name: "mine", Command: "./mine --workers 4"}, {Name: "pool'", Mode: "pool", Command: pool.Command, Role: record.Copy}}, "pool has 64 workers"},
 		{[]record.Arm{pool, pool, pool, pool}, ""},
 	} {
-		if got := strings.ReplaceAll(sizes(c.arms), nbsp, " "); got != c.want {
+		if got := strings.ReplaceAll(sizes(c.arms), say.NBSP, " "); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
@@ -136,7 +137,7 @@ func TestNodesOfAClusterAreTold(t *testing.T) {
 		few:       "each server in a Pod with 1 CPU on a, load from 300 Pods on b, c, d",
 		inPods(c): "each server in a Pod with 1 CPU on a, load from 300 Pods on 4 nodes",
 	} {
-		if strings.ReplaceAll(got, nbsp, " ") != want {
+		if strings.ReplaceAll(got, say.NBSP, " ") != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -149,11 +150,11 @@ func TestShareIsOfWhatWorkersAllow(t *testing.T) {
 		{Name: "nethttp", Mode: "nethttp", XMax: new(8000.)},
 		{Name: "pool", Mode: "pool", Command: "schedlab serve --mode pool --workers 64", XMax: new(2359.), Busy: 60.8},
 	}}
-	if got, want := loadOnEach(r), "2,170 requests/s to each arm (about 95 % of the slowest arm's highest rate)"; strings.ReplaceAll(got, nbsp, " ") != want {
+	if got, want := loadOnEach(r), "2,170 requests/s to each arm (about 95 % of the slowest arm's highest rate)"; strings.ReplaceAll(got, say.NBSP, " ") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r.Arms[1].Command = "./pool"
-	if got, want := loadOnEach(r), "(about 92"; !strings.Contains(strings.ReplaceAll(got, nbsp, " "), want) {
+	if got, want := loadOnEach(r), "(about 92"; !strings.Contains(strings.ReplaceAll(got, say.NBSP, " "), want) {
 		t.Errorf("got %q, want %q in it", got, want)
 	}
 }
