@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/outcome"
@@ -151,7 +152,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 	all, why := c.whatDiffers(x)
 	if len(all) == 0 {
 		x.Settle(outcome.No)
-		x.Reason = record.Fact{Code: "list", Because: why}
+		x.Reason = fact.List(why...)
 		if slices.ContainsFunc(why, func(f record.Fact) bool { return f.Code != tooLittle }) {
 			x.Settle(outcome.Open)
 		}

@@ -13,6 +13,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	_ "schedlab/internal/doctor"     // its kinds of facts
+	_ "schedlab/internal/experiment" // and its: a doubt's weight is known where its kind is
 	"schedlab/internal/explain"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"

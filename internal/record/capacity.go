@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 
@@ -168,4 +169,13 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		}{plain(r), arms}
 	}
 	return marshal(v)
+}
+
+// marshal returns v as JSON. It escapes no HTML: the encoder of the whole document does if it wants to.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }

@@ -1,0 +1,205 @@
+package fact
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+	"text/template/parse"
+)
+
+// A checker follows all branches of a sentence, taken or not, by the types of what they name. It knows what sentences use
+// of the language of templates, and refuses the rest.
+type checker struct {
+	vars map[string]reflect.Type // by name, with its "$"
+}
+
+// A mistake is what a checker panics with.
+type mistake struct{ error }
+
+func wrong(format string, args ...any) { panic(mistake{fmt.Errorf(format, args...)}) }
+
+// check returns what is wrong with the sentence of that name for a dot of a type.
+func check(name string, dot reflect.Type) (err error) {
+	defer func() {
+		if m, is := recover().(mistake); is {
+			err = m.error
+		}
+	}()
+	(&checker{}).template(name, dot)
+	return nil
+}
+
+func (c *checker) template(name string, dot reflect.Type) {
+	t := sentences.Lookup(name)
+	if t == nil {
+		wrong("there is no part %q: register it first", name)
+	}
+	(&checker{vars: map[string]reflect.Type{"$": dot}}).list(t.Root, dot)
+}
+
+func (c *checker) list(l *parse.ListNode, dot reflect.Type) {
+	if l == nil {
+		return
+	}
+	for _, n := range l.Nodes {
+		switch n := n.(type) {
+		case *parse.TextNode:
+		case *parse.ActionNode:
+			c.pipe(n.Pipe, dot)
+		case *parse.TemplateNode:
+			c.template(n.Name, c.pipe(n.Pipe, dot))
+		case *parse.IfNode:
+			c.branch(n.BranchNode, dot, func(reflect.Type) reflect.Type { return dot })
+		case *parse.WithNode:
+			c.branch(n.BranchNode, dot, func(of reflect.Type) reflect.Type { return of })
+		case *parse.RangeNode:
+			c.branch(n.BranchNode, dot, func(of reflect.Type) reflect.Type {
+				if of == nil || of.Kind() != reflect.Slice {
+					wrong("%s is no list", n.Pipe)
+				}
+				return of.Elem()
+			})
+		default:
+			wrong("%s: sentences use no such thing", n)
+		}
+	}
+}
+
+// branch follows both ways of an if, a with or a range. within returns the dot of the first way, by what is asked.
+func (c *checker) branch(b parse.BranchNode, dot reflect.Type, within func(reflect.Type) reflect.Type) {
+	inner := &checker{vars: maps.Clone(c.vars)}
+	asked := inner.pipe(b.Pipe, dot)
+	for i, v := range b.Pipe.Decl {
+		inner.vars[v.Ident[0]] = asked
+		if b.NodeType == parse.NodeRange {
+			inner.vars[v.Ident[0]] = within(asked)
+			if i == 0 && len(b.Pipe.Decl) > 1 {
+				inner.vars[v.Ident[0]] = reflect.TypeFor[int]()
+			}
+		}
+	}
+	inner.list(b.List, within(asked))
+	c.list(b.ElseList, dot)
+}
+
+// pipe returns the type of a pipeline's value.
+func (c *checker) pipe(p *parse.PipeNode, dot reflect.Type) reflect.Type {
+	if len(p.Cmds) != 1 {
+		wrong("%s: write it without |", p)
+	}
+	return c.command(p.Cmds[0].Args, dot)
+}
+
+// command returns the type of a command's value: of an operand, or of a function called with operands.
+func (c *checker) command(args []parse.Node, dot reflect.Type) reflect.Type {
+	function, is := args[0].(*parse.IdentifierNode)
+	if !is {
+		if len(args) > 1 {
+			wrong("%s takes no arguments", args[0])
+		}
+		return c.operand(args[0], dot)
+	}
+	var given []reflect.Type
+	for _, a := range args[1:] {
+		given = append(given, c.operand(a, dot))
+	}
+	if f := reflect.ValueOf(functions[function.Ident]); f.IsValid() {
+		takes(function.Ident, f.Type(), given)
+		return f.Type().Out(0)
+	}
+	return builtin(function.Ident, given)
+}
+
+// builtin returns the type of what a function of the language makes of arguments of the types given.
+func builtin(name string, given []reflect.Type) reflect.Type {
+	first := func(kinds ...reflect.Kind) reflect.Type {
+		if len(given) < 2 {
+			wrong("%s needs more", name)
+		}
+		for _, k := range kinds {
+			if given[0].Kind() == k {
+				return given[0]
+			}
+		}
+		wrong("%s takes no %s", name, given[0])
+		return nil
+	}
+	switch name {
+	case "and", "or", "not":
+		return reflect.TypeFor[bool]()
+	case "eq", "ne", "lt", "le", "gt", "ge":
+		a := first(reflect.String, reflect.Int, reflect.Float64)
+		for _, b := range given {
+			if b.Kind() != a.Kind() {
+				wrong("%s compares %s with %s", name, a, b)
+			}
+		}
+		return reflect.TypeFor[bool]()
+	case "printf":
+		return first(reflect.String)
+	case "slice":
+		return first(reflect.Slice)
+	case "index":
+		return first(reflect.Slice).Elem()
+	}
+	wrong("sentences do not use %s", name)
+	return nil
+}
+
+// takes checks the arguments of one of our functions.
+func takes(name string, f reflect.Type, given []reflect.Type) {
+	if len(given) != f.NumIn() {
+		wrong("%s takes %d arguments, not %d", name, f.NumIn(), len(given))
+	}
+	for i, of := range given {
+		want := f.In(i)
+		isNumber := of.Kind() == reflect.Int || of.Kind() == reflect.Float64 || of.Kind() == reflect.Bool
+		switch {
+		case want == reflect.TypeFor[reflect.Value]() && !isNumber:
+			wrong("%s takes a number, not %s", name, of)
+		case want != reflect.TypeFor[reflect.Value]() && !of.AssignableTo(want):
+			wrong("%s takes %s, not %s", name, want, of)
+		}
+	}
+}
+
+// operand returns the type of an operand.
+func (c *checker) operand(n parse.Node, dot reflect.Type) reflect.Type {
+	switch n := n.(type) {
+	case *parse.DotNode:
+		return dot
+	case *parse.FieldNode:
+		return chain(dot, n.Ident)
+	case *parse.VariableNode:
+		return chain(c.vars[n.Ident[0]], n.Ident[1:])
+	case *parse.PipeNode:
+		return c.pipe(n, dot)
+	case *parse.ChainNode:
+		return chain(c.operand(n.Node, dot), n.Field)
+	case *parse.StringNode:
+		return reflect.TypeFor[string]()
+	case *parse.NumberNode: // as templates take it where nothing says which
+		if strings.ContainsAny(n.Text, ".e") {
+			return reflect.TypeFor[float64]()
+		}
+		return reflect.TypeFor[int]()
+	}
+	wrong("%s: sentences use no such thing", n)
+	return nil
+}
+
+// chain returns the type of a field of a field of a type.
+func chain(of reflect.Type, names []string) reflect.Type {
+	for _, name := range names {
+		if of.Kind() != reflect.Struct {
+			wrong("%s has no .%s", of, name)
+		}
+		f, has := of.FieldByName(name)
+		if !has {
+			wrong("there is no .%s in %s", name, of)
+		}
+		of = f.Type
+	}
+	return of
+}

@@ -1,0 +1,129 @@
+// Package fact holds statements about a run as data: doubts, reasons, parts of an answer. A package that finds a fact
+// registers its kind with New: a code, a weight, a sentence and the type of its values. It makes one with Kind.Of and
+// reads one with Kind.In; a report prints it with Fact.String; JSON has the data and the words. A sentence is checked
+// when the program starts: whatever one of its branches names must be there, and be of a fitting type.
+//
+// The package knows no kind itself.
+package fact
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// A Fact is a statement about a run as data. Its [Kind] puts it into words. Programs must compare codes and values, never
+// words.
+//
+// Arm, Baseline and Metric are set where the fact is about a comparison of two arms at a metric.
+type Fact struct {
+	Code     Code   `json:"code"`
+	Arm      string `json:"arm,omitempty"` // the arm it is about, "" for the run
+	Baseline string `json:"baseline,omitempty"`
+	Metric   string `json:"metric,omitempty"`
+	// Values are the figures of the fact by name: seconds, ratios 0..1, counts, rates per second.
+	Values map[string]float64 `json:"values,omitempty"`
+	// Names are the CPUs, settings, files and errors of system calls in the fact, by name.
+	Names map[string]string `json:"names,omitempty"`
+	// Because are the facts that this one rests on.
+	Because []Fact `json:"because,omitempty"`
+	// Text is the fact in words, set by MarshalJSON. It is printed only for a code that this
+	// program does not know.
+	Text string `json:"text,omitempty"`
+}
+
+// A Code identifies a kind of fact. It is recorded, so it keeps its meaning; its words may change.
+type Code string
+
+// On returns f about an arm.
+func (f Fact) On(arm string) Fact {
+	f.Arm = arm
+	return f
+}
+
+// Against returns f about a comparison with the baseline.
+func (f Fact) Against(baseline string) Fact {
+	f.Baseline = baseline
+	return f
+}
+
+// At returns f about a metric.
+func (f Fact) At(metric string) Fact {
+	f.Metric = metric
+	return f
+}
+
+// Since returns f resting on other facts.
+func (f Fact) Since(because ...Fact) Fact {
+	f.Because = because
+	return f
+}
+
+// None reports whether f has no code, as the zero Fact.
+func (f Fact) None() bool { return f.Code == "" }
+
+// RestsOn reports whether f, or a fact that it rests on, has the code.
+func (f Fact) RestsOn(code Code) bool {
+	return !f.Find(func(of Fact) bool { return of.Code == code }).None()
+}
+
+// Find returns the first fact in the tree that f is the root of, depth first, for which is holds; no fact
+// if it holds for none.
+func (f Fact) Find(is func(Fact) bool) Fact {
+	if is(f) {
+		return f
+	}
+	for _, of := range f.Because {
+		if found := of.Find(is); !found.None() {
+			return found
+		}
+	}
+	return Fact{}
+}
+
+// Disturbs reports whether f is a doubt that something outside the comparison took much CPU time, or that the
+// machine is unfit: whether its kind is one that disturbs, or that of a fact that it rests on.
+func (f Fact) Disturbs() bool {
+	return f.disturbs() || slices.ContainsFunc(f.Because, Fact.disturbs)
+}
+
+func (f Fact) disturbs() bool {
+	k := kinds[f.Code]
+	return k != nil && k.disturbs != nil && k.disturbs(f)
+}
+
+// Error returns the fact in words. It makes a Fact an error.
+func (f Fact) Error() string { return f.String() }
+
+// String returns the fact in words. For a code that this program does not know it returns the
+// fact's Text or, without one, the code.
+func (f Fact) String() string { return f.Part("") }
+
+// Part returns the fact in the words of another sentence of its kind: Part("fix") uses what [Kind.With] registered as
+// "fix".
+func (f Fact) Part(name string) string {
+	if k := kinds[f.Code]; k != nil {
+		if t := sentences.Lookup(k.template(name)); t != nil {
+			var b bytes.Buffer
+			if err := t.Execute(&b, k.dot(f)); err != nil { // recorded by another version, with other values
+				return fmt.Sprintf("%s (%v %v)", f.Code, f.Values, f.Names)
+			}
+			return b.String()
+		}
+	}
+	return cmp.Or(f.Text, string(f.Code)) // an unknown code comes from a record of another version, which has its own words
+}
+
+// MarshalJSON writes the fact with its Text filled in. It escapes no HTML: the encoder of the whole document does if it
+// wants to.
+func (f Fact) MarshalJSON() ([]byte, error) {
+	type plain Fact
+	f.Text = f.String()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(plain(f))
+	return b.Bytes(), err
+}

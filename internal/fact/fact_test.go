@@ -1,0 +1,110 @@
+package fact_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"schedlab/internal/fact"
+)
+
+// lost are the values of a kind of fact that only these tests know.
+type lost struct {
+	Requests int
+	Share    float64
+	Late     bool
+	XMax     float64 `json:"x_max,omitempty"`
+	Where    string
+	Open     int
+	OpenArms string `json:"open,omitempty"` // among the names the key is free
+}
+
+var lostOf = fact.New[lost]("test-lost", 0, `{{.Arm}} lost {{count .Requests}} of {{.Where}} ({{percent .Share}}){{if .Late}}, late{{end}}{{with .XMax}}, of {{per .}}{{end}}{{range .Because}}; {{say .}}{{end}}{{with .OpenArms}}; open: {{.}} ({{$.Open}}){{end}}`).
+	With("fix", `find {{.Where}}`)
+
+var alone = fact.Plain("test-alone", 0, `alone`)
+
+// The values of a fact are a struct in Go and two objects in JSON: strings are names, the rest are values.
+func TestKind(t *testing.T) {
+	t.Parallel()
+	in := lost{Requests: 3, Share: .5, Where: "it", Open: 2, OpenArms: "a, b"}
+	f := lostOf.Of(in).On("pool").Since(alone)
+	const words = "pool lost 3 of it (50 %); alone; open: a, b (2)"
+	if f.String() != words || f.Part("fix") != "find it" {
+		t.Errorf("got %q and %q", f, f.Part("fix"))
+	}
+	text, err := json.Marshal(f)
+	if want := `{"code":"test-lost","arm":"pool","values":{"late":0,"open":2,"requests":3,"share":0.5},"names":{"open":"a, b","where":"it"},"because":[{"code":"test-alone","text":"alone"}],"text":"` + words + `"}`; err != nil || string(text) != want {
+		t.Errorf("got  %s, %v\nwant %s", text, err, want)
+	}
+	var back fact.Fact
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if got, is := lostOf.In(back); !is || got != in || back.String() != words {
+		t.Errorf("got %+v, %t: %s", got, is, back)
+	}
+	if got, is := lostOf.In(alone); is || got != (lost{}) || lostOf.Is(alone) || !back.RestsOn(alone.Code) {
+		t.Errorf("got %+v, %t of another kind", got, is)
+	}
+}
+
+// A record of another version may lack a value, have one more, or have a kind that this program does not know. It is
+// written as it was read.
+func TestFactsOfOtherVersions(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"code":"test-lost","values":{"requests":4,"whatever":9},"text":" lost 4 of  (0 %)"}`:         " lost 4 of  (0 %)",
+		`{"code":"test-unheard","values":{"n":1},"names":{"a":"b"},"text":"words of a newer version"}`: "words of a newer version",
+	} {
+		var f fact.Fact
+		if err := json.Unmarshal([]byte(text), &f); err != nil || f.String() != want {
+			t.Errorf("%s: got %q, %v", text, f, err)
+		}
+		if again, err := json.Marshal(f); err != nil || string(again) != text {
+			t.Errorf("got %s, %v, want %s", again, err, text)
+		}
+	}
+}
+
+// A sentence that names what its values lack stops every program that has it, and so every test: also in a branch that is
+// never taken, and in a part that it uses.
+func TestSentencesAreChecked(t *testing.T) { // registers kinds, so no other test may run
+	_ = fact.Part("test-part", `{{.Where}}{{if .Late}}{{.Wher}}{{end}}`)
+	for text, says := range map[string]string{
+		`{{count .Request}}`:                               ".Request ",
+		`{{if .Late}}{{.Reason}}{{end}}`:                   ".Reason ",
+		`{{with .Where}}{{$.Reasons}}{{end}}`:              ".Reasons ",
+		`{{range .Because}}{{.Where}}{{end}}`:              ".Where ",
+		`{{range $i, $f := .Because}}{{$f.Is}}{{end}}`:     ".Is ",
+		`{{template "test-part" .}}`:                       ".Wher ",
+		`{{template "test-nothing" .}}`:                    `"test-nothing"`,
+		`{{if .Late}}{{count .Where}}{{end}}`:              "takes a number",
+		`{{if .Late}}{{metric .Share}}{{end}}`:             "takes string",
+		`{{if .Late}}{{plural .Requests}}{{end}}`:          "2 arguments",
+		`{{if eq .Share 1}}{{end}}`:                        "compares",
+		`{{if .Late}}{{if lt .Open .Share}}{{end}}{{end}}`: "compares",
+		`{{range .Where}}{{end}}`:                          "no list",
+		`{{index .Because 0}}`:                             "without values",
+		`{{len .Because}}`:                                 "do not use len",
+		`{{.Where.More}}`:                                  "has no .More",
+		`{{nothing .Where}}`:                               "nothing",
+		`{{if}}`:                                           "",
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got == nil || !strings.Contains(asText(got), says) {
+					t.Errorf("%s: got %v, want %s", text, got, says)
+				}
+			}()
+			fact.New[lost](fact.Code("test of "+text), 0, text)
+		}()
+	}
+}
+
+func asText(v any) string {
+	if err, is := v.(error); is {
+		return err.Error()
+	}
+	return v.(string)
+}

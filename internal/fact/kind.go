@@ -1,0 +1,288 @@
+package fact
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+	"unicode"
+)
+
+// A Kind is what all facts of one code have in common: their words, their weight, and a struct T with their values.
+//
+// T has a field for each value: a string, a bool, an integer or a float64. Its key in JSON is the name of its json tag,
+// else the field's name with underscores, as needs_window for NeedsWindow. Strings are written below "names", all others
+// below "values", a bool as 1 or 0; a field with the option omitempty is left out where it is zero.
+type Kind[T any] struct{ Code Code }
+
+// A Weight orders doubts by their effect on the answer. A doubt above 0 decides whether there is an answer, the largest
+// weight first; one below 0 is what every run on such a machine has.
+type Weight int
+
+// New registers a kind of fact with its sentence, without a full stop. text is a [text/template]; its dot has the fields
+// of T and the fact's Arm, Baseline, Metric and Because. It can use a [Part] that was registered before, by {{template
+// "name" .}}. Call New only to initialise package variables. It panics if the code is taken, or if a branch of the
+// sentence names what its dot does not have, or gives it to a function that takes no such type.
+func New[T any](code Code, weight Weight, text string) Kind[T] {
+	k := &kind{code: code, weight: weight, values: reflect.TypeFor[T](), fields: fieldsOf(reflect.TypeFor[T]())}
+	k.view = k.viewOf()
+	register(k)
+	k.say("", text)
+	return Kind[T]{code}
+}
+
+// Plain registers a kind of fact that has no values of its own, and returns it.
+func Plain(code Code, weight Weight, text string) Fact {
+	return New[struct{}](code, weight, text).Of(struct{}{})
+}
+
+// With registers another sentence of the kind: for the name "fix" what Fact.Part("fix") says.
+func (k Kind[T]) With(name, text string) Kind[T] {
+	kinds[k.Code].say(name, text)
+	return k
+}
+
+// Disturbing makes facts of this kind disturb a run, where when holds for their values: see [Fact.Disturbs].
+func (k Kind[T]) Disturbing(when func(T) bool) Kind[T] {
+	kinds[k.Code].disturbs = func(f Fact) bool {
+		v, is := k.In(f)
+		return is && when(v)
+	}
+	return k
+}
+
+// Of returns a fact of this kind with the values.
+func (k Kind[T]) Of(values T) Fact {
+	f := Fact{Code: k.Code}
+	v := reflect.ValueOf(values)
+	for _, of := range kinds[k.Code].fields {
+		of.encode(&f, v.FieldByIndex(of.index))
+	}
+	return f
+}
+
+// In returns the values of f, and whether f is of this kind.
+func (k Kind[T]) In(f Fact) (values T, is bool) {
+	if f.Code != k.Code {
+		return values, false
+	}
+	v := reflect.ValueOf(&values).Elem()
+	for _, of := range kinds[k.Code].fields {
+		of.decode(f, v.FieldByIndex(of.index))
+	}
+	return values, true
+}
+
+// Is reports whether f is of this kind.
+func (k Kind[T]) Is(f Fact) bool { return f.Code == k.Code }
+
+// Decides reports whether a doubt of this kind decides whether the answer stands.
+func (c Code) Decides() bool { return c.weight() > 0 }
+
+// General reports whether every run on such a machine has a doubt of this kind.
+func (c Code) General() bool { return c.weight() < 0 }
+
+// weight returns the weight of c; that of an unknown code is 0.
+func (c Code) weight() Weight {
+	if k := kinds[c]; k != nil {
+		return k.weight
+	}
+	return 0
+}
+
+// ByWeight sorts doubts in place, the weightiest first, and returns them.
+func ByWeight(doubts []Fact) []Fact {
+	slices.SortStableFunc(doubts, func(a, b Fact) int { return int(b.Code.weight() - a.Code.weight()) })
+	return doubts
+}
+
+// Codes returns the codes of all kinds, in order.
+func Codes() []Code { return slices.Sorted(maps.Keys(kinds)) }
+
+// kinds are all registered kinds by code.
+var kinds = map[Code]*kind{}
+
+// A kind is a Kind without its type parameter.
+type kind struct {
+	code     Code
+	weight   Weight
+	values   reflect.Type
+	fields   []field
+	view     reflect.Type    // the dot of its sentences: [about] and the fields of values
+	disturbs func(Fact) bool // nil for a kind that never does
+}
+
+// about is what the sentences of every kind can name.
+type about struct {
+	Arm, Baseline, Metric string
+	Because               []Fact
+}
+
+// A field is a value of a kind.
+type field struct {
+	name      string
+	index     []int
+	of        reflect.Type
+	key       string // in JSON
+	omitEmpty bool
+}
+
+func register(k *kind) {
+	if kinds[k.code] != nil {
+		panic(fmt.Sprintf("two kinds of fact with the code %q", k.code))
+	}
+	kinds[k.code] = k
+}
+
+// fieldsOf returns the values of a struct, those of embedded structs among them.
+func fieldsOf(values reflect.Type) (all []field) {
+	for _, f := range reflect.VisibleFields(values) {
+		if f.Anonymous {
+			continue
+		}
+		switch f.Type.Kind() {
+		case reflect.String, reflect.Bool, reflect.Int, reflect.Float64:
+		default:
+			panic(fmt.Sprintf("%s.%s: a fact's value is a string, a bool, an int or a float64", values, f.Name))
+		}
+		key, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if key == "" {
+			key = underscored(f.Name)
+		}
+		all = append(all, field{name: f.Name, index: f.Index, of: f.Type, key: key, omitEmpty: option == "omitempty"})
+	}
+	return all
+}
+
+// underscored returns needs_window for NeedsWindow.
+func underscored(name string) string {
+	var b strings.Builder
+	lower := false // whether the letter before is
+	for _, r := range name {
+		if unicode.IsUpper(r) && lower {
+			b.WriteByte('_')
+		}
+		lower = !unicode.IsUpper(r)
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// encode sets the field's value in f.
+func (of field) encode(f *Fact, v reflect.Value) {
+	if of.omitEmpty && v.IsZero() {
+		return
+	}
+	if of.of.Kind() == reflect.String {
+		if f.Names == nil {
+			f.Names = map[string]string{}
+		}
+		f.Names[of.key] = v.String()
+		return
+	}
+	if f.Values == nil {
+		f.Values = map[string]float64{}
+	}
+	f.Values[of.key] = number(v)
+}
+
+// decode sets v to the field's value in f, the zero value if f has none.
+func (of field) decode(f Fact, v reflect.Value) {
+	figure := f.Values[of.key]
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(f.Names[of.key])
+	case reflect.Bool:
+		v.SetBool(figure != 0)
+	case reflect.Int:
+		v.SetInt(int64(figure))
+	case reflect.Float64:
+		v.SetFloat(figure)
+	}
+}
+
+// number returns a bool, an integer or a float as a float64.
+func number(v reflect.Value) float64 {
+	switch v.Kind() {
+	case reflect.Bool:
+		if v.Bool() {
+			return 1
+		}
+		return 0
+	case reflect.Int:
+		return float64(v.Int())
+	}
+	return v.Float()
+}
+
+// viewOf returns the type of the dot of the kind's sentences.
+func (k *kind) viewOf() reflect.Type {
+	all := reflect.VisibleFields(reflect.TypeFor[about]())
+	for _, f := range k.fields {
+		all = append(all, reflect.StructField{Name: f.name, Type: f.of})
+	}
+	return reflect.StructOf(all)
+}
+
+// dot returns what the sentences of the kind see of f.
+func (k *kind) dot(f Fact) any {
+	if k.view == nil {
+		return f
+	}
+	v := reflect.New(k.view).Elem()
+	for i, of := range []any{f.Arm, f.Baseline, f.Metric, f.Because} {
+		v.Field(i).Set(reflect.ValueOf(of))
+	}
+	for _, of := range k.fields {
+		of.decode(f, v.FieldByName(of.name))
+	}
+	return v.Interface()
+}
+
+// template returns the name of a sentence of the kind.
+func (k *kind) template(part string) string { return strings.TrimSpace(string(k.code) + " " + part) }
+
+// say registers a sentence, checks it, and says it once of a fact without values.
+func (k *kind) say(part, text string) {
+	name := k.template(part)
+	add(name, text)
+	if k.view == nil {
+		return
+	}
+	if err := check(name, k.view); err != nil {
+		panic(fmt.Sprintf("fact %q: %v", name, err))
+	}
+	if err := sentences.ExecuteTemplate(nowhere{}, name, k.dot(Fact{})); err != nil {
+		panic(fmt.Sprintf("fact %q without values: %v", name, err))
+	}
+}
+
+type nowhere struct{}
+
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+
+// Part registers words that several sentences use by {{template "name" .}}, and returns the name. They are checked with
+// each sentence that uses them. Call Part only to initialise package variables, before those of the kinds that use it.
+func Part(name, text string) string {
+	add(name, text)
+	return name
+}
+
+// add parses words. It panics if the name has some already.
+func add(name, text string) {
+	if sentences.Lookup(name) != nil {
+		panic(fmt.Sprintf("two sentences for %q", name))
+	}
+	template.Must(sentences.New(name).Parse(text))
+}
+
+// Sentence registers the words for a code whose values are not typed; the dot is the [Fact] itself. It goes when all
+// kinds are typed.
+func Sentence(code Code, weight Weight, disturbs func(Fact) bool, text string) Code {
+	k := &kind{code: code, weight: weight, disturbs: disturbs}
+	register(k)
+	k.say("", text)
+	return code
+}
