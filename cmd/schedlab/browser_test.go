@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/stats"
@@ -217,7 +218,7 @@ func colours(t *testing.T, name string) int {
 func pictured() *record.Result {
 	r := &record.Result{
 		Schema: record.Schema, Run: "20261121-081500-drawn-beef", Scenario: "drawn", Question: "Is it drawn?", Status: record.Complete,
-		Rate: 1000, Window: 1, Planned: 12, Valid: 12, Winner: "nethttp", Headline: "pool is slower than nethttp at p99",
+		Rate: 1000, Window: 1, Planned: 12, Valid: 12, Winner: record.Winner{Outcome: outcome.Yes, Arm: "nethttp"}, Headline: "pool is slower than nethttp at p99",
 	}
 	for i, name := range []string{"nethttp", "nethttp'", "pool"} {
 		slower := 1 + 0.4*float64(i/2)
@@ -241,9 +242,9 @@ func pictured() *record.Result {
 		r.Arms = append(r.Arms, a)
 	}
 	for _, m := range stats.Metrics() {
-		v := record.Verdict{Metric: m.Name, Primary: m.Primary, Baseline: "nethttp", Arm: "pool", Verdict: "SLOWER", Ratio: 1.4, Low: 1.3, High: 1.5, Blocks: 12, Lost: 12}
+		v := record.Verdict{Metric: m.Name, Primary: m.Primary, Baseline: "nethttp", Arm: "pool", Verdict: stats.Decided(stats.Slower), Ratio: 1.4, Low: 1.3, High: 1.5, Blocks: 12, Lost: 12}
 		r.Verdicts = append(r.Verdicts, v)
-		v.Arm, v.Verdict, v.Ratio, v.Low, v.High, v.Won, v.Lost = "nethttp'", "SAME", 1, 0.98, 1.02, 6, 6
+		v.Arm, v.Verdict, v.Ratio, v.Low, v.High, v.Won, v.Lost = "nethttp'", stats.Decided(stats.Same), 1, 0.98, 1.02, 6, 6
 		r.AA = append(r.AA, v)
 	}
 	r.Doubts = []record.Fact{{Text: fmt.Sprintf("drawn from %d invented requests", 36_000)}}

@@ -10,19 +10,20 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/stats"
 )
 
 func TestOutcome(t *testing.T) {
 	t.Parallel()
-	refused, same := record.Verdict{Primary: true, Verdict: "refused"}, record.Verdict{Primary: true, Verdict: "SAME"}
-	goodput := record.Verdict{Metric: "goodput", Verdict: "SAME"}
+	refused, same := record.Verdict{Primary: true, Verdict: stats.Decision{Outcome: outcome.Refused}}, record.Verdict{Primary: true, Verdict: stats.Decided(stats.Same)}
+	goodput := record.Verdict{Metric: "goodput", Verdict: stats.Decided(stats.Same)}
 	for _, c := range []struct {
 		verdicts     []record.Verdict
 		answers      []outcome.Outcome
 		code, strict int
 	}{
 		{[]record.Verdict{refused, goodput}, nil, exitPartial, exitPartial},
-		{[]record.Verdict{refused, {Metric: "goodput", Verdict: "LOWER"}}, nil, exitDone, exitDone}, // it does not keep up
+		{[]record.Verdict{refused, {Metric: "goodput", Verdict: stats.Decided(stats.Lower)}}, nil, exitDone, exitDone}, // it does not keep up
 		{[]record.Verdict{refused, same}, nil, exitDone, exitDone},
 		{[]record.Verdict{same}, []outcome.Outcome{outcome.Open}, exitDone, exitPartial},
 		{[]record.Verdict{refused}, []outcome.Outcome{outcome.Open}, exitPartial, exitPartial},

@@ -38,7 +38,7 @@ func examined(t *testing.T, cmd *exec.Cmd) doctor.Report {
 		code = exit.ExitCode()
 	}
 	if want := map[outcome.Outcome]int{outcome.No: exitExpectation, outcome.Open: exitPartial}[r.Outcome]; code != want {
-		t.Errorf("%q: exit code %d of a machine that is %s, want %d", cmd.Args, code, r.Verdict, want)
+		t.Errorf("%q: exit code %d of a machine that is %s, want %d", cmd.Args, code, r.Answer, want)
 	}
 	return r
 }
@@ -63,7 +63,7 @@ func finds(t *testing.T, r doctor.Report, check, found, fix string) {
 	if f.Outcome != outcome.No || !strings.Contains(f.Found, found) || !strings.Contains(f.Fix, fix) || f.Spoils == "" {
 		t.Errorf("got %+v, want it not fit, found %q, fix %q", f, found, fix)
 	}
-	if r.Outcome != outcome.No || r.Verdict != "unfit" || !strings.Contains(r.Sentence, check+": ") {
+	if r.Outcome != outcome.No || r.Answer != "unfit" || !strings.Contains(r.Sentence, check+": ") {
 		t.Errorf("got %q, want unfit for %s", r.Sentence, check)
 	}
 }

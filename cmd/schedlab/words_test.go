@@ -15,13 +15,19 @@ import (
 )
 
 // Outcomes have the words of package outcome alone. No text of the program, no golden screen and no page
-// has another word for one, and no JSON has an "outcome" that is none.
+// has another word for one, and no JSON has an "outcome" that is none or a "verdict" that is neither a rank
+// nor open or refused; of the machine, in the fact of an older record, it is doctor's phrase.
 func TestOutcomesHaveOneWord(t *testing.T) {
 	t.Parallel()
 	other := regexp.MustCompile(`^"(beyond|correlated|no-cause|no-difference|no-verdict|not-confirmed|not-known|undecidable|untestable|untested)"$|INCONCLUSIVE|\bREFUSED\b|\bBROKEN\b|\bCannot tell whether\b|\bNot so:|Correlated, not confirmed|\bNot known whether they differ|(?i:\bundecided\b|\bundecidable\b|\bin doubt\b)`)
 	written := regexp.MustCompile(`"outcome": ?"([a-z-]*)"`)
+	verdicts := []string{"FASTER", "SLOWER", "HIGHER", "LOWER", "SAME", "open", "refused"}
+	for _, o := range outcome.All() {
+		verdicts = append(verdicts, outcome.Machine.Phrase(o))
+	}
+	compared := regexp.MustCompile(`"(?:verdict|lean)": ?"([A-Za-z-]*)"`)
 	// These read older records.
-	may := regexp.MustCompile(`^internal/(outcome|stats/metric\.go|record/(result|explanation)\.go)|^docs/(experiments|decisions)/|^CHANGELOG`)
+	may := regexp.MustCompile(`^internal/(outcome|stats/metric\.go|record/(answer|explanation)\.go)|^docs/(experiments|decisions)/|^CHANGELOG`)
 	root := moduleRoot(t)
 	read := 0
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -59,6 +65,9 @@ func TestOutcomesHaveOneWord(t *testing.T) {
 		for _, text := range texts {
 			if m := written.FindStringSubmatch(text); m != nil && !slices.Contains(outcome.All(), outcome.Outcome(m[1])) {
 				t.Errorf("%s: %s is no outcome", name, m[0])
+			}
+			if m := compared.FindStringSubmatch(text); m != nil && !slices.Contains(verdicts, m[1]) {
+				t.Errorf("%s: %s is neither a rank nor open or refused", name, m[0])
 			}
 			if at := other.FindStringIndex(text); at != nil {
 				t.Errorf("%s: %q is another word for an outcome, in …%s", name, text[at[0]:at[1]], text[max(0, at[0]-40):min(len(text), at[1]+40)])

@@ -70,7 +70,7 @@ func Parse(text string) ([]Row, error) {
 		} else if err == nil {
 			var of stats.Decision
 			err = of.UnmarshalText([]byte(r.Verdict))
-			r.Verdict = string(of)
+			r.Verdict = of.String()
 		}
 		for at, figure := range map[int]*float64{7: &r.Figure, 9: &r.Ratio, 10: &r.Low, 11: &r.High} {
 			if err == nil && cells[at] != "" {
@@ -83,6 +83,12 @@ func Parse(text string) ([]Row, error) {
 		rows = append(rows, r)
 	}
 	return rows, nil
+}
+
+// Decision returns the verdict of a row that compares a figure of two arms.
+func (r Row) Decision() (d stats.Decision) {
+	_ = d.UnmarshalText([]byte(r.Verdict)) // Parse has read it once
+	return d
 }
 
 // Format returns the text of a file with these rows, which Parse reads. Ratios have five digits. A figure

@@ -42,7 +42,7 @@ type Finding struct {
 type Report struct {
 	Schema   int             `json:"schema"`
 	Outcome  outcome.Outcome `json:"outcome"`
-	Verdict  string          `json:"verdict"`  // the outcome's phrase, with its reservations
+	Answer   string          `json:"answer"`   // the outcome's phrase, with its reservations
 	Sentence string          `json:"sentence"` // the verdict with its reasons, briefly
 	// Limits are properties of the machine that bound every result, even on a fit machine.
 	Limits   record.Fact `json:"limits,omitzero"`
@@ -125,9 +125,9 @@ func Examine(m *Machine) Report {
 	default:
 		r.Outcome = outcome.Yes
 	}
-	r.Verdict = outcome.Machine.Phrase(r.Outcome)
+	r.Answer = outcome.Machine.Phrase(r.Outcome)
 	if r.Outcome == outcome.Yes && !r.Quiet() {
-		r.Verdict += " with reservations"
+		r.Answer += " with reservations"
 	}
 	r.Sentence = r.Summary(len(r.Findings)).String()
 	return r
@@ -162,7 +162,7 @@ func (r Report) Summary(most int) record.Fact {
 	}
 	shown := min(len(because), most)
 	f := record.Fact{
-		Code: machineVerdict, Names: record.Names{"verdict": r.Verdict},
+		Code: machineVerdict, Names: record.Names{"verdict": r.Answer},
 		Values: record.Values{"more": float64(len(because) - shown)}, Because: because[:shown],
 	}
 	if !slices.ContainsFunc(because, func(f record.Fact) bool { return f.Code != othersNow }) && len(because) > 0 {

@@ -108,7 +108,7 @@ func TestHealthyMachineIsFit(t *testing.T) {
 			t.Errorf("got %+v, want it ok, with what it would spoil and without a fix", f)
 		}
 	}
-	if len(r.Findings) != len(checks()) || !strings.HasPrefix(r.Sentence, "fit; ") || r.Verdict != "fit" || !r.Quiet() {
+	if len(r.Findings) != len(checks()) || !strings.HasPrefix(r.Sentence, "fit; ") || r.Answer != "fit" || !r.Quiet() {
 		t.Errorf("got %d findings and %q, want %d and fit", len(r.Findings), r.Sentence, len(checks()))
 	}
 }
@@ -229,7 +229,7 @@ func TestFaults(t *testing.T) {
 			}
 		}
 		verdict := map[string]string{"doubt": "fit with reservations", "no": "unfit"}[c.fit]
-		if r.Verdict != verdict || !strings.HasPrefix(r.Sentence, verdict+": "+c.check+": ") {
+		if r.Answer != verdict || !strings.HasPrefix(r.Sentence, verdict+": "+c.check+": ") {
 			t.Errorf("%s: got %q, want %s", c.check, r.Sentence, verdict)
 		}
 	}
@@ -289,8 +289,8 @@ func TestBlocksLeftOutAreSaid(t *testing.T) {
 	three.Result.Ran, three.Result.Refused = 4, refused(2, 9)
 	m.Noise = NewNoise("quick", []AA{three}, plans)
 	r := Examine(m)
-	if f := finding(t, r, "noise"); r.Verdict != "fit" || !strings.HasSuffix(f.Found, "; 1 of 4 blocks left out, the first since block 2 of nethttp had replies 9, above 8") {
-		t.Errorf("got %q: %+v, want why a block does not count", r.Verdict, f)
+	if f := finding(t, r, "noise"); r.Answer != "fit" || !strings.HasSuffix(f.Found, "; 1 of 4 blocks left out, the first since block 2 of nethttp had replies 9, above 8") {
+		t.Errorf("got %q: %+v, want why a block does not count", r.Answer, f)
 	}
 	var b strings.Builder
 	if err := r.Write(&b, "text", false); err != nil || !strings.Contains(b.String(), "from 3 of 4 blocks") {

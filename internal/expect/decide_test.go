@@ -260,8 +260,8 @@ func TestDecideWithinTheDoubtOfAProbe(t *testing.T) {
 // side, and is open where it is not.
 func TestDecideVerdicts(t *testing.T) {
 	t.Parallel()
-	v := func(verdict stats.Decision, low, high float64) record.Verdict {
-		return record.Verdict{Arm: "b", Metric: "p99", Verdict: verdict, Low: low, High: high, Ratio: 7}
+	v := func(verdict string, low, high float64) record.Verdict {
+		return record.Verdict{Arm: "b", Metric: "p99", Verdict: decision(verdict), Low: low, High: high, Ratio: 7}
 	}
 	const off = 1e-6
 	for _, c := range []struct {
@@ -366,7 +366,7 @@ func TestReasonTellsBothSides(t *testing.T) {
 	t.Parallel()
 	r := fake{blocks: 12, xmax: map[string]float64{"a": 1000}, figures: map[string][]float64{
 		"p50 a": slices.Repeat([]float64{.00119}, 12), "p50 short": {1}, "switches a": slices.Repeat([]float64{999.4}, 12),
-	}, verdicts: map[string]record.Verdict{"p99 b": {Verdict: "SAME", Low: .9, High: 1.1}}, pairs: [][2]string{{"b", "a"}}}
+	}, verdicts: map[string]record.Verdict{"p99 b": {Verdict: decision("SAME"), Low: .9, High: 1.1}}, pairs: [][2]string{{"b", "a"}}}
 	for text, want := range map[string]string{
 		`p50("a") < 5ms`:                      "1.19 ms < 5 ms",
 		`p50("a") > 1`:                        "1.19 ms > 1000 ms",
@@ -527,8 +527,8 @@ func TestExpectationsShareTheError(t *testing.T) {
 func TestStatementsOfVerdicts(t *testing.T) {
 	t.Parallel()
 	r := fake{blocks: 12, verdicts: map[string]record.Verdict{
-		"p50 b": {Metric: "p50", Arm: "b", Verdict: "SLOWER", Ratio: 1.3, Low: 1.2, High: 1.4},
-		"p99 b": {Metric: "p99", Arm: "b", Verdict: "open", Ratio: 1.1, Low: .9, High: 1.4},
+		"p50 b": {Metric: "p50", Arm: "b", Verdict: decision("SLOWER"), Ratio: 1.3, Low: 1.2, High: 1.4},
+		"p99 b": {Metric: "p99", Arm: "b", Verdict: decision("open"), Ratio: 1.1, Low: .9, High: 1.4},
 	}}
 	for text, want := range map[string]struct {
 		outcome    outcome.Outcome
@@ -553,4 +553,12 @@ func TestStatementsOfVerdicts(t *testing.T) {
 			t.Errorf("%s: %v, want %v", text, got.Outcome, want.outcome)
 		}
 	}
+}
+
+// decision returns the decision with this text: a rank, open or refused.
+func decision(text string) (d stats.Decision) {
+	if err := d.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return d
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
@@ -166,10 +167,10 @@ func within(value, target, share float64) bool {
 // verdict returns the word of a challenger's verdict; an inconclusive one cannot answer.
 func (s *scope) verdict(metric, arm string) (string, error) {
 	v, err := s.run.Verdict(metric, arm)
-	if err == nil && v.Verdict == stats.Open {
+	if err == nil && v.Verdict.Outcome == outcome.Open {
 		err = bounds(verdictOpen, v)
 	}
-	return string(v.Verdict), err
+	return v.Verdict.String(), err
 }
 
 // same reports whether the intervals of all challengers lie within the band that counts as equal; false if one lies
@@ -206,7 +207,7 @@ func (s *scope) moved(better bool) func(metric, arm string) (bool, error) {
 	return func(metric, arm string) (bool, error) {
 		m := stats.MetricOf(metric)
 		v, err := s.run.Verdict(metric, arm)
-		if err != nil || better && m.Better(v.Verdict) || !better && m.Worse(v.Verdict) {
+		if err != nil || better && m.Better(v.Verdict.Rank) || !better && m.Worse(v.Verdict.Rank) {
 			return err == nil, err
 		}
 		if v.Low == 0 {

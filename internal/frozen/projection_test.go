@@ -21,7 +21,6 @@ import (
 	"schedlab/internal/model"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
-	"schedlab/internal/stats"
 )
 
 // This file turns judged records into rows. The rows have words of their own, so that a type, a word
@@ -149,9 +148,9 @@ func projected(t *testing.T, runs ...run) []byte {
 func answer(r *record.Result) (rows []row) {
 	rows = append(rows, row{Of: "run", Outcome: said(r.Status), Blocks: r.Valid})
 	if r.Capacity == nil {
-		winner := r.Winner
-		if winner == "open" || winner == "undecided" {
-			winner = ""
+		winner := ""
+		if r.Winner.Outcome == outcome.Yes {
+			winner = r.Winner.String()
 		}
 		rows = append(rows, row{Of: "answer", Arm: winner, Outcome: said(cmp.Or(string(r.Answer.Kind), string(r.Answer.Outcome))), Blocks: r.Ran, Codes: codes(r.Answer.Reason)})
 	}
@@ -250,8 +249,8 @@ func figures(a record.Arm) (all []row) {
 // verdicts returns a row for each verdict.
 func verdicts(of string, all []record.Verdict) (rows []row) {
 	for _, v := range all {
-		x := row{Of: of, Arm: v.Arm, Against: v.Baseline, Figure: v.Metric, Outcome: said(v.Verdict), Interval: interval(v.Low, v.High), Blocks: v.Blocks, Codes: codes(v.Reason)}
-		if v.Verdict != stats.Refused {
+		x := row{Of: of, Arm: v.Arm, Against: v.Baseline, Figure: v.Metric, Outcome: said(v.Verdict.String()), Interval: interval(v.Low, v.High), Blocks: v.Blocks, Codes: codes(v.Reason)}
+		if v.Verdict.Outcome != outcome.Refused {
 			x.Value = number(v.Ratio)
 		}
 		rows = append(rows, x)
@@ -261,7 +260,7 @@ func verdicts(of string, all []record.Verdict) (rows []row) {
 
 // standing returns the row of an arm's rank.
 func standing(s record.Standing) row {
-	return row{Of: "standing", Arm: s.Arm, Against: s.Baseline, Outcome: said(s.Rank)}
+	return row{Of: "standing", Arm: s.Arm, Against: s.Baseline, Outcome: said(s.Place.String())}
 }
 
 // waterfall returns the rows of a difference's parts, in seconds.

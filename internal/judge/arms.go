@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"schedlab/internal/command"
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -411,7 +412,7 @@ func (b blocks) differences(arms []record.Arm, verdicts []record.Verdict) (all [
 	for i, a := range arms {
 		base := arms[reference(b.run.Plan.Arms, i)]
 		judged := slices.ContainsFunc(verdicts, func(v record.Verdict) bool {
-			return v.Arm == a.Name && v.Primary && v.Verdict != stats.Refused && stats.MetricOf(v.Metric).Quantile > 0
+			return v.Arm == a.Name && v.Primary && v.Verdict.Outcome != outcome.Refused && stats.MetricOf(v.Metric).Quantile > 0
 		})
 		if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 || !judged {
 			continue

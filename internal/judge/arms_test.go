@@ -256,7 +256,7 @@ func TestDifferencesThatAreTold(t *testing.T) {
 	t.Parallel()
 	const kernel, service = 4, timeline.Service // ingress
 	var noise float64                           // by which blocks differ, of the pool
-	said := stats.Faster                        // the verdict on the pool's p50
+	said := stats.Decided(stats.Faster)         // the verdict on the pool's p50
 	made := func(copied, copyNoise, pool float64, floor *record.Floor) []record.Difference {
 		b := blocks{windows: windows{}, run: record.Run{Env: record.Env{Floor: floor}}}
 		arms := []record.Arm{{Name: "a", Role: record.Baseline, Joined: 1}, {Name: "a'", Role: record.Copy, Joined: 1}, {Name: "pool", Role: record.Challenger, Joined: 1}}
@@ -302,7 +302,7 @@ func TestDifferencesThatAreTold(t *testing.T) {
 		}
 	}
 	// Times that could not be judged, as of a server that starves clients, are no finding.
-	said, noise = stats.Refused, 10e-6
+	said, noise = stats.Decision{Outcome: outcome.Refused}, 10e-6
 	if got := made(0, 10e-6, 321e-6, nil); len(got) > 0 {
 		t.Errorf("with every verdict refused: got %+v", got)
 	}

@@ -26,7 +26,7 @@ func TestOwedRequests(t *testing.T) {
 		r := closedRun(t, func(*record.Trial, []record.Request) {}, record.Clients{Rate: c.rate})
 		told := slices.ContainsFunc(doubtTexts(r), func(d string) bool { return strings.Contains(d, "did not send 33 % of the 480 requests/s planned") })
 		v, g := verdictOf(t, r.Verdicts, "b", "p50"), verdictOf(t, r.Verdicts, "b", "goodput")
-		if unsent := strings.HasPrefix(words(v.Reason), "requests not sent"); told != c.told || unsent != c.told || g.Verdict != "SAME" {
+		if unsent := strings.HasPrefix(words(v.Reason), "requests not sent"); told != c.told || unsent != c.told || g.Verdict.String() != "SAME" {
 			t.Errorf("%s: doubts %q, p50 %s %q, goodput %s", c.name, doubtTexts(r), v.Verdict, words(v.Reason), g.Verdict)
 		}
 	}

@@ -108,7 +108,7 @@ func (b blocks) busy(r *record.Result) record.Fact {
 	}
 	// What the run cannot tell shows in the widest interval.
 	for _, v := range r.Verdicts {
-		if v.Primary && v.Verdict == stats.Open && v.Low > 0 && v.High/v.Low > max(1, f.Values["high"]/max(f.Values["low"], 1e-9)) {
+		if v.Primary && v.Verdict.Outcome == outcome.Open && v.Low > 0 && v.High/v.Low > max(1, f.Values["high"]/max(f.Values["low"], 1e-9)) {
 			f.Baseline, f.Metric, f.Names["arm"] = v.Baseline, v.Metric, v.Arm
 			f.Values["low"], f.Values["high"] = v.Low, v.High
 		}
@@ -140,10 +140,11 @@ func questionOpen(r *record.Result) bool {
 	}
 	// An arm that surely differs is an answer, even if another is open; one that is the same is not.
 	open := (r.Answer.Outcome == outcome.Open || r.Answer.Outcome == outcome.Refused) && r.Answer.Kind == ""
-	same := []record.Rank{record.RankOpen, record.RankPartlySame, record.RankSame}
-	differs := slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool { return !slices.Contains(same, s.Rank) })
+	differs := slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool {
+		return s.Place.Outcome != outcome.Open && s.Place != record.Placed(stats.Same)
+	})
 	return enough && open && !differs && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-		return v.Primary && (v.Verdict == stats.Open || mayBeOthers(r, v.Reason))
+		return v.Primary && (v.Verdict.Outcome == outcome.Open || mayBeOthers(r, v.Reason))
 	})
 }
 

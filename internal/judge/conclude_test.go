@@ -72,7 +72,7 @@ func contestOf(n int, figures map[string][]float64, names ...string) *record.Res
 			}
 			for _, arm := range []string{v.Arm, v.Baseline} {
 				if of[max(slices.Index(names, arm)-1, 0)] == 0 {
-					v.Verdict, v.Reason = "refused", record.Fact{Code: causeOverload}
+					v.Verdict, v.Reason = decision("refused"), record.Fact{Code: causeOverload}
 				}
 			}
 			kept = append(kept, v)
@@ -147,7 +147,7 @@ func TestLessGoodputInAClosedLoopIsATrade(t *testing.T) {
 func TestConcludeNothingWhileAVerdictIsOpen(t *testing.T) {
 	t.Parallel()
 	r := contest(map[string][]float64{"p50": {10, 10.2}, "p90": {10, 10.1}, "goodput": {10, 5}}, "a", "b")
-	r.Verdicts[0].Verdict = stats.Open
+	r.Verdicts[0].Verdict = stats.Decision{Outcome: outcome.Open}
 	if got, best := answered(r); got != "open" || best != nil {
 		t.Errorf("got %s %q, want it open", got, best)
 	}
@@ -160,7 +160,7 @@ func TestDuelsShareTheError(t *testing.T) {
 	t.Parallel()
 	p50 := map[string][]float64{"p50": {10, 8, 8, 8, 7}}
 	r := contestOf(12, p50, "a", "b", "c", "d", "e")
-	if got, _ := answered(r); got != record.SeveralWin || r.Verdicts[3].Verdict != "FASTER" {
+	if got, _ := answered(r); got != record.SeveralWin || r.Verdicts[3].Verdict.String() != "FASTER" {
 		t.Errorf("twelve blocks: got %s, want four that are faster, and no best", got)
 	}
 	r = contestOf(13, p50, "a", "b", "c", "d", "e")
@@ -216,7 +216,7 @@ func TestConcludeOfThreeArms(t *testing.T) {
 func TestNobodyWinsAcrossLoads(t *testing.T) {
 	t.Parallel()
 	r := contest(map[string][]float64{"p50": {10, 8}, "p90": {10, 8}, "p99": {10, 8}}, "a", "b")
-	if winner, _ := conclude(r); winner != "b" {
+	if winner, _ := conclude(r); winner != (record.Winner{Outcome: outcome.Yes, Arm: "b"}) {
 		t.Errorf("asked alike: got %q, want b", winner)
 	}
 	clients := record.Clients{Loop: "open", Rate: 100, Timeout: 10}
@@ -229,7 +229,7 @@ func TestNobodyWinsAcrossLoads(t *testing.T) {
 	if !slices.Equal(r.LoadsDiffer, []string{"timeout"}) {
 		t.Errorf("got %q, want the timeout", r.LoadsDiffer)
 	}
-	if winner, a := conclude(r); winner != "open" || a.Outcome != outcome.Refused || a.Kind != record.OtherLoads {
+	if winner, a := conclude(r); winner != (record.Winner{Outcome: outcome.Open}) || a.Outcome != outcome.Refused || a.Kind != record.OtherLoads {
 		t.Errorf("asked with other timeouts: got %q, %s, want no winner", winner, a.Outcome)
 	}
 }

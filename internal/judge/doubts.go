@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"schedlab/internal/command"
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -37,7 +38,7 @@ func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 // disturbance refused one, or no block counts. A run that was cut short has another reason.
 func undecided(r *record.Result) bool {
 	return r.Status == record.Complete && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-		return v.Primary && (v.Verdict == stats.Open || ofNoise(v.Reason))
+		return v.Primary && (v.Verdict.Outcome == outcome.Open || ofNoise(v.Reason))
 	})
 }
 

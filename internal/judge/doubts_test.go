@@ -9,7 +9,6 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report"
-	"schedlab/internal/stats"
 )
 
 // One CPU for every server is a doubt; more for all of them, or for one that was started
@@ -67,7 +66,7 @@ func TestBaselineAlone(t *testing.T) {
 		t.Fatalf("got %d verdicts on the copy and %d others, want some and none", len(r.AA), len(r.Verdicts))
 	}
 	for _, v := range r.AA {
-		if v.Verdict != "SAME" {
+		if v.Verdict.String() != "SAME" {
 			t.Errorf("%s of the copy: got %s, want SAME", v.Metric, v.Verdict)
 		}
 	}
@@ -232,14 +231,14 @@ func TestTimesOfServersWithoutTheirCPU(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		taken, times, cpu float64 // of the pool, against net/http
-		verdict           stats.Decision
+		verdict           string
 		code              record.Code
 	}{
-		"less taken":                {.49, .6, .8, stats.Faster, ""},
-		"quicker by less CPU":       {.51, .6, .8, stats.Refused, causeTaken},
-		"quicker by nearly as much": {.51, .6, .95, stats.Faster, ""},
-		"slower by more CPU":        {.51, 1.5, 1.3, stats.Refused, causeTaken},
-		"slower with less":          {.51, 1.5, .8, stats.Slower, ""},
+		"less taken":                {.49, .6, .8, "FASTER", ""},
+		"quicker by less CPU":       {.51, .6, .8, "refused", causeTaken},
+		"quicker by nearly as much": {.51, .6, .95, "FASTER", ""},
+		"slower by more CPU":        {.51, 1.5, 1.3, "refused", causeTaken},
+		"slower with less":          {.51, 1.5, .8, "SLOWER", ""},
 	} {
 		s := synthetic{times: scaled(map[string]float64{"pool": c.times}), edit: func(trial *record.Trial, requests []record.Request) []record.Request {
 			trial.Server.Foreign = c.taken * trial.Window
@@ -255,7 +254,7 @@ func TestTimesOfServersWithoutTheirCPU(t *testing.T) {
 		}
 		for _, m := range []string{"p50", "p99"} {
 			i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return v.Arm == "pool" && v.Metric == m })
-			if v := r.Verdicts[i]; v.Verdict != c.verdict || v.Reason.Code != c.code {
+			if v := r.Verdicts[i]; v.Verdict.String() != c.verdict || v.Reason.Code != c.code {
 				t.Errorf("%s: pool at %s is %s (%v)", name, m, v.Verdict, v.Reason)
 			}
 		}

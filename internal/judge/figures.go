@@ -102,7 +102,7 @@ func (g judgement) Verdict(metric, arm string) (record.Verdict, error) {
 		if v.Metric != metric || v.Arm != arm {
 			continue
 		}
-		if v.Verdict == stats.Refused {
+		if v.Verdict.Outcome == outcome.Refused {
 			return v, record.Fact{Code: verdictRefused, Arm: arm, Metric: metric, Because: []record.Fact{v.Reason}}
 		}
 		return v, nil

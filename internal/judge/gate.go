@@ -44,7 +44,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 	}
 	base, arm := *armOf(arms, p.Baseline), *armOf(arms, p.Arm)
 	own := slices.IndexFunc(g.result.Verdicts, func(v record.Verdict) bool {
-		return v.Metric == p.Metric && v.Baseline == p.Baseline && v.Arm == p.Arm && v.Verdict != stats.Refused
+		return v.Metric == p.Metric && v.Baseline == p.Baseline && v.Arm == p.Arm && v.Verdict.Outcome != outcome.Refused
 	})
 	if own >= 0 {
 		return g.result.Verdicts[own]
@@ -80,7 +80,7 @@ func Leaders(r *record.Result, metrics []string) (kind record.AnswerKind, best [
 		return kind, f.faster()
 	}
 	for i, a := range f.arms {
-		if !f.excused[i] && !slices.ContainsFunc(f.ranks[i], worse) {
+		if !f.excused[i] && !slices.ContainsFunc(f.ranks[i], record.Place.Worse) {
 			best = append(best, a.Name)
 		}
 	}
@@ -152,8 +152,8 @@ func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 		if m.HigherIsBetter {
 			fine = c.Low >= 1/(1+allow)
 		}
-		if fine && !m.Better(c.Decision) {
-			c.Decision = stats.Same // of which drift and disturbances are checked
+		if fine && !m.Better(c.Decision.Rank) {
+			c.Decision = stats.Decided(stats.Same) // of which drift and disturbances are checked
 		}
 		why := b.against(c, base, challenger, b.refusePair(m, base, challenger), newRuler(aa, base.Name, b.refuseMetric(m, twin)))
 		g := record.Gated{Metric: name, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Outcome: outcome.Open, Watched: asked.Watched}
@@ -162,7 +162,7 @@ func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
 			g.Outcome, g.Reason, g.Final = outcome.Refused, why, final(why)
 		case fine:
 			g.Outcome = outcome.Yes
-		case m.Worse(c.Decision):
+		case m.Worse(c.Decision.Rank):
 			g.Outcome = outcome.No
 		}
 		g.Answer = outcome.Gate.Phrase(g.Outcome)

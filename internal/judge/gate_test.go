@@ -25,7 +25,7 @@ func TestPairs(t *testing.T) {
 	}.write(t)
 	pairs := []struct {
 		Pair
-		want stats.Decision
+		want string
 		why  record.Code
 	}{
 		{Pair{"p50", "nethttp", "pool"}, "SLOWER", ""},
@@ -49,7 +49,7 @@ func TestPairs(t *testing.T) {
 	}
 	for i, p := range pairs {
 		v := verdicts[i]
-		if v.Verdict != p.want || v.Reason.Code != p.why || v.Arm != p.Arm || v.Baseline != p.Baseline {
+		if v.Verdict.String() != p.want || v.Reason.Code != p.why || v.Arm != p.Arm || v.Baseline != p.Baseline {
 			t.Errorf("%+v: got %s for %+v; want %s for %q", p.Pair, v.Verdict, v.Reason, p.want, p.why)
 		}
 		if v.Reason.Code == noSuchArm && v.Reason.Arm != "ghost" {
@@ -96,7 +96,7 @@ func TestPairsAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := verdicts[0]; v.Reason.Code != c.why || (c.why == "") != (v.Verdict == "SAME") {
+		if v := verdicts[0]; v.Reason.Code != c.why || (c.why == "") != (v.Verdict.String() == "SAME") {
 			t.Errorf("%s: %s for %+v, want %q", name, v.Verdict, v.Reason, c.why)
 		}
 	}

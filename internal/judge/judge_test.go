@@ -29,7 +29,7 @@ func doubtTexts(r *record.Result) (texts []string) {
 func wantRefused(t *testing.T, r *record.Result, arm, reason string) {
 	t.Helper()
 	for _, v := range r.Verdicts {
-		if v.Arm == arm && (v.Verdict != "refused" || words(v.Reason) != reason) {
+		if v.Arm == arm && (v.Verdict.String() != "refused" || words(v.Reason) != reason) {
 			t.Errorf("%s of %s: got %s, %q\nwant refused, %q", v.Metric, arm, v.Verdict, words(v.Reason), reason)
 		}
 	}
@@ -53,7 +53,7 @@ func TestNoisyBlocksCount(t *testing.T) {
 		t.Errorf("%d blocks, refused %v, fasthttp %v; want all 12, and SAME", r.Valid, r.Refused, decisions(r, "fasthttp"))
 	}
 	for metric, look := range map[string]int{"p50": 10, "p90": 10} {
-		if v := verdictOf(t, r.Verdicts, "pool", metric); v.Verdict != "SLOWER" || v.Look != look || v.Blocks != 12 {
+		if v := verdictOf(t, r.Verdicts, "pool", metric); v.Verdict.String() != "SLOWER" || v.Look != look || v.Blocks != 12 {
 			t.Errorf("%s: %+v, want SLOWER at look %d", metric, v, look)
 		}
 	}
@@ -85,8 +85,8 @@ func TestLeans(t *testing.T) {
 	t.Parallel()
 	r := synthetic{blocks: 9, status: record.Interrupted, times: scaled(map[string]float64{"pool": 1.5})}.judged(t)
 	for metric, want := range map[string]record.Verdict{
-		"p99":     {Verdict: "open", Lean: "SLOWER", Needed: 10, Blocks: 9, Lost: 9},
-		"goodput": {Verdict: "open", Needed: 10, Blocks: 9},
+		"p99":     {Verdict: decision("open"), Lean: "SLOWER", Needed: 10, Blocks: 9, Lost: 9},
+		"goodput": {Verdict: decision("open"), Needed: 10, Blocks: 9},
 	} {
 		v := verdictOf(t, r.Verdicts, "pool", metric)
 		if v.Verdict != want.Verdict || v.Lean != want.Lean || v.Needed != want.Needed || v.Blocks != 9 || v.Low != 0 || v.Ratio == 0 || want.Lost > 0 && v.Lost != want.Lost {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -74,7 +75,7 @@ func (j *Judge) Open() (open []record.Verdict) {
 	}
 	now := j.judge()
 	for _, v := range now.result.Verdicts {
-		if v.Verdict == stats.Open && now.awaited(v) {
+		if v.Verdict.Outcome == outcome.Open && now.awaited(v) {
 			open = append(open, v)
 		}
 	}
@@ -98,7 +99,7 @@ func (g judgement) settled(room int, standings bool) bool {
 	// answer.
 	known := map[string]bool{}
 	for _, v := range g.result.Verdicts {
-		known[v.Arm] = known[v.Arm] || g.awaited(v) && v.Least == 0 && v.Verdict != stats.Refused
+		known[v.Arm] = known[v.Arm] || g.awaited(v) && v.Least == 0 && v.Verdict.Outcome != outcome.Refused
 	}
 	// Least is 0 for a verdict that is final.
 	open := func(v record.Verdict) bool {
@@ -113,7 +114,7 @@ func (g judgement) settled(room int, standings bool) bool {
 	// matter.
 	var beaten []string
 	for _, s := range g.result.Answer.Standings {
-		if worse(s.Rank) || s.Rank == record.OtherLoad {
+		if s.Place.Worse() || s.Place.Why == record.OtherLoad {
 			beaten = append(beaten, s.Arm)
 		}
 	}

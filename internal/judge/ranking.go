@@ -15,7 +15,7 @@ import (
 // winner has to beat every other arm itself (docs/decisions, 23).
 type ranking struct {
 	arms      []record.Arm
-	ranks     [][]record.Rank   // ranks[i][k] is the rank of arm i against arm k; "" if i == k
+	ranks     [][]record.Place  // ranks[i][k] is the place of arm i against arm k; zero if i == k
 	standings []record.Standing // of each challenger against its reference
 	judged    []bool            // by challenger: at least one verdict that was asked for is not refused
 	excused   []bool            // by arm: it cannot win, and a winner need not beat it
@@ -28,9 +28,9 @@ type ranking struct {
 func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) ranking {
 	var f ranking
 	f.arms = slices.DeleteFunc(slices.Clone(r.Arms), func(a record.Arm) bool { return a.Role == record.Copy })
-	f.ranks, f.excused = make([][]record.Rank, len(f.arms)), make([]bool, len(f.arms))
+	f.ranks, f.excused = make([][]record.Place, len(f.arms)), make([]bool, len(f.arms))
 	for i := range f.arms {
-		f.ranks[i] = make([]record.Rank, len(f.arms))
+		f.ranks[i] = make([]record.Place, len(f.arms))
 		f.excused[i] = f.arms[i].Starves()
 	}
 	// Arms in order: when arm i is ranked, all arms before it have their ranks against the
@@ -55,15 +55,15 @@ func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) 
 		// An arm without any verdict by its own fault cannot win, and cannot keep others from
 		// winning.
 		f.excused[i] = f.excused[i] || !judged && slices.ContainsFunc(on, atFault)
-		f.ranks[i][0], f.ranks[0][i] = s.Rank, inverse(s.Rank)
+		f.ranks[i][0], f.ranks[0][i] = s.Place, inverse(s.Place)
 		for k := 1; k < i; k++ {
 			// Against an earlier challenger: by what follows from both verdicts, by load, or by
 			// their duel.
-			rank := implied(a.Name, f.arms[k].Name, s.Rank, f.ranks[k][0], r.Verdicts, asked)
+			rank := implied(a.Name, f.arms[k].Name, s.Place, f.ranks[k][0], r.Verdicts, asked)
 			if byLoad && len(incomparable(a.Clients, f.arms[k].Clients)) > 0 {
-				rank = record.OtherLoad
+				rank = refused(record.OtherLoad)
 			}
-			if rank == "" {
+			if rank == (record.Place{}) {
 				var on []record.Verdict
 				for _, v := range r.Duels {
 					if v.Arm == a.Name && v.Baseline == f.arms[k].Name {
@@ -72,7 +72,7 @@ func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) 
 				}
 				between, _ := stand(a, f.arms[k], on, asked, nil)
 				// Only a duel of two possible winners is worth showing.
-				if rank = between.Rank; better(s.Rank) && better(f.ranks[k][0]) {
+				if rank = between.Place; s.Place.Better() && f.ranks[k][0].Better() {
 					f.duels = append(f.duels, record.Duel{Standing: between, Verdicts: on})
 				}
 			}
@@ -88,62 +88,61 @@ func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) 
 // response times incomparable. judged reports whether there is a verdict that was not refused.
 func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record.Verdict) bool, differs []string) (s record.Standing, judged bool) {
 	s = record.Standing{Arm: arm.Name, Baseline: against.Name, Differs: differs}
-	count := map[stats.Decision]int{} // verdicts that were asked for
-	var faster, slower int            // of these, better or worse
-	var keeps record.Verdict          // on goodput, if the arm with less of it cannot keep up
-	var done record.Verdict           // on goodput in a closed loop
-	var starves record.Fact           // why times are refused, if an arm starved clients
+	var faster, slower, same, open, refusals int // verdicts that were asked for
+	var keeps record.Verdict                     // on goodput, if the arm with less of it cannot keep up
+	var done record.Verdict                      // on goodput in a closed loop
+	var starves record.Fact                      // why times are refused, if an arm starved clients
 	// First collect what the verdicts say. The switch below then weighs it.
 	for _, v := range verdicts {
 		less := arm
 		if v.Better() {
 			less = against
 		}
-		if v.Metric == stats.Goodput.String() && v.Verdict.Differs() && fallsShort(less, verdicts) {
+		if v.Metric == stats.Goodput.String() && v.Verdict.Rank.Differs() && fallsShort(less, verdicts) {
 			keeps, judged = v, true
 		}
 		if v.Metric == stats.Goodput.String() && arm.Clients.Closed() && against.Clients.Closed() {
 			done = v
 		}
 		if !asked(v) {
-			judged = judged || len(differs) > 0 && v.Verdict != stats.Refused
+			judged = judged || len(differs) > 0 && v.Verdict.Outcome != outcome.Refused
 			continue
 		}
-		count[v.Verdict]++
 		faster, slower = faster+stats.Count(v.Better()), slower+stats.Count(v.Worse())
-		judged = judged || v.Verdict != stats.Refused
+		same, open = same+stats.Count(v.Verdict.Rank == stats.Same), open+stats.Count(v.Verdict.Outcome == outcome.Open)
+		refusals += stats.Count(v.Verdict.Outcome == outcome.Refused)
+		judged = judged || v.Verdict.Outcome != outcome.Refused
 		if v.Reason.RestsOn(record.CauseStarvation) {
 			starves = v.Reason
 		}
 	}
-	same, open := count[stats.Same], count[stats.Open]
 	// silent: not one verdict that was asked for was given, because clients starved.
 	silent := !starves.None() && faster+slower+same+open == 0
 	switch {
 	// The order matters: reasons that make times worthless come before times, goodput in overload
 	// before times, and mixed verdicts before verdicts of one kind.
 	case len(differs) > 0:
-		s.Rank = record.OtherLoad
+		s.Place = refused(record.OtherLoad)
 	case silent && starves.Arm == arm.Name:
-		s.Rank = record.StarvesClients
+		s.Place = refused(record.StarvesClients)
 	case silent:
-		s.Rank = record.NoTimesBeside
+		s.Place = refused(record.NoTimesBeside)
 	case keeps.Better():
-		s.Rank = record.KeepsUp
+		s.Place = record.Placed(stats.Higher)
 	case keeps.Worse():
-		s.Rank = record.FallsBehind
+		s.Place = record.Placed(stats.Lower)
 	case faster > 0 && slower > 0, faster > 0 && done.Worse(), slower > 0 && done.Better():
-		s.Rank = record.RankTrade
+		s.Place = record.Placed(stats.Trade)
 	case faster > 0:
-		s.Rank = record.RankFaster
+		s.Place = record.Placed(stats.Faster)
 	case slower > 0:
-		s.Rank = record.RankSlower
-	case same > 0 && open+count[stats.Refused] == 0:
-		s.Rank = record.RankSame
+		s.Place = record.Placed(stats.Slower)
+	case same > 0 && open+refusals == 0:
+		s.Place = record.Placed(stats.Same)
 	case same > 0:
-		s.Rank = record.RankPartlySame
+		s.Place = record.Place{Outcome: outcome.Open, Rank: stats.Same}
 	default:
-		s.Rank = record.RankOpen
+		s.Place = record.Place{Outcome: outcome.Open}
 	}
 	return s, judged
 }
@@ -162,24 +161,28 @@ func failedBy(f record.Fact, arm string) bool {
 	return f.Code == tooManyFailed && f.Arm == arm || slices.ContainsFunc(f.Because, func(of record.Fact) bool { return failedBy(of, arm) })
 }
 
-// better reports whether the first arm of a rank beats the second; worse, whether it is beaten.
-func better(r record.Rank) bool { return r == record.RankFaster || r == record.KeepsUp }
-func worse(r record.Rank) bool  { return r == record.RankSlower || r == record.FallsBehind }
-
-// opposite has the ranks that are others as seen from the other arm.
-var opposite = map[record.Rank]record.Rank{
-	record.RankFaster: record.RankSlower, record.RankSlower: record.RankFaster,
-	record.KeepsUp: record.FallsBehind, record.FallsBehind: record.KeepsUp,
+// refused returns the place of two arms that have no times to compare.
+func refused(why record.NoTimes) record.Place {
+	return record.Place{Outcome: outcome.Refused, Why: why}
 }
 
-// inverse returns the rank as seen from the other arm.
-func inverse(r record.Rank) record.Rank { return cmp.Or(opposite[r], r) }
+// opposite has the ranks that are others as seen from the other arm.
+var opposite = map[stats.Rank]stats.Rank{
+	stats.Faster: stats.Slower, stats.Slower: stats.Faster, stats.Higher: stats.Lower, stats.Lower: stats.Higher,
+}
 
-// implied returns the rank of two challengers that follows from their verdicts against the baseline, without a duel; "" if
-// none follows. a and b are the ranks of arm and other against the baseline.
-func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, asked func(record.Verdict) bool) record.Rank {
+// inverse returns the place as seen from the other arm.
+func inverse(p record.Place) record.Place {
+	p.Rank = cmp.Or(opposite[p.Rank], p.Rank)
+	return p
+}
+
+// implied returns the place of two challengers that follows from their verdicts against the baseline, without a duel; zero if
+// none follows. a and b are the places of arm and other against the baseline.
+func implied(arm, other string, a, b record.Place, verdicts []record.Verdict, asked func(record.Verdict) bool) record.Place {
 	// apart: the two surely differ, because they are on different sides of the same baseline.
-	apart := a == record.KeepsUp || a == record.FallsBehind || b == record.KeepsUp || b == record.FallsBehind
+	higher, lower := record.Placed(stats.Higher), record.Placed(stats.Lower)
+	apart := a == higher || a == lower || b == higher || b == lower
 	for _, v := range verdicts {
 		for _, o := range verdicts {
 			apart = apart || asked(v) && v.Arm == arm && o.Arm == other && v.Metric == o.Metric && v.Baseline == o.Baseline &&
@@ -187,16 +190,16 @@ func implied(arm, other string, a, b record.Rank, verdicts []record.Verdict, ask
 		}
 	}
 	switch {
-	case worse(a) && worse(b):
-		return record.RankOpen // which of the two is worse changes nothing
+	case a.Worse() && b.Worse():
+		return record.Place{Outcome: outcome.Open} // which of the two is worse changes nothing
 	case !apart:
-		return ""
-	case better(a) && worse(b):
-		return record.RankFaster
-	case better(b) && worse(a):
-		return record.RankSlower
+		return record.Place{}
+	case a.Better() && b.Worse():
+		return record.Placed(stats.Faster)
+	case b.Better() && a.Worse():
+		return record.Placed(stats.Slower)
 	}
-	return ""
+	return record.Place{}
 }
 
 // atFault reports whether a verdict is refused because of what the arm did, and not because of noise.
@@ -214,19 +217,19 @@ func (f ranking) decide() (kind record.AnswerKind, best []string) {
 		if f.beatsAll(i) {
 			return record.OneWins, []string{f.arms[i].Name}
 		}
-		if !slices.ContainsFunc(f.ranks[i], worse) {
+		if !slices.ContainsFunc(f.ranks[i], record.Place.Worse) {
 			leaders, best = append(leaders, i), append(best, f.arms[i].Name)
 		}
 	}
 	// A tie needs every pair of the leaders to be surely the same: arms that are not told apart
 	// are open.
-	alike := f.pairs(leaders, record.RankSame) == len(leaders)*(len(leaders)-1)
+	alike := f.pairs(leaders, stats.Same) == len(leaders)*(len(leaders)-1)
 	switch {
 	case alike && len(leaders) == len(f.arms):
 		return record.ATie, best
 	case alike && len(leaders) > 1:
 		return record.TieForBest, best
-	case f.pairs(leaders, record.RankTrade) > 0:
+	case f.pairs(leaders, stats.Trade) > 0:
 		return record.ATrade, nil
 	case len(f.faster()) > 1:
 		return record.SeveralWin, nil
@@ -238,19 +241,19 @@ func (f ranking) decide() (kind record.AnswerKind, best []string) {
 func (f ranking) beatsAll(i int) bool {
 	beaten := 0
 	for k, rank := range f.ranks[i] {
-		if k != i && !better(rank) && (k == 0 || !f.excused[k] || worse(rank)) {
+		if k != i && !rank.Better() && (k == 0 || !f.excused[k] || rank.Worse()) {
 			return false
 		}
-		beaten += stats.Count(better(rank))
+		beaten += stats.Count(rank.Better())
 	}
 	return beaten > 0 && !f.excused[i]
 }
 
 // pairs returns the number of ordered pairs of the given arms that have the rank.
-func (f ranking) pairs(arms []int, rank record.Rank) (n int) {
+func (f ranking) pairs(arms []int, rank stats.Rank) (n int) {
 	for _, i := range arms {
 		for _, k := range arms {
-			n += stats.Count(i != k && f.ranks[i][k] == rank)
+			n += stats.Count(i != k && f.ranks[i][k] == record.Placed(rank))
 		}
 	}
 	return n
@@ -259,32 +262,31 @@ func (f ranking) pairs(arms []int, rank record.Rank) (n int) {
 // faster returns the challengers that beat their reference and can win.
 func (f ranking) faster() (names []string) {
 	for i, s := range f.standings {
-		if better(s.Rank) && !f.excused[i+1] {
+		if s.Place.Better() && !f.excused[i+1] {
 			names = append(names, s.Arm)
 		}
 	}
 	return names
 }
 
-// conclude draws the answer of a comparison from its ranking. winner is the name of the winning arm, "trade" or "open";
-// "" if there are fewer than two arms.
-func conclude(r *record.Result) (winner string, a record.Conclusion) {
+// conclude draws the answer of a comparison from its ranking. Both are zero if there are fewer than two arms.
+func conclude(r *record.Result) (winner record.Winner, a record.Conclusion) {
 	if len(r.Arms) < 2 {
-		return "", a
+		return winner, a
 	}
 	f := newRanking(r, func(v record.Verdict) bool { return v.Primary }, true)
 	a.Standings, a.Faster, a.Duels = f.standings, f.faster(), f.duels
 	var best []string
 	a.Kind, best = f.decide()
 	// Under different loads no arm wins, whatever the verdicts say.
-	winner = "open"
+	winner.Outcome = outcome.Open
 	switch {
 	case len(r.LoadsDiffer) > 0:
 		a.Kind = record.OtherLoads
 	case a.Kind == record.OneWins:
-		winner = best[0]
+		winner = record.Winner{Outcome: outcome.Yes, Arm: best[0]}
 	case a.Kind == record.ATrade:
-		winner = "trade"
+		winner.Outcome = outcome.Yes
 	}
 	a.Outcome = a.Kind.Outcome()
 	// Without a single verdict there are no standings to show, but the first reason against one.
@@ -294,10 +296,11 @@ func conclude(r *record.Result) (winner string, a record.Conclusion) {
 			a.Reason = r.Verdicts[i].Reason
 		}
 	}
+	a.Answer = outcome.Winner.Phrase(a.Outcome)
 	// Arms that starved connections, unless a standing says so already; the copy only without its baseline.
 	for _, arm := range r.Arms {
 		told := arm.Role == record.Copy && r.Arms[0].Starves() ||
-			slices.ContainsFunc(a.Standings, func(s record.Standing) bool { return s.Arm == arm.Name && s.Rank == record.StarvesClients })
+			slices.ContainsFunc(a.Standings, func(s record.Standing) bool { return s.Arm == arm.Name && s.Place.Why == record.StarvesClients })
 		if arm.Starves() && !told {
 			a.Starving = append(a.Starving, arm.Name)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/stats"
@@ -16,57 +17,57 @@ import (
 
 // ranked is a ranking of arms a, b, c, … whose ranks against those before are given, the
 // baseline first; excused names those that cannot win.
-func ranked(ranks [][]record.Rank, excused string) ranking {
-	f := ranking{arms: []record.Arm{{Name: "a"}}, ranks: [][]record.Rank{{""}}, excused: []bool{strings.Contains(excused, "a")}}
+func ranked(ranks [][]record.Place, excused string) ranking {
+	f := ranking{arms: []record.Arm{{Name: "a"}}, ranks: [][]record.Place{{{}}}, excused: []bool{strings.Contains(excused, "a")}}
 	for i, row := range ranks {
 		name := string(rune('b' + i))
 		f.arms, f.excused = append(f.arms, record.Arm{Name: name}), append(f.excused, strings.Contains(excused, name))
-		f.standings = append(f.standings, record.Standing{Arm: name, Baseline: "a", Rank: row[0]})
+		f.standings = append(f.standings, record.Standing{Arm: name, Baseline: "a", Place: row[0]})
 		for k, rank := range row {
 			f.ranks[k] = append(f.ranks[k], inverse(rank))
 		}
-		f.ranks = append(f.ranks, append(slices.Clone(row), ""))
+		f.ranks = append(f.ranks, append(slices.Clone(row), record.Place{}))
 	}
 	return f
 }
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	const (
-		faster, slower, same, trade, open = record.RankFaster, record.RankSlower, record.RankSame, record.RankTrade, record.RankOpen
-		up, behind                        = record.KeepsUp, record.FallsBehind
+	var (
+		faster, slower, same, trade, open = record.Placed(stats.Faster), record.Placed(stats.Slower), record.Placed(stats.Same), record.Placed(stats.Trade), record.Place{Outcome: outcome.Open}
+		up, behind                        = record.Placed(stats.Higher), record.Placed(stats.Lower)
 	)
 	for _, c := range []struct {
 		name    string
-		ranks   [][]record.Rank // b against a; c against a and b; …
+		ranks   [][]record.Place // b against a; c against a and b; …
 		excused string
 		kind    record.AnswerKind
 		best    string
 	}{
-		{"b is faster", [][]record.Rank{{faster}}, "", record.OneWins, "b"},
-		{"b is slower", [][]record.Rank{{slower}}, "", record.OneWins, "a"},
-		{"b keeps up", [][]record.Rank{{up}}, "", record.OneWins, "b"},
-		{"b falls behind", [][]record.Rank{{behind}}, "", record.OneWins, "a"},
-		{"b is the same", [][]record.Rank{{same}}, "", record.ATie, "a b"},
-		{"b trades", [][]record.Rank{{trade}}, "", record.ATrade, ""},
-		{"b is open", [][]record.Rank{{open}}, "", "", ""},
-		{"b is partly the same", [][]record.Rank{{record.RankPartlySame}}, "", "", ""},
-		{"c beats both", [][]record.Rank{{faster}, {faster, faster}}, "", record.OneWins, "c"},
-		{"two beat the third", [][]record.Rank{{same}, {slower, slower}}, "", record.TieForBest, "a b"},
-		{"both beat a and are the same", [][]record.Rank{{faster}, {faster, same}}, "", record.TieForBest, "b c"},
-		{"both beat a and trade", [][]record.Rank{{faster}, {faster, trade}}, "", record.ATrade, ""},
-		{"both beat a, the rest is open", [][]record.Rank{{faster}, {faster, open}}, "", record.SeveralWin, ""},
-		{"b wins, but nothing is known of c", [][]record.Rank{{faster}, {open, open}}, "", "", ""},
-		{"the same, but nothing is known of c", [][]record.Rank{{same}, {open, open}}, "", "", ""},
-		{"a and b are the same, b and c, and not a and c", [][]record.Rank{{same}, {open, same}}, "", "", ""},
-		{"who trades with a loser changes nothing", [][]record.Rank{{faster}, {slower, slower}, {slower, slower, trade}}, "", record.OneWins, "b"},
-		{"b wins, and c that fails need not be beaten", [][]record.Rank{{faster}, {open, open}}, "c", record.OneWins, "b"},
-		{"who starves clients cannot win", [][]record.Rank{{faster}}, "b", "", ""},
-		{"nor can who is beaten by it", [][]record.Rank{{faster}, {slower, slower}}, "b", "", ""},
-		{"a baseline that starves does not win", [][]record.Rank{{slower}}, "a", "", ""},
-		{"a baseline that starves must be beaten", [][]record.Rank{{slower}, {open, faster}}, "a", "", ""},
-		{"a baseline that starves is beaten", [][]record.Rank{{faster}}, "a", record.OneWins, "b"},
-		{"to win is to beat somebody", [][]record.Rank{{open}}, "b", "", ""},
+		{"b is faster", [][]record.Place{{faster}}, "", record.OneWins, "b"},
+		{"b is slower", [][]record.Place{{slower}}, "", record.OneWins, "a"},
+		{"b keeps up", [][]record.Place{{up}}, "", record.OneWins, "b"},
+		{"b falls behind", [][]record.Place{{behind}}, "", record.OneWins, "a"},
+		{"b is the same", [][]record.Place{{same}}, "", record.ATie, "a b"},
+		{"b trades", [][]record.Place{{trade}}, "", record.ATrade, ""},
+		{"b is open", [][]record.Place{{open}}, "", "", ""},
+		{"b is partly the same", [][]record.Place{{{Outcome: outcome.Open, Rank: stats.Same}}}, "", "", ""},
+		{"c beats both", [][]record.Place{{faster}, {faster, faster}}, "", record.OneWins, "c"},
+		{"two beat the third", [][]record.Place{{same}, {slower, slower}}, "", record.TieForBest, "a b"},
+		{"both beat a and are the same", [][]record.Place{{faster}, {faster, same}}, "", record.TieForBest, "b c"},
+		{"both beat a and trade", [][]record.Place{{faster}, {faster, trade}}, "", record.ATrade, ""},
+		{"both beat a, the rest is open", [][]record.Place{{faster}, {faster, open}}, "", record.SeveralWin, ""},
+		{"b wins, but nothing is known of c", [][]record.Place{{faster}, {open, open}}, "", "", ""},
+		{"the same, but nothing is known of c", [][]record.Place{{same}, {open, open}}, "", "", ""},
+		{"a and b are the same, b and c, and not a and c", [][]record.Place{{same}, {open, same}}, "", "", ""},
+		{"who trades with a loser changes nothing", [][]record.Place{{faster}, {slower, slower}, {slower, slower, trade}}, "", record.OneWins, "b"},
+		{"b wins, and c that fails need not be beaten", [][]record.Place{{faster}, {open, open}}, "c", record.OneWins, "b"},
+		{"who starves clients cannot win", [][]record.Place{{faster}}, "b", "", ""},
+		{"nor can who is beaten by it", [][]record.Place{{faster}, {slower, slower}}, "b", "", ""},
+		{"a baseline that starves does not win", [][]record.Place{{slower}}, "a", "", ""},
+		{"a baseline that starves must be beaten", [][]record.Place{{slower}, {open, faster}}, "a", "", ""},
+		{"a baseline that starves is beaten", [][]record.Place{{faster}}, "a", record.OneWins, "b"},
+		{"to win is to beat somebody", [][]record.Place{{open}}, "b", "", ""},
 	} {
 		kind, best := ranked(c.ranks, c.excused).decide()
 		if kind != c.kind || strings.Join(best, " ") != c.best {
@@ -79,26 +80,27 @@ func TestDecide(t *testing.T) {
 // other slower at one metric.
 func TestImplied(t *testing.T) {
 	t.Parallel()
-	const faster, slower, same, behind = record.RankFaster, record.RankSlower, record.RankSame, record.FallsBehind
+	faster, slower, same, behind := record.Placed(stats.Faster), record.Placed(stats.Slower), record.Placed(stats.Same), record.Placed(stats.Lower)
+	none := record.Place{}
 	for _, c := range []struct {
-		a, b         record.Rank
+		a, b         record.Place
 		onA, onB     string // verdicts at p50 and p90
-		rank, turned record.Rank
+		rank, turned record.Place
 	}{
 		{faster, slower, "FASTER SAME", "SLOWER SAME", faster, slower},
-		{faster, slower, "FASTER SAME", "SAME SLOWER", "", ""},
-		{faster, same, "FASTER FASTER", "SAME SAME", "", ""},
-		{same, slower, "SAME SAME", "SLOWER SLOWER", "", ""},
-		{same, same, "SAME SAME", "SAME SAME", "", ""},
-		{faster, faster, "FASTER SAME", "FASTER SAME", "", ""},
-		{slower, slower, "SLOWER SAME", "SLOWER SAME", record.RankOpen, record.RankOpen},
+		{faster, slower, "FASTER SAME", "SAME SLOWER", none, none},
+		{faster, same, "FASTER FASTER", "SAME SAME", none, none},
+		{same, slower, "SAME SAME", "SLOWER SLOWER", none, none},
+		{same, same, "SAME SAME", "SAME SAME", none, none},
+		{faster, faster, "FASTER SAME", "FASTER SAME", none, none},
+		{slower, slower, "SLOWER SAME", "SLOWER SAME", record.Place{Outcome: outcome.Open}, record.Place{Outcome: outcome.Open}},
 		{faster, behind, "FASTER SAME", "refused refused", faster, slower},
-		{record.RankTrade, slower, "FASTER SLOWER", "SLOWER SAME", "", ""},
+		{record.Placed(stats.Trade), slower, "FASTER SLOWER", "SLOWER SAME", none, none},
 	} {
 		var verdicts []record.Verdict
 		for arm, on := range map[string]string{"a": c.onA, "b": c.onB} {
 			for i, word := range strings.Fields(on) {
-				verdicts = append(verdicts, record.Verdict{Arm: arm, Baseline: "base", Metric: []string{"p50", "p90"}[i], Verdict: stats.Decision(word)})
+				verdicts = append(verdicts, record.Verdict{Arm: arm, Baseline: "base", Metric: []string{"p50", "p90"}[i], Verdict: decision(word)})
 			}
 		}
 		all := func(record.Verdict) bool { return true }
@@ -115,28 +117,28 @@ func TestDuels(t *testing.T) {
 	t.Parallel()
 	r := contest(map[string][]float64{"p50": {10, 8, 6}}, "a", "b", "c")
 	winner, answer := conclude(r)
-	if winner != "c" || len(answer.Duels) != 1 || answer.Duels[0].Arm != "c" || answer.Duels[0].Baseline != "b" || answer.Duels[0].Rank != record.RankFaster {
+	if winner.Arm != "c" || len(answer.Duels) != 1 || answer.Duels[0].Arm != "c" || answer.Duels[0].Baseline != "b" || answer.Duels[0].Place != record.Placed(stats.Faster) {
 		t.Errorf("got %s, %+v", winner, answer.Duels)
 	}
-	if v := answer.Duels[0].Verdicts[0]; v.Metric != "p50" || v.Verdict != "FASTER" || v.Ratio != .75 {
+	if v := answer.Duels[0].Verdicts[0]; v.Metric != "p50" || v.Verdict.String() != "FASTER" || v.Ratio != .75 {
 		t.Errorf("got %+v, want b's p50 less a quarter", v)
 	}
 	r = contest(map[string][]float64{"p50": {10, 8, 12}}, "a", "b", "c")
-	if winner, answer := conclude(r); winner != "b" || answer.Duels != nil {
+	if winner, answer := conclude(r); winner.Arm != "b" || answer.Duels != nil {
 		t.Errorf("c is slower than the baseline: got %s, %+v", winner, answer.Duels)
 	}
 	r = contest(map[string][]float64{"p50": {10, 8, 6}}, "a", "b", "c")
 	for _, v := range []*record.Verdict{&r.Verdicts[1], &r.Duels[0]} {
-		v.Verdict, v.Reason = "refused", record.Fact{Code: causeDrift, Arm: "c", Baseline: "a"}
+		v.Verdict, v.Reason = decision("refused"), record.Fact{Code: causeDrift, Arm: "c", Baseline: "a"}
 	}
-	if winner, answer := conclude(r); winner != "open" || answer.Duels != nil {
+	if winner, answer := conclude(r); winner.String() != "open" || answer.Duels != nil {
 		t.Errorf("c is refused for its drift: got %s, %+v", winner, answer.Duels)
 	}
 	r = contest(map[string][]float64{"p50": {10, 8, 6}}, "a", "b", "c")
 	for i := range r.Arms {
 		r.Arms[i].Clients = record.Clients{Loop: "closed", Connections: 1 + i}
 	}
-	if winner, answer := conclude(r); winner != "open" || answer.Duels != nil {
+	if winner, answer := conclude(r); winner.String() != "open" || answer.Duels != nil {
 		t.Errorf("closed loops of other clients: got %s, %+v", winner, answer.Duels)
 	}
 }
@@ -243,7 +245,7 @@ func TestConclusions(t *testing.T) {
 			if diff := cmp.Diff(c.pool, decisions(r, "pool")); diff != "" {
 				t.Errorf("pool (-want +got):\n%s", diff)
 			}
-			if r.Winner != c.winner || report.Headline(r) != c.headline {
+			if r.Winner.String() != c.winner || report.Headline(r) != c.headline {
 				t.Errorf("got  %q, %q\nwant %q, %q", r.Winner, report.Headline(r), c.winner, c.headline)
 			}
 			if r.Valid != 12 || len(r.Refused) != 0 {
@@ -354,7 +356,7 @@ func TestUnequalCPUs(t *testing.T) {
 			return requests
 		},
 	}.judged(t)
-	if want := "nethttp may run on CPUs 0-1; servers started here have 0."; r.Winner != "nethttp" || !strings.HasSuffix(report.Headline(r), " Not on equal CPUs: "+want) {
+	if want := "nethttp may run on CPUs 0-1; servers started here have 0."; r.Winner.String() != "nethttp" || !strings.HasSuffix(report.Headline(r), " Not on equal CPUs: "+want) {
 		t.Errorf("got the winner %q, %q", r.Winner, report.Headline(r))
 	}
 	if a := r.Arms[0]; !a.Attached || a.CPUs != "0-1" || r.Arms[2].Attached || r.Arms[2].CPUs != "" {

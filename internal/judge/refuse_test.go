@@ -27,13 +27,13 @@ func TestArmsOfOtherLoads(t *testing.T) {
 	r := run.judged(t)
 	for _, c := range []struct {
 		arm, against string
-		verdict      stats.Decision
+		verdict      string
 	}{{"fasthttp", "nethttp", "SLOWER"}, {"pool", "fasthttp", "FASTER"}} {
-		if v := verdictOf(t, r.Verdicts, c.arm, "p90"); v.Baseline != c.against || v.Verdict != c.verdict {
+		if v := verdictOf(t, r.Verdicts, c.arm, "p90"); v.Baseline != c.against || v.Verdict.String() != c.verdict {
 			t.Errorf("%s: %s against %s, want %s against %s", c.arm, v.Verdict, v.Baseline, c.verdict, c.against)
 		}
 	}
-	if r.Winner != "open" || !strings.HasPrefix(report.Headline(r), "No one winner, for the arms' loads differ: fasthttp is slower than nethttp (") {
+	if r.Winner.String() != "open" || !strings.HasPrefix(report.Headline(r), "No one winner, for the arms' loads differ: fasthttp is slower than nethttp (") {
 		t.Errorf("got %q, %q", r.Winner, report.Headline(r))
 	}
 }
@@ -63,7 +63,7 @@ func TestHeadlineOfOtherClosedLoops(t *testing.T) {
 		if name == "" {
 			want = "A tie for the best: fasthttp is slower than nethttp (p50 ×12"
 		}
-		if !strings.HasPrefix(report.Headline(r), want) || r.Winner != "open" {
+		if !strings.HasPrefix(report.Headline(r), want) || r.Winner.String() != "open" {
 			t.Errorf("%s: got %q, %q", name, r.Winner, report.Headline(r))
 		}
 		if name != "" && (strings.Contains(report.Headline(r), "slower") || !strings.Contains(report.Headline(r), "), and response times follow the load ("+name+"); pool ")) {
@@ -141,7 +141,7 @@ func TestStarvationIsInTheHeadline(t *testing.T) {
 			j.Take(trial, nil)
 		}
 		r := j.judge().result
-		if r.Winner != c.winner || report.Headline(r) != c.headline {
+		if r.Winner.String() != c.winner || report.Headline(r) != c.headline {
 			t.Errorf("%s: got  %q, %q\nwant %q, %q", c.name, r.Winner, report.Headline(r), c.winner, c.headline)
 		}
 		for _, a := range r.Arms {
@@ -280,7 +280,7 @@ func TestStalledBlockIsLeftOut(t *testing.T) {
 		if got := doubtTexts(r); !slices.Contains(got, want) {
 			t.Errorf("%s: got the doubts %q", name, got)
 		}
-		if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict != "SAME" {
+		if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict.String() != "SAME" {
 			t.Errorf("%s: got %+v", name, v)
 		}
 	}
@@ -333,14 +333,14 @@ func TestSilentArmHasLessGoodput(t *testing.T) {
 		all = append(all, block+1)
 	}
 	r := synthetic{edit: silent(all...)}.judged(t)
-	if v := verdictOf(t, r.Verdicts, "pool", "goodput"); v.Verdict != "LOWER" || !(v.High < .1) || !(v.Ratio > 0) {
+	if v := verdictOf(t, r.Verdicts, "pool", "goodput"); v.Verdict.String() != "LOWER" || !(v.High < .1) || !(v.Ratio > 0) {
 		t.Errorf("got %+v, want LOWER by nearly all", v)
 	}
-	if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict != "refused" {
+	if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict.String() != "refused" {
 		t.Errorf("got %+v, want no verdict on times that are all of failures", v)
 	}
 	r = synthetic{edit: never}.judged(t)
-	if v := verdictOf(t, r.Verdicts, "pool", "goodput"); v.Verdict != "refused" {
+	if v := verdictOf(t, r.Verdicts, "pool", "goodput"); v.Verdict.String() != "refused" {
 		t.Errorf("no arm answers, and goodput is %+v", v)
 	}
 }

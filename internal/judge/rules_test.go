@@ -98,7 +98,7 @@ func TestOverload(t *testing.T) {
 	if got := doubtTexts(r); !slices.Contains(got, "pool: overloaded: its backlog grows through the window, so only goodput is judged") {
 		t.Errorf("got the doubts %q", got)
 	}
-	if got, want := report.Headline(r), "A tie for the best: fasthttp is the same as nethttp; pool does not keep up with nethttp (goodput -"; !strings.HasPrefix(got, want) || r.Winner != "open" {
+	if got, want := report.Headline(r), "A tie for the best: fasthttp is the same as nethttp; pool does not keep up with nethttp (goodput -"; !strings.HasPrefix(got, want) || r.Winner.String() != "open" {
 		t.Errorf("got %q, %q, want %q", r.Winner, got, want)
 	}
 }
@@ -219,7 +219,7 @@ func TestRunRules(t *testing.T) {
 			r := c.run.judged(t)
 			for arm, reason := range map[string]string{"fasthttp": c.fasthttp, "pool": c.pool} {
 				for _, metric := range stats.Names(stats.Quantiles()) {
-					if v := verdictOf(t, r.Verdicts, arm, metric); words(v.Reason) != reason || (v.Verdict == "refused") != (reason != "") {
+					if v := verdictOf(t, r.Verdicts, arm, metric); words(v.Reason) != reason || (v.Verdict.String() == "refused") != (reason != "") {
 						t.Errorf("%s of %s: got %s, %q\nwant the reason %q", metric, arm, v.Verdict, words(v.Reason), reason)
 					}
 				}
@@ -241,7 +241,7 @@ func TestRunRules(t *testing.T) {
 		if got := words(verdictOf(t, r.Verdicts, "pool", "p99").Reason); got[:50] != want[:50] {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if v := verdictOf(t, r.AA, "nethttp'", "p99"); v.Verdict != "SLOWER" {
+		if v := verdictOf(t, r.AA, "nethttp'", "p99"); v.Verdict.String() != "SLOWER" {
 			t.Errorf("A/A: got %+v", v)
 		}
 	})
@@ -371,7 +371,7 @@ func TestTurningAwayIsNotKeepingUp(t *testing.T) {
 
 	two := synthetic{edit: at("pool", full), plan: func(p *record.Plan) { p.Arms, p.Order = slices.Delete(p.Arms, 2, 3), nil }}
 	r = two.judged(t)
-	if got, want := report.Headline(r), "nethttp wins: pool "+behind+"."; got != want || r.Winner != "nethttp" || r.Answer.Standings[0].Rank != record.FallsBehind {
+	if got, want := report.Headline(r), "nethttp wins: pool "+behind+"."; got != want || r.Winner.String() != "nethttp" || r.Answer.Standings[0].Place != record.Placed(stats.Lower) {
 		t.Errorf("got %q, %q, %+v, want %q", r.Winner, got, r.Answer.Standings, want)
 	}
 	two.edit = func(t *record.Trial, requests []record.Request) []record.Request {
@@ -380,7 +380,7 @@ func TestTurningAwayIsNotKeepingUp(t *testing.T) {
 		}
 		return full(t, requests)
 	}
-	if r := two.judged(t); r.Winner != "pool" || r.Answer.Standings[0].Rank != record.KeepsUp {
+	if r := two.judged(t); r.Winner.String() != "pool" || r.Answer.Standings[0].Place != record.Placed(stats.Higher) {
 		t.Errorf("the baseline turns requests away: got %q, %+v, want pool, which keeps up", r.Winner, r.Answer.Standings)
 	}
 }
@@ -402,7 +402,7 @@ func TestFallsShort(t *testing.T) {
 		{"drift", "a", "open", record.Fact{Code: causeDrift, Arm: "a"}, false},
 	} {
 		less := record.Arm{Name: c.less, Clients: record.Clients{Loop: c.loop}}
-		if got := fallsShort(less, []record.Verdict{{Metric: "p50", Verdict: "refused", Reason: c.why}}); got != c.want {
+		if got := fallsShort(less, []record.Verdict{{Metric: "p50", Verdict: decision("refused"), Reason: c.why}}); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}

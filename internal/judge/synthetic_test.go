@@ -205,7 +205,7 @@ func decisions(r *record.Result, arm string) map[string]string {
 	got := map[string]string{}
 	for _, v := range r.Verdicts {
 		if v.Arm == arm {
-			got[v.Metric] = string(v.Verdict)
+			got[v.Metric] = v.Verdict.String()
 		}
 	}
 	return got

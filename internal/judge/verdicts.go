@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -41,7 +42,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	for _, m := range stats.Metrics() {
 		c := stats.Compare(m, b.series(base.Name, m.Figure), b.series(twin.Name, m.Figure), stats.Primaries()*challengers)
 		why := firstOf(b.refuseRun(), b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
-		if why.None() && c.Decision == stats.Refused {
+		if why.None() && c.Decision.Outcome == outcome.Refused {
 			why = b.unfit(c, base.Name, twin.Name)
 		}
 		v.aa = append(v.aa, verdict(c, base, twin, why))
@@ -65,7 +66,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 				c := b.compared(m, other.Name, a.Name, duelShares(challengers))
 				// Two arms that both may equal the baseline: compare them again, with the smaller
 				// error that is left.
-				if c.Decision.Differs() && !differs(m.Name, a.Name) && !differs(m.Name, other.Name) {
+				if c.Decision.Rank.Differs() && !differs(m.Name, a.Name) && !differs(m.Name, other.Name) {
 					c = b.compared(m, other.Name, a.Name, spareShares(challengers))
 				}
 				v.duels = append(v.duels, judged(c, other, a))
@@ -92,9 +93,9 @@ func spareShares(challengers int) int {
 // that does not depend on their values, or no fact. An inconclusive comparison is not checked: it claims nothing.
 func (b blocks) against(c stats.Comparison, base, arm record.Arm, why record.Fact, r ruler) record.Fact {
 	switch why = firstOf(why, r.broken); {
-	case !why.None() || c.Decision == stats.Open:
+	case !why.None() || c.Decision.Outcome == outcome.Open:
 		return why
-	case c.Decision == stats.Refused:
+	case c.Decision.Outcome == outcome.Refused:
 		return b.unfit(c, base.Name, arm.Name)
 	case !r.resolves(c):
 		return r.reason
@@ -121,7 +122,7 @@ func newRuler(aa stats.Comparison, base string, why record.Fact) (r ruler) {
 	if low, high := math.Log(aa.Low), math.Log(aa.High); aa.Low > 0 && low*high > 0 {
 		r.gap = max(math.Abs(low), math.Abs(high))
 	}
-	r.differs = aa.Decision.Differs()
+	r.differs = aa.Decision.Rank.Differs()
 	r.reason = record.Fact{Code: causeAA, Baseline: base, Metric: aa.Metric.Name, Values: record.Values{
 		"ratio": aa.Ratio, "low": aa.Low, "high": aa.High,
 	}}
@@ -130,7 +131,7 @@ func newRuler(aa stats.Comparison, base string, why record.Fact) (r ruler) {
 
 // resolves reports whether a verdict is not explained by the gap: the whole interval must be beyond it.
 func (r ruler) resolves(c stats.Comparison) bool {
-	if c.Decision == stats.Same {
+	if c.Decision.Rank == stats.Same {
 		return !r.differs
 	}
 	return math.Log(c.Low) > r.gap || math.Log(c.High) < -r.gap
@@ -170,14 +171,14 @@ const (
 // out faster than net/http. It returns 0 if not, and in a gate, whose builds may need no more CPU time.
 func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 	quicker, slower := base, arm
-	if c.Decision == stats.Faster {
+	if c.Decision.Rank == stats.Faster {
 		quicker, slower = arm, base
 	}
 	foreign := func(arm string) float64 { return stats.Median(b.each(arm, foreignLoad.of)) }
 	cost := func(arm string) float64 { return stats.Median(b.series(arm, stats.CPUPerRequest)) }
 	taken := min(foreign(base), foreign(arm))
 	less := cost(quicker) < lessCPU*cost(slower)
-	if c.Metric.Quantile > 0 && c.Decision.Differs() && len(b.run.Plan.Gate) == 0 && taken > mostTaken && less {
+	if c.Metric.Quantile > 0 && c.Decision.Rank.Differs() && len(b.run.Plan.Gate) == 0 && taken > mostTaken && less {
 		return taken
 	}
 	return 0
@@ -280,7 +281,7 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 func verdict(c stats.Comparison, base, arm record.Arm, why record.Fact) record.Verdict {
 	v := record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
 	if !why.None() {
-		v.Verdict, v.Reason = stats.Refused, why
+		v.Verdict, v.Reason = stats.Decision{Outcome: outcome.Refused}, why
 		if !final(why) {
 			v.Least = c.Blocks + 1
 		}
@@ -351,20 +352,20 @@ func differs(diff []float64) (median float64, sure bool) {
 // A checkedVerdict is a verdict to be checked. Its methods ask, each in another way, whether the disturbances and not the
 // servers made it.
 type checkedVerdict struct {
-	decision stats.Decision // Faster, Slower or Same
-	x        []float64      // ln(arm/baseline) per block
-	same     float64        // ln(1+Same) of the metric
+	rank stats.Rank // Faster, Slower or Same
+	x    []float64  // ln(arm/baseline) per block
+	same float64    // ln(1+Same) of the metric
 }
 
 // toCheck returns the verdict of a comparison for the checks. base and arm are the compared values, one per block, all
 // above 0.
 func toCheck(c stats.Comparison, base, arm []float64) checkedVerdict {
-	return checkedVerdict{c.Decision, paired(base, arm, func(b, a float64) float64 { return math.Log(a / b) }), math.Log1p(c.Metric.Same)}
+	return checkedVerdict{c.Decision.Rank, paired(base, arm, func(b, a float64) float64 { return math.Log(a / b) }), math.Log1p(c.Metric.Same)}
 }
 
 // contradicts reports whether a median says the opposite of the verdict: the other direction, or a difference for SAME.
 func (c checkedVerdict) contradicts(median float64) bool {
-	if c.decision == stats.Same {
+	if c.rank == stats.Same {
 		return math.Abs(median) > c.same
 	}
 	return median*stats.Median(c.x) < 0
@@ -374,7 +375,7 @@ func (c checkedVerdict) contradicts(median float64) bool {
 // of it or more, and SAME if there would be a difference without it.
 func (c checkedVerdict) madeBy(added float64) bool {
 	median := stats.Median(c.x)
-	if c.decision == stats.Same {
+	if c.rank == stats.Same {
 		return math.Abs(median-added) > c.same
 	}
 	return added*median > 0 && math.Abs(added) >= madeShare*math.Abs(median)
@@ -388,7 +389,7 @@ func (c checkedVerdict) lateImbalance(late disturbance, base, arm []float64) (mo
 		return more, false
 	}
 	// Lateness adds to a response time, so compare it with the difference of the times in seconds.
-	if c.decision != stats.Same {
+	if c.rank != stats.Same {
 		gap, _ := differs(disturbance{base: base, arm: arm}.difference())
 		return more, gap*more > 0 && math.Abs(more) >= madeShare*math.Abs(gap)
 	}
@@ -443,7 +444,7 @@ func (c checkedVerdict) drifts() (first, last, p float64, drifts bool) {
 	// With an odd number of blocks, the middle one is in both halves.
 	first, last = stats.Median(c.x[:(n+1)/2]), stats.Median(c.x[n/2:])
 	opposite := first*last < 0
-	if c.decision == stats.Same {
+	if c.rank == stats.Same {
 		opposite = c.contradicts(first) || c.contradicts(last)
 	}
 	return first, last, p, p < followsLimit && opposite

@@ -14,9 +14,9 @@ import (
 
 // checked is a verdict of so many blocks whose ratios are those of effect, scattered, and
 // moved by what each block's disturbance adds.
-func checked(decision stats.Decision, effect float64, blocks int, added func(block int) float64) checkedVerdict {
+func checked(rank stats.Rank, effect float64, blocks int, added func(block int) float64) checkedVerdict {
 	rng := rand.New(rand.NewPCG(5, uint64(blocks)))
-	c := checkedVerdict{decision: decision, same: math.Log1p(.10)}
+	c := checkedVerdict{rank: rank, same: math.Log1p(.10)}
 	for b := range blocks {
 		c.x = append(c.x, math.Log(effect)+.02*rng.NormFloat64()+added(b))
 	}
@@ -64,7 +64,7 @@ func TestImbalanceIsSeldomByChance(t *testing.T) {
 	wrong := 0
 	for range runs {
 		d := disturbance{name: stealing.name}
-		said := checkedVerdict{decision: stats.Slower, same: math.Log1p(.10)}
+		said := checkedVerdict{rank: stats.Slower, same: math.Log1p(.10)}
 		for range 12 {
 			d.base = append(d.base, .01*rng.ExpFloat64())
 			d.arm = append(d.arm, .02+.01*rng.ExpFloat64()) // the arm's CPU time attracts steal
@@ -83,7 +83,7 @@ func TestLateImbalance(t *testing.T) {
 	const ms = 1e-3
 	for _, c := range []struct {
 		name              string
-		decision          stats.Decision
+		rank              stats.Rank
 		base, arm         float64 // times
 		lateBase, lateArm float64
 		want              bool
@@ -98,7 +98,7 @@ func TestLateImbalance(t *testing.T) {
 	} {
 		late := disturbance{name: "lateness of the load"}
 		var base, arm []float64
-		said := checkedVerdict{decision: c.decision, same: math.Log1p(.10)}
+		said := checkedVerdict{rank: c.rank, same: math.Log1p(.10)}
 		for b := range 12 {
 			wobble := 1 + .001*float64(b)
 			base, arm = append(base, c.base*wobble), append(arm, c.arm*wobble)
@@ -158,7 +158,7 @@ func TestChecksRefuse(t *testing.T) {
 	r := synthetic{edit: late}.judged(t)
 	for _, metric := range stats.Names(stats.Quantiles()) {
 		v := verdictOf(t, r.Verdicts, "pool", metric)
-		if v.Verdict != "refused" || v.Reason.Code != causeImbalance || math.Abs(v.Reason.Values["more"]-3e-3) > 1e-5 {
+		if v.Verdict.String() != "refused" || v.Reason.Code != causeImbalance || math.Abs(v.Reason.Values["more"]-3e-3) > 1e-5 {
 			t.Errorf("%s: %+v, want it refused for 3 ms of lateness", metric, v)
 		}
 	}
@@ -175,7 +175,7 @@ func TestChecksRefuse(t *testing.T) {
 	if got := decisions(r, "fasthttp"); got["p50"] != "SAME" {
 		t.Errorf("arms that drift together: %v", got)
 	}
-	if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict == "SAME" {
+	if v := verdictOf(t, r.Verdicts, "pool", "p50"); v.Verdict.String() == "SAME" {
 		t.Errorf("ratios that drift apart: %+v", v)
 	}
 }
@@ -203,7 +203,7 @@ func TestLoadOnASharedCPU(t *testing.T) {
 	}
 	r := synthetic{servers: "0-1", times: times, edit: shares(.05)}.judged(t)
 	v := verdictOf(t, r.Verdicts, "pool", "p50")
-	if v.Verdict != "refused" || v.Reason.Code != causeImbalance || v.Reason.Names["share"] != loadShare.name {
+	if v.Verdict.String() != "refused" || v.Reason.Code != causeImbalance || v.Reason.Names["share"] != loadShare.name {
 		t.Errorf("times that follow the load's share: %+v, want them refused for it", v)
 	}
 	if got := decisions(r, "fasthttp"); got["p50"] != "SAME" {
@@ -267,8 +267,8 @@ func TestBlocksWithoutErrors(t *testing.T) {
 }
 
 // said is a verdict whose ratios are e to the x.
-func said(decision stats.Decision, x ...float64) checkedVerdict {
-	return checkedVerdict{decision: decision, same: .125, x: x}
+func said(rank stats.Rank, x ...float64) checkedVerdict {
+	return checkedVerdict{rank: rank, same: .125, x: x}
 }
 
 // Where exactly a disturbance begins to make a verdict, or a median to contradict it.
@@ -324,7 +324,7 @@ func TestLatenessAtItsLimits(t *testing.T) {
 	always := func(v float64) []float64 { return slices.Repeat([]float64{v}, 12) }
 	for _, c := range []struct {
 		name              string
-		decision          stats.Decision
+		rank              stats.Rank
 		base, arm         float64
 		lateBase, lateArm float64
 		want              bool
@@ -338,7 +338,7 @@ func TestLatenessAtItsLimits(t *testing.T) {
 	} {
 		// ln(1.75/2) = -.134 is beyond the .125 of SAME, ln(2.25/2) = .118 within it
 		late := disturbance{base: always(c.lateBase), arm: always(c.lateArm)}
-		if more, got := said(c.decision, 0).lateImbalance(late, always(c.base), always(c.arm)); got != c.want || more != c.lateArm-c.lateBase {
+		if more, got := said(c.rank, 0).lateImbalance(late, always(c.base), always(c.arm)); got != c.want || more != c.lateArm-c.lateBase {
 			t.Errorf("%s: %v, %v s more; want %v", c.name, got, more, c.want)
 		}
 	}
@@ -477,7 +477,7 @@ func mistaken(f ranking, r *record.Result, ratio float64) bool {
 			if truth <= 1 {
 				return true
 			}
-		case v.Verdict == stats.Same:
+		case v.Verdict.Rank == stats.Same:
 			if math.Abs(math.Log(truth)) > math.Log1p(stats.MetricOf(v.Metric).Same)+1e-9 {
 				return true
 			}

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // words is a reason as its reader sees it, "" for none.
@@ -10,4 +11,12 @@ func words(f record.Fact) string {
 		return ""
 	}
 	return f.String()
+}
+
+// decision returns the decision with this text: a rank, open or refused.
+func decision(text string) (d stats.Decision) {
+	if err := d.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return d
 }

@@ -51,7 +51,7 @@ type Result struct {
 	// Differences are the surely different mean times of arms. A difference must exceed the
 	// difference between the baseline and its own copy.
 	Differences []Difference `json:"differences,omitempty"`
-	Winner      string       `json:"winner"` // an arm's name, "trade" or "open"
+	Winner      Winner       `json:"winner"`
 	Answer      Conclusion   `json:"answer,omitzero"`
 	// Grid has the results of all cells of the grid that the run is a cell of, in their order, for its report. It is
 	// nil for any other run.
@@ -249,15 +249,15 @@ type Verdict struct {
 	Primary  bool           `json:"primary"`
 	Baseline string         `json:"baseline"`
 	Arm      string         `json:"arm"`
-	Verdict  stats.Decision `json:"verdict"`        // FASTER, SLOWER (for goodput and CPU time HIGHER, LOWER), SAME, open, refused
+	Verdict  stats.Decision `json:"verdict"`        // in JSON the rank or, without one, open or refused
 	Ratio    float64        `json:"ratio,omitzero"` // arm / baseline, median over blocks; absent when refused
 	Low      float64        `json:"low,omitzero"`   // confidence interval of Ratio; absent when refused, and while there are too few blocks
 	High     float64        `json:"high,omitzero"`
 	Blocks   int            `json:"blocks"`         // blocks judged
-	Look     int            `json:"look,omitempty"` // a difference or SAME: the number of blocks since which the decision stands
+	Look     int            `json:"look,omitempty"` // of a rank: the number of blocks since which it stands
 	Won      int            `json:"won"`            // blocks in which the arm had the better value
 	Lost     int            `json:"lost"`           // blocks in which it had the worse value
-	Lean     stats.Decision `json:"lean,omitempty"` // open: FASTER or SLOWER (HIGHER, LOWER) if the blocks so far point there
+	Lean     stats.Rank     `json:"lean,omitempty"` // open: FASTER or SLOWER (HIGHER, LOWER) if the blocks so far point there
 	Needed   int            `json:"needed"`         // open: blocks that would decide it; else 0
 	// Least is the fewest blocks that may decide a verdict that is not final; else 0. Only the run that
 	// judges needs it: records leave it out.
@@ -289,7 +289,7 @@ func (r *Result) Quotient(v Verdict) float64 {
 // than goodput.
 func (r *Result) Judged() bool {
 	reached := slices.ContainsFunc(r.Verdicts, func(v Verdict) bool {
-		return v.Primary && v.Verdict != stats.Refused || v.Metric == "goodput" && v.Verdict.Differs()
+		return v.Primary && v.Verdict.Outcome != outcome.Refused || v.Metric == "goodput" && v.Verdict.Rank.Differs()
 	})
 	open := len(r.Expectations) == 0
 	for _, e := range r.Expectations {
@@ -303,10 +303,10 @@ func (r *Result) Judged() bool {
 
 // Better reports whether the arm is better: faster, or with more goodput or less CPU time.
 // It is false without a verdict, so Better and Worse can both be false.
-func (v Verdict) Better() bool { return stats.MetricOf(v.Metric).Better(v.Verdict) }
+func (v Verdict) Better() bool { return stats.MetricOf(v.Metric).Better(v.Verdict.Rank) }
 
 // Worse reports whether the arm is worse.
-func (v Verdict) Worse() bool { return stats.MetricOf(v.Metric).Worse(v.Verdict) }
+func (v Verdict) Worse() bool { return stats.MetricOf(v.Metric).Worse(v.Verdict.Rank) }
 
 // Disturbed is the disturbances of an arm's windows and of the load in them: medians over the blocks, and the
 // worst block. They are noise that the intervals include, unless a verdict is refused because of them.
@@ -378,104 +378,6 @@ type Law struct {
 	Value   float64 `json:"value"`
 	Limit   float64 `json:"limit"`
 }
-
-// A Conclusion is the outcome of all verdicts of a comparison.
-type Conclusion struct {
-	Outcome   outcome.Outcome `json:"outcome"`            // whether it is decided which arm is best; Refused if no verdict was reached
-	Kind      AnswerKind      `json:"kind,omitempty"`     // "" for a plain Open, and for a Refused with a Reason
-	Faster    []string        `json:"faster,omitempty"`   // arms that beat the arm they are compared with
-	Standings []Standing      `json:"standings"`          // one per challenger, in plan order
-	Duels     []Duel          `json:"duels,omitempty"`    // challengers that beat the baseline, against one another
-	Starving  []string        `json:"starving,omitempty"` // arms that left connections without a reply, if no standing says so
-	Reason    Fact            `json:"reason,omitzero"`    // of a Refused: why no verdict was reached
-}
-
-// UnmarshalJSON reads a conclusion, also one of an older record, whose outcome was its kind.
-func (c *Conclusion) UnmarshalJSON(data []byte) error {
-	type plain Conclusion
-	if err := json.Unmarshal(data, (*plain)(c)); err != nil {
-		return err
-	}
-	var older struct {
-		Outcome AnswerKind `json:"outcome"`
-	}
-	if err := json.Unmarshal(data, &older); err == nil && older.Outcome.Outcome() != outcome.Open || older.Outcome == SeveralWin {
-		c.Kind = older.Outcome
-	}
-	return nil
-}
-
-// An AnswerKind is the kind of a Conclusion. It decides the words of the headline.
-type AnswerKind string
-
-// opened returns a word, and open for undecided, the word of older records.
-func opened(word string) string {
-	if word == "undecided" {
-		return "open"
-	}
-	return word
-}
-
-// The kinds.
-const (
-	OtherLoads AnswerKind = "other-loads"  // the arms' loads differ, so no arm wins
-	OneWins    AnswerKind = "one-wins"     // one arm beats all others
-	SeveralWin AnswerKind = "several-win"  // several beat the baseline; the best of them is open
-	ATrade     AnswerKind = "trade"        // better at one metric, worse at another
-	ATie       AnswerKind = "tie"          // all are the same
-	TieForBest AnswerKind = "tie-for-best" // some are the same, the others slower
-)
-
-// Outcome returns the outcome of a conclusion of this kind.
-func (k AnswerKind) Outcome() outcome.Outcome {
-	switch k {
-	case OneWins, ATrade, ATie, TieForBest:
-		return outcome.Yes
-	case OtherLoads:
-		return outcome.Refused
-	}
-	return outcome.Open
-}
-
-// A Standing is the outcome of the verdicts on one challenger.
-type Standing struct {
-	Arm      string `json:"arm"`
-	Baseline string `json:"baseline"` // the arm compared with
-	Rank     Rank   `json:"rank"`
-	// Differs names the settings of a closed loop that differ. Response times then follow the
-	// load and say nothing about the servers: only the work done and its cost are compared.
-	Differs []string `json:"differs,omitempty"`
-}
-
-// A Duel compares one challenger with another, by the blocks of both.
-type Duel struct {
-	Standing
-	Verdicts []Verdict `json:"verdicts"`
-}
-
-// A Rank is the place of a challenger relative to the arm it is compared with.
-type Rank string
-
-// UnmarshalText reads a rank, also in the word of records that an older schedlab wrote.
-func (k *Rank) UnmarshalText(text []byte) error {
-	*k = Rank(opened(string(text)))
-	return nil
-}
-
-// The ranks.
-const (
-	RankFaster     Rank = "faster"
-	RankSlower     Rank = "slower"
-	RankTrade      Rank = "trade"
-	RankSame       Rank = "same"
-	RankPartlySame Rank = "partly-same" // the same at some metrics, open at the others
-	RankOpen       Rank = "open"
-	KeepsUp        Rank = "keeps-up"     // the other arm's backlog grows, or it fails requests: more goodput
-	FallsBehind    Rank = "falls-behind" // its own backlog grows, or it fails requests: less goodput
-	OtherLoad      Rank = "other-load"   // see Differs
-	StarvesClients Rank = "starves"      // it starves so many connections that the times of the others mean nothing
-	NoTimesBeside  Rank = "no-times"     // the other arm does that
-)
 
 // An Expectation is one assertion of a scenario and its answer.
 type Expectation struct {

@@ -42,6 +42,9 @@ func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[Fact]():           ref(),
 		reflect.TypeFor[stats.Figures]():  figures,
+		reflect.TypeFor[stats.Decision](): {Type: "string"},
+		reflect.TypeFor[Place]():          {Type: "string"},
+		reflect.TypeFor[Winner]():         {Type: "string"},
 		reflect.TypeFor[map[uint16]int](): {Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "integer"}}, // replies by status
 	}})
 	if err != nil {

@@ -198,7 +198,7 @@ func refusedMarks(r *record.Result, arms []record.Arm) []string {
 		return nil
 	}
 	marked := only(r.Verdicts, func(v record.Verdict) bool {
-		return v.Verdict == stats.Refused && slices.ContainsFunc(arms, func(a record.Arm) bool { return a.Name == v.Arm })
+		return v.Verdict.Outcome == outcome.Refused && slices.ContainsFunc(arms, func(a record.Arm) bool { return a.Name == v.Arm })
 	})
 	return each(grouped(marked, reason), func(same []record.Verdict) string {
 		of := grouped(same, func(v record.Verdict) string { return v.Arm })
@@ -221,17 +221,17 @@ const (
 // mark returns a verdict in one word, to stand after its figure: the change if it is sure, else
 // a mark. It is "" without a verdict, as for the baseline.
 func mark(r *record.Result, v record.Verdict) string {
-	if v.Verdict.Differs() {
+	if v.Verdict.Rank.Differs() {
 		return changed(r, v)
 	}
-	return map[stats.Decision]string{stats.Same: markSame, stats.Open: markOpen, stats.Refused: markRefused}[v.Verdict]
+	return map[stats.Decision]string{stats.Decided(stats.Same): markSame, {Outcome: outcome.Open}: markOpen, {Outcome: outcome.Refused}: markRefused}[v.Verdict]
 }
 
 // unjudged returns the mark of the baseline's own time where every verdict against it is refused for what the
 // baseline itself does: its backlog grows, or it fails requests; "" otherwise.
 func unjudged(r *record.Result, baseline record.Arm, m stats.Metric) string {
 	against := only(r.Verdicts, func(v record.Verdict) bool { return v.Baseline == baseline.Name && v.Metric == m.Name })
-	judged := slices.ContainsFunc(against, func(v record.Verdict) bool { return v.Verdict != stats.Refused })
+	judged := slices.ContainsFunc(against, func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Refused })
 	if len(against) == 0 || judged || m.Quantile == 0 || baseline.Median(m.Name) == nil || !baseline.Behind && baseline.Errors == 0 {
 		return ""
 	}
@@ -289,7 +289,7 @@ func explanationOf(r *record.Result) (lines []string) {
 }
 
 // differs reports whether a verdict is a sure difference.
-func differs(v record.Verdict) bool { return v.Verdict.Differs() }
+func differs(v record.Verdict) bool { return v.Verdict.Rank.Differs() }
 
 // few returns the first most lines and, if there are more, a line that counts them. With most 0
 // it returns none, and no count. lines stays unchanged.
@@ -307,10 +307,12 @@ func sure(r *record.Result) []string {
 	text := blocks(r)
 	// The intervals of the quantiles that were judged are corrected for several comparisons.
 	judged := only(stats.Names(stats.Quantiles()), func(m string) bool {
-		return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == m && v.Verdict != stats.Refused })
+		return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == m && v.Verdict.Outcome != outcome.Refused })
 	})
 	// Where all of them are open, there is nothing yet that could hold.
-	decided := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && (v.Verdict.Differs() || v.Verdict == stats.Same) })
+	decided := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+		return v.Primary && (v.Verdict.Rank.Differs() || v.Verdict.Rank == stats.Same)
+	})
 	text += when(judged != nil && decided, "; verdicts on %s hold together with 95%s%%", strings.Join(judged, ", "), say.NBSP)
 	failed := append(silent(r), failings(r.Arms)...)
 	text += "; " + aaBriefly(r.AA, r.Valid) + when(len(failed) == 0 && allGood(r), "; every request got a good reply")
@@ -328,18 +330,18 @@ func openVerdicts(r *record.Result) string {
 			return (d.Code == record.Overloaded || d.Code == record.GeneratorLimit) && (d.Arm == of.Arm || d.Arm == of.Baseline)
 		})
 		hasTimes := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-			return v.Primary && v.Arm == of.Arm && v.Baseline == of.Baseline && v.Verdict != stats.Refused
+			return v.Primary && v.Arm == of.Arm && v.Baseline == of.Baseline && v.Verdict.Outcome != outcome.Refused
 		})
 		return of.Primary || of.Metric == "goodput" && (overloaded || !hasTimes)
 	}
 	open := only(r.Verdicts, func(v record.Verdict) bool {
-		return v.Verdict == stats.Open && !waits(v.Arm) && !waits(v.Baseline) && counts(v)
+		return v.Verdict.Outcome == outcome.Open && !waits(v.Arm) && !waits(v.Baseline) && counts(v)
 	})
 	best := func(arm string) bool { return slices.Contains(r.Answer.Faster, arm) }
 	// Of several that beat the baseline, the best is asked for.
 	if r.Answer.Kind == record.SeveralWin {
 		open = append(open, only(r.Duels, func(v record.Verdict) bool {
-			return v.Verdict == stats.Open && v.Primary && best(v.Arm) && best(v.Baseline)
+			return v.Verdict.Outcome == outcome.Open && v.Primary && best(v.Arm) && best(v.Baseline)
 		})...)
 	}
 	name := func(v record.Verdict) string {
@@ -362,9 +364,9 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	}
 	baseline := aa[0].Baseline
 	label := func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label }
-	judged := only(aa, func(v record.Verdict) bool { return v.Verdict != stats.Refused })
-	same := only(judged, func(v record.Verdict) bool { return v.Verdict == stats.Same })
-	open := only(judged, func(v record.Verdict) bool { return v.Primary && v.Verdict != stats.Same })
+	judged := only(aa, func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Refused })
+	same := only(judged, func(v record.Verdict) bool { return v.Verdict.Rank == stats.Same })
+	open := only(judged, func(v record.Verdict) bool { return v.Primary && v.Verdict.Rank != stats.Same })
 	bad := only(judged, differs)
 	switch {
 	// The number of blocks is tested before the result: with too few, nothing can differ yet.

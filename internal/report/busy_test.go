@@ -28,9 +28,9 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		"Next: end hog, or give --wait-idle 2m, which starts as soon as 3 s were quiet", "So far: ",
 	}
 	open := func(r *record.Result) {
-		v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "open", Ratio: 1.2, Low: .9, High: 1.3, Lean: "SLOWER", Blocks: 12, Lost: 11, Won: 1, Needed: 20}
-		r.Verdicts, r.Winner = []record.Verdict{v}, "open"
-		r.Answer = record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}}
+		v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: decision("open"), Ratio: 1.2, Low: .9, High: 1.3, Lean: "SLOWER", Blocks: 12, Lost: 11, Won: 1, Needed: 20}
+		r.Verdicts, r.Winner = []record.Verdict{v}, record.Winner{Outcome: outcome.Open}
+		r.Answer = record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Place{Outcome: outcome.Open}}}}
 	}
 	gate := func(r *record.Result) {
 		open(r)

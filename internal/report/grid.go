@@ -48,7 +48,7 @@ func cellWord(e PackEntry) string {
 	}
 	switch a := e.Result.Answer; a.Kind {
 	case record.OneWins:
-		return e.Result.Winner
+		return e.Result.Winner.Arm
 	case record.SeveralWin:
 		return a.Faster[0]
 	case record.TieForBest:
@@ -72,8 +72,8 @@ func firstOfBest(r *record.Result) string {
 	}
 	beaten := func(arm string) bool {
 		return slices.ContainsFunc(r.Answer.Duels, func(d record.Duel) bool {
-			return d.Arm == arm && (d.Rank == record.RankSlower || d.Rank == record.FallsBehind) ||
-				d.Baseline == arm && (d.Rank == record.RankFaster || d.Rank == record.KeepsUp)
+			return d.Arm == arm && d.Place.Worse() ||
+				d.Baseline == arm && d.Place.Better()
 		})
 	}
 	return cmp.Or(first(r.Answer.Faster, func(arm string) bool { return !beaten(arm) }), r.Answer.Faster[0])

@@ -15,7 +15,7 @@ func fiveCells() []PackEntry {
 	cell := func(cpu, rate string, a *record.Conclusion) PackEntry {
 		e := PackEntry{Scenario: "capacity", Cell: []record.Level{{Factor: "cpu", Value: cpu}, {Factor: "rate", Value: rate}}}
 		if a != nil {
-			e.Result = &record.Result{Answer: *a, Winner: "pool", Arms: []record.Arm{{Name: "nethttp"}, {Name: "nethttp'", Role: record.Copy}, {Name: "pool"}}}
+			e.Result = &record.Result{Answer: *a, Winner: record.Winner{Outcome: outcome.Yes, Arm: "pool"}, Arms: []record.Arm{{Name: "nethttp"}, {Name: "nethttp'", Role: record.Copy}, {Name: "pool"}}}
 		}
 		return e
 	}

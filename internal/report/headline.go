@@ -87,7 +87,7 @@ func answer(r *record.Result) string {
 		return fmt.Sprintf("%s each beat %s, and which of them is best is open: %s", strings.Join(r.Answer.Faster, " and "), r.Arms[0].Name, standings(r))
 	}
 	lead := map[record.AnswerKind]string{
-		record.OtherLoads: "No one winner, for the arms' loads differ", record.OneWins: r.Winner + " wins" + otherParser(r, r.Winner),
+		record.OtherLoads: "No one winner, for the arms' loads differ", record.OneWins: r.Winner.String() + " wins" + otherParser(r, r.Winner.Arm),
 		record.ATrade: "A trade", record.ATie: "A tie", record.TieForBest: "A tie for the best",
 	}[r.Answer.Kind]
 	return cmp.Or(lead, "No single winner") + ": " + standings(r)
@@ -241,35 +241,35 @@ func starvedBy(r *record.Result, name string) string {
 // verdicts must include this arm's against s.Baseline, and none of it against another arm.
 func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) string {
 	goodput := verdictOn(verdicts, s.Arm, "goodput")
-	of := func(want ...stats.Decision) []record.Verdict { // on primary metrics, which are times
+	of := func(want stats.Rank) []record.Verdict { // on primary metrics, which are times; "" for open and refused
 		return only(verdicts, func(v record.Verdict) bool {
-			return v.Arm == s.Arm && v.Primary && slices.Contains(want, v.Verdict)
+			return v.Arm == s.Arm && v.Primary && v.Verdict.Rank == want
 		})
 	}
-	switch s.Rank {
-	case record.OtherLoad:
+	switch s.Place {
+	case record.Place{Outcome: outcome.Refused, Why: record.OtherLoad}:
 		// Only work done and its cost can be compared where response times follow other loads.
 		work := only(r.Verdicts, func(v record.Verdict) bool { return v.Arm == s.Arm && !v.Primary })
 		done := listed(work, func(v record.Verdict) string {
-			return strings.ReplaceAll(v.Metric, "_", " ") + " " + string(v.Verdict) + when(v.Verdict != stats.Refused, " (%s)", changedPlainly(r, v))
+			return strings.ReplaceAll(v.Metric, "_", " ") + " " + v.Verdict.String() + when(v.Verdict.Outcome != outcome.Refused, " (%s)", changedPlainly(r, v))
 		})
 		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.Arm, s.Baseline, done, strings.Join(s.Differs, ", "))
-	case record.StarvesClients:
+	case record.Place{Outcome: outcome.Refused, Why: record.StarvesClients}:
 		return fmt.Sprintf("%s %s, so that it has no times to set against %s", s.Arm, starvedBy(r, s.Arm), s.Baseline)
-	case record.NoTimesBeside:
+	case record.Place{Outcome: outcome.Refused, Why: record.NoTimesBeside}:
 		return fmt.Sprintf("%s has no times of %s to be set against", s.Arm, s.Baseline)
-	case record.KeepsUp:
+	case record.Placed(stats.Higher):
 		return fmt.Sprintf("%s keeps up better than %s (%s)", s.Arm, s.Baseline, "goodput "+changedPlainly(r, goodput))
-	case record.FallsBehind:
+	case record.Placed(stats.Lower):
 		return fallsBehind(r, goodput)
-	case record.RankFaster:
+	case record.Placed(stats.Faster):
 		return fmt.Sprintf("%s is faster than %s (%s)", s.Arm, s.Baseline, changes(r, of(stats.Faster))) + onAverage(r, s)
-	case record.RankSlower:
+	case record.Placed(stats.Slower):
 		if goodput.Worse() && openLoops(r, s.Arm, s.Baseline) {
 			return fallsBehind(r, goodput)
 		}
 		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(r, of(stats.Slower))) + onAverage(r, s)
-	case record.RankTrade:
+	case record.Placed(stats.Trade):
 		gains, costs := of(stats.Faster), of(stats.Slower)
 		// Goodput stands for a gain or a cost only where no time does.
 		if goodput.Better() && gains == nil {
@@ -279,22 +279,22 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 			costs = []record.Verdict{goodput}
 		}
 		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(r, gains), changes(r, costs))
-	case record.RankSame:
+	case record.Placed(stats.Same):
 		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + andGoodput(r, goodput) + onAverage(r, s)
-	case record.RankPartlySame:
+	case record.Place{Outcome: outcome.Open, Rank: stats.Same}:
 		return fmt.Sprintf("%s is the same as %s at %s, open at %s", s.Arm, s.Baseline,
-			listed(of(stats.Same), metric), listed(of(stats.Open, stats.Refused), metric)) + andGoodput(r, goodput) + onAverage(r, s)
+			listed(of(stats.Same), metric), listed(of(""), metric)) + andGoodput(r, goodput) + onAverage(r, s)
 	}
 	if behind := behindInAll(r, goodput); behind != "" {
 		return behind
 	}
-	return undecided(r, s, of(stats.Open, stats.Refused)) + andGoodput(r, goodput) + onAverage(r, s)
+	return undecided(r, s, of("")) + andGoodput(r, goodput) + onAverage(r, s)
 }
 
 // andGoodput returns a clause about a sure difference of goodput, for arms whose times do not tell them apart: clients
 // of a closed loop get more answers from a server whose times are hardly shorter. It is "" without such a difference.
 func andGoodput(r *record.Result, goodput record.Verdict) string {
-	return when(goodput.Verdict.Differs(), ", and its goodput is %s", changedPlainly(r, goodput))
+	return when(goodput.Verdict.Rank.Differs(), ", and its goodput is %s", changedPlainly(r, goodput))
 }
 
 // onAverage returns a clause about a sure difference of the mean times that the rank of an arm does not tell, since ranks go
@@ -309,7 +309,7 @@ func onAverage(r *record.Result, s record.Standing) string {
 			by = -x.Mean.By
 		}
 	}
-	told := s.Rank == record.RankSlower && by > 0 || s.Rank == record.RankFaster && by < 0
+	told := s.Place.Rank == stats.Slower && by > 0 || s.Place.Rank == stats.Faster && by < 0
 	return when(by != 0 && !told, ", and %s %s on average", prose.Seconds(math.Abs(by)), either(by > 0, "slower", "faster"))
 }
 
@@ -326,13 +326,13 @@ func undecided(r *record.Result, s record.Standing, open []record.Verdict) strin
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)
 		third := v.Reason.Find(func(f record.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
-		if v.Verdict == stats.Refused && third.Arm != "" {
+		if v.Verdict.Outcome == outcome.Refused && third.Arm != "" {
 			return fmt.Sprintf("%s and %s cannot be judged in a run with %s, %s: compare them without it%s",
 				s.Arm, s.Baseline, third.Arm, either(third.Values["errors"] > 0, "which fails requests", "whose backlog grows"), flagsFor(r, s.Baseline, s.Arm))
 		}
 	}
 	leans := only(open, func(v record.Verdict) bool { return v.Lean != "" })
-	if ways := grouped(leans, func(v record.Verdict) stats.Decision { return v.Lean }); len(ways) == 1 {
+	if ways := grouped(leans, func(v record.Verdict) stats.Rank { return v.Lean }); len(ways) == 1 {
 		leaning = strings.TrimSuffix(fmt.Sprintf(" and leans %s (%s): %s", lower(leans[0].Lean), changes(r, leans), shownBy(r, leans)), ": ")
 	}
 	return fmt.Sprintf("%s against %s is open after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)

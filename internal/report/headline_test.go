@@ -13,15 +13,15 @@ import (
 // A trade names what is gained and what it costs, goodput where times alone tell one of the two.
 func TestHeadlineOfATrade(t *testing.T) {
 	t.Parallel()
-	verdict := func(metric string, verdict stats.Decision, ratio float64) record.Verdict {
-		return record.Verdict{Metric: metric, Primary: metric != "goodput", Arm: "b", Baseline: "a", Verdict: verdict, Ratio: ratio}
+	verdict := func(metric string, verdict string, ratio float64) record.Verdict {
+		return record.Verdict{Metric: metric, Primary: metric != "goodput", Arm: "b", Baseline: "a", Verdict: decision(verdict), Ratio: ratio}
 	}
 	for want, verdicts := range map[string][]record.Verdict{
 		"A trade: b trades with a: better at p50 -60 %, worse at p99 +40 %.":      {verdict("p50", "FASTER", .4), verdict("p99", "SLOWER", 1.4), verdict("goodput", "LOWER", .9)},
 		"A trade: b trades with a: better at p50 -60 %, worse at goodput -70 %.":  {verdict("p50", "FASTER", .4), verdict("p99", "open", 1), verdict("goodput", "LOWER", .3)},
 		"A trade: b trades with a: better at goodput +150 %, worse at p99 +40 %.": {verdict("p99", "SLOWER", 1.4), verdict("goodput", "HIGHER", 2.5)},
 	} {
-		r := &record.Result{Verdicts: verdicts, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.ATrade, Standings: []record.Standing{{Arm: "b", Baseline: "a", Rank: record.RankTrade}}}}
+		r := &record.Result{Verdicts: verdicts, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.ATrade, Standings: []record.Standing{{Arm: "b", Baseline: "a", Place: record.Placed(stats.Trade)}}}}
 		if got := Headline(r); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -34,18 +34,18 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	t.Parallel()
 	overload := record.Fact{Code: "aa", Because: []record.Fact{{Code: "overload", Arm: "a", Values: record.Values{}}}}
 	refused := func(arm, baseline string) record.Verdict {
-		return record.Verdict{Arm: arm, Baseline: baseline, Metric: "p90", Primary: true, Verdict: stats.Refused, Blocks: 10, Reason: overload}
+		return record.Verdict{Arm: arm, Baseline: baseline, Metric: "p90", Primary: true, Verdict: stats.Decision{Outcome: outcome.Refused}, Blocks: 10, Reason: overload}
 	}
 	higher := func(arm string) record.Verdict {
-		return record.Verdict{Arm: arm, Baseline: "a", Metric: "goodput", Verdict: "HIGHER", Ratio: 1.5, Blocks: 10}
+		return record.Verdict{Arm: arm, Baseline: "a", Metric: "goodput", Verdict: decision("HIGHER"), Ratio: 1.5, Blocks: 10}
 	}
 	r := &record.Result{
 		Arms:     []record.Arm{{Name: "a"}, {Name: "b"}, {Name: "c"}},
 		Verdicts: []record.Verdict{refused("b", "a"), higher("b"), refused("c", "a"), higher("c")},
 		Answer: record.Conclusion{
 			Outcome: outcome.Open, Kind: record.SeveralWin, Faster: []string{"b", "c"},
-			Standings: []record.Standing{{Arm: "b", Baseline: "a", Rank: record.KeepsUp}, {Arm: "c", Baseline: "a", Rank: record.KeepsUp}},
-			Duels:     []record.Duel{{Standing: record.Standing{Arm: "c", Baseline: "b", Rank: record.RankOpen}, Verdicts: []record.Verdict{refused("c", "b")}}},
+			Standings: []record.Standing{{Arm: "b", Baseline: "a", Place: record.Placed(stats.Higher)}, {Arm: "c", Baseline: "a", Place: record.Placed(stats.Higher)}},
+			Duels:     []record.Duel{{Standing: record.Standing{Arm: "c", Baseline: "b", Place: record.Place{Outcome: outcome.Open}}, Verdicts: []record.Verdict{refused("c", "b")}}},
 		},
 	}
 	if got, want := Headline(r), "is open: c and b cannot be judged in a run with a, whose backlog grows: compare them without it; b keeps up"; !strings.Contains(got, want) {
@@ -62,7 +62,7 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	if got := strings.Join(sure(r), "\n"); strings.Contains(got, "hold together") {
 		t.Errorf("got %s, want no promise about verdicts on times", got)
 	}
-	r.Verdicts = append(r.Verdicts, record.Verdict{Arm: "b", Baseline: "a", Metric: "p50", Verdict: "SAME"}, record.Verdict{Arm: "b", Baseline: "a", Metric: "p90", Primary: true, Verdict: "SLOWER"})
+	r.Verdicts = append(r.Verdicts, record.Verdict{Arm: "b", Baseline: "a", Metric: "p50", Verdict: decision("SAME")}, record.Verdict{Arm: "b", Baseline: "a", Metric: "p90", Primary: true, Verdict: decision("SLOWER")})
 	if got := strings.Join(sure(r), "\n"); !strings.Contains(got, "verdicts on p50, p90 hold together") {
 		t.Errorf("got %s, want a promise about p50 and p90 alone", got)
 	}
@@ -131,13 +131,13 @@ func TestClaimsAreTheAnswer(t *testing.T) {
 // Each hint names its arm and metric, and no hint about one metric denies a hint about another.
 func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 	t.Parallel()
-	open := func(metric string, lean stats.Decision, lost, needed int) record.Verdict {
-		return record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: metric, Primary: true, Verdict: "open", Ratio: 1.2, Low: .9, High: 1.3, Lean: lean, Blocks: 12, Lost: lost, Won: 12 - lost, Needed: needed}
+	open := func(metric string, lean stats.Rank, lost, needed int) record.Verdict {
+		return record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: metric, Primary: true, Verdict: decision("open"), Ratio: 1.2, Low: .9, High: 1.3, Lean: lean, Blocks: 12, Lost: lost, Won: 12 - lost, Needed: needed}
 	}
 	r := &record.Result{
 		Valid: 12, Ran: 12, Window: .5, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
 		Verdicts: []record.Verdict{open("p50", "SLOWER", 11, 20), open("p90", "SLOWER", 10, 28), open("p99", "", 6, 50_000)},
-		Answer:   record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}},
+		Answer:   record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Place{Outcome: outcome.Open}}}},
 	}
 	const headline = "No single winner: pool against nethttp is open after 12 blocks and leans slower (p50 +20 %, p90 +20 %): about 20 blocks would decide p50, about 28 blocks would decide p90."
 	if got := Headline(r); got != headline {
@@ -153,8 +153,8 @@ func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 // A lean that every block shows says so, and how many more blocks would decide it.
 func TestHeadlineOfALeanInAllBlocks(t *testing.T) {
 	t.Parallel()
-	v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "open", Ratio: 14, Lean: "SLOWER", Blocks: 10, Lost: 10, Needed: 12}
-	r := &record.Result{Verdicts: []record.Verdict{v}, Answer: record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankOpen}}}}
+	v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: decision("open"), Ratio: 14, Lean: "SLOWER", Blocks: 10, Lost: 10, Needed: 12}
+	r := &record.Result{Verdicts: []record.Verdict{v}, Answer: record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Place{Outcome: outcome.Open}}}}}
 	const want = "No single winner: pool against nethttp is open after 10 blocks and leans slower (p50 ×14): 10 of 10 blocks show it; 2 more would decide."
 	if got := Headline(r); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -171,12 +171,12 @@ func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
 	} {
 		clients := record.Clients{Loop: loop}
 		r := &record.Result{
-			Winner: "nethttp", Arms: []record.Arm{{Name: "nethttp", P50: new(.0206), Clients: clients}, {Name: "pool", P50: new(.289), Clients: clients}},
+			Winner: record.Winner{Outcome: outcome.Yes, Arm: "nethttp"}, Arms: []record.Arm{{Name: "nethttp", P50: new(.0206), Clients: clients}, {Name: "pool", P50: new(.289), Clients: clients}},
 			Verdicts: []record.Verdict{
-				{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: "SLOWER", Ratio: 14, Blocks: 12, Lost: 12},
-				{Arm: "pool", Baseline: "nethttp", Metric: "goodput", Verdict: "LOWER", Ratio: .63, Blocks: 12, Lost: 12},
+				{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: decision("SLOWER"), Ratio: 14, Blocks: 12, Lost: 12},
+				{Arm: "pool", Baseline: "nethttp", Metric: "goodput", Verdict: decision("LOWER"), Ratio: .63, Blocks: 12, Lost: 12},
 			},
-			Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Rank: record.RankSlower}}},
+			Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Placed(stats.Slower)}}},
 		}
 		if got := Headline(r); got != want {
 			t.Errorf("%s: got  %s\nwant %s", loop, got, want)
@@ -187,7 +187,7 @@ func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
 // A winner on another HTTP parser than the baseline's is called so, unless an arm tells parser and model apart.
 func TestWinnerOnAnotherParser(t *testing.T) {
 	t.Parallel()
-	r := &record.Result{Winner: "b", Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins}}
+	r := &record.Result{Winner: record.Winner{Outcome: outcome.Yes, Arm: "b"}, Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins}}
 	for _, c := range []struct{ control, other, want string }{
 		{"goroutine", "c; b", "b wins, or its HTTP parser does, which is not a's: "}, {"", "c; b", "b wins: "}, {"goroutine", "c", "b wins: "},
 	} {

@@ -75,25 +75,25 @@ func TestHeadlineOfArmsThatDoNotKeepUp(t *testing.T) {
 // The answer has a sure difference of means that its rank does not tell, as the reasons below it do.
 func TestHeadlineHasTheDifferenceOfTheReasons(t *testing.T) {
 	t.Parallel()
-	of := func(rank record.Rank, differs float64, x *record.Explanation) string {
+	of := func(rank record.Place, differs float64, x *record.Explanation) string {
 		r := &record.Result{Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Explained: x}
 		if differs != 0 {
 			r.Differences = []record.Difference{{Arm: "b", Baseline: "a", Waterfall: record.Waterfall{Step: record.Step{By: differs}}}}
 		}
-		return onAverage(r, record.Standing{Arm: "b", Baseline: "a", Rank: rank})
+		return onAverage(r, record.Standing{Arm: "b", Baseline: "a", Place: rank})
 	}
 	mean := func(from, to string, by float64) *record.Explanation {
 		return &record.Explanation{From: from, To: to, Slower: "b", Mean: record.Waterfall{Step: record.Step{By: by, Low: .9 * by, High: 1.1 * by}}}
 	}
 	for _, tt := range []struct{ got, want string }{
-		{of(record.RankOpen, .447, nil), ", and 447 ms slower on average"},
-		{of(record.RankSame, -.447, nil), ", and 447 ms faster on average"},
-		{of(record.RankSlower, .447, nil), ""},
-		{of(record.RankFaster, .447, nil), ", and 447 ms slower on average"},
-		{of(record.RankOpen, 0, nil), ""},
-		{of(record.RankOpen, 0, mean("a", "b", .01)), ", and 10.0 ms slower on average"},
-		{of(record.RankOpen, 0, mean("b", "a", -.01)), ", and 10.0 ms slower on average"},
-		{of(record.RankOpen, 0, mean("b", "c", .01)), ""},
+		{of(record.Place{Outcome: outcome.Open}, .447, nil), ", and 447 ms slower on average"},
+		{of(record.Placed(stats.Same), -.447, nil), ", and 447 ms faster on average"},
+		{of(record.Placed(stats.Slower), .447, nil), ""},
+		{of(record.Placed(stats.Faster), .447, nil), ", and 447 ms slower on average"},
+		{of(record.Place{Outcome: outcome.Open}, 0, nil), ""},
+		{of(record.Place{Outcome: outcome.Open}, 0, mean("a", "b", .01)), ", and 10.0 ms slower on average"},
+		{of(record.Place{Outcome: outcome.Open}, 0, mean("b", "a", -.01)), ", and 10.0 ms slower on average"},
+		{of(record.Place{Outcome: outcome.Open}, 0, mean("b", "c", .01)), ""},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("got %q, want %q", tt.got, tt.want)
@@ -133,13 +133,13 @@ func TestEachRefusedMarkHasItsReason(t *testing.T) {
 	for _, r := range []*record.Result{quick(), interrupted(), comingAndGoing()} {
 		for i := range r.Verdicts {
 			if v := &r.Verdicts[i]; i%3 == 0 {
-				v.Verdict, v.Reason = stats.Refused, said("reason of "+v.Metric)
+				v.Verdict, v.Reason = stats.Decision{Outcome: outcome.Refused}, said("reason of "+v.Metric)
 			}
 		}
 		text := strings.ReplaceAll(inBrief(t, r, 100), say.NBSP, " ")
 		flat := strings.Join(strings.Fields(text), " ")
 		for _, v := range r.Verdicts {
-			if v.Verdict == stats.Refused && strings.Count(flat, ": "+reason(v)) != 1 {
+			if v.Verdict.Outcome == outcome.Refused && strings.Count(flat, ": "+reason(v)) != 1 {
 				t.Errorf("%s at %s is refused: %d times %q in\n%s", v.Arm, v.Metric, strings.Count(flat, reason(v)), reason(v), text)
 			}
 		}
@@ -177,17 +177,17 @@ func TestHeadlineHasTheGoodput(t *testing.T) {
 		return record.Verdict{Arm: "b", Baseline: "a", Metric: metric, Primary: metric != "goodput", Verdict: d, Ratio: 1.043, Low: 1.02, High: 1.06}
 	}
 	for _, tt := range []struct {
-		rank     record.Rank
+		rank     record.Place
 		verdicts []record.Verdict
 		want     string
 	}{
-		{record.RankPartlySame, []record.Verdict{verdict("p50", stats.Same), verdict("p90", stats.Same), verdict("p99", stats.Open), verdict("goodput", stats.Higher)},
+		{record.Place{Outcome: outcome.Open, Rank: stats.Same}, []record.Verdict{verdict("p50", stats.Decided(stats.Same)), verdict("p90", stats.Decided(stats.Same)), verdict("p99", stats.Decision{Outcome: outcome.Open}), verdict("goodput", stats.Decided(stats.Higher))},
 			"b is the same as a at p50, p90, open at p99, and its goodput is +4.3 %"},
-		{record.RankSame, []record.Verdict{verdict("p50", stats.Same), verdict("goodput", stats.Higher)}, "b is the same as a, and its goodput is +4.3 %"},
-		{record.RankSame, []record.Verdict{verdict("p50", stats.Same), verdict("goodput", stats.Same)}, "b is the same as a"},
+		{record.Placed(stats.Same), []record.Verdict{verdict("p50", stats.Decided(stats.Same)), verdict("goodput", stats.Decided(stats.Higher))}, "b is the same as a, and its goodput is +4.3 %"},
+		{record.Placed(stats.Same), []record.Verdict{verdict("p50", stats.Decided(stats.Same)), verdict("goodput", stats.Decided(stats.Same))}, "b is the same as a"},
 	} {
 		r := &record.Result{Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Verdicts: tt.verdicts}
-		if got := standing(r, record.Standing{Arm: "b", Baseline: "a", Rank: tt.rank}, tt.verdicts); got != tt.want {
+		if got := standing(r, record.Standing{Arm: "b", Baseline: "a", Place: tt.rank}, tt.verdicts); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}

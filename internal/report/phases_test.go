@@ -87,7 +87,7 @@ func TestRefusedRunIsNoFinding(t *testing.T) {
 	}
 	steal := quick()
 	for i := range steal.Verdicts {
-		steal.Verdicts[i].Verdict, steal.Verdicts[i].Reason = "refused", said("steal")
+		steal.Verdicts[i].Verdict, steal.Verdicts[i].Reason = decision("refused"), said("steal")
 	}
 	if got := caveat(steal); got != "of a run without a verdict: no finding" {
 		t.Errorf("got %q of a run refused for steal", got)

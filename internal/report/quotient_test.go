@@ -74,7 +74,7 @@ func recorded(t *testing.T) (all []*record.Result) {
 	for i := range 60 {
 		r := []func() *record.Result{quick, interrupted, gated}[i%3]()
 		r.Answer = record.Conclusion{Outcome: outcome.Yes, Kind: record.ATrade, Standings: []record.Standing{
-			{Arm: "fasthttp", Baseline: "nethttp", Rank: record.RankTrade}, {Arm: "pool", Baseline: "nethttp", Rank: record.RankTrade},
+			{Arm: "fasthttp", Baseline: "nethttp", Place: record.Placed(stats.Trade)}, {Arm: "pool", Baseline: "nethttp", Place: record.Placed(stats.Trade)},
 		}}
 		spread := []float64{.01, .3}[i%2]
 		for j := range r.Arms {
@@ -98,7 +98,7 @@ func gated() *record.Result {
 	for _, m := range stats.Metrics() {
 		pool := r.Arms[3].Blocks[m.Name]
 		c := stats.CompareCopies(m, r.Arms[0].Blocks[m.Name], r.Arms[1].Blocks[m.Name], pool, 6)
-		answer := either(m.Worse(c.Decision), outcome.No, outcome.Yes)
+		answer := either(m.Worse(c.Decision.Rank), outcome.No, outcome.Yes)
 		r.Gate = append(r.Gate, record.Gated{Metric: m.Name, Allow: .1, Ratio: c.Ratio, Low: c.Low, High: c.High, Outcome: answer})
 	}
 	r.Gate = append(r.Gate, record.Gated{Metric: "memory", Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.No})
@@ -140,7 +140,7 @@ func TestChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 		for _, v := range r.Verdicts {
 			of, to := armOf(r, v.Arm), armOf(r, v.Baseline)
 			m, base, arm := stats.MetricOf(v.Metric), to.Median(v.Metric), of.Median(v.Metric)
-			if v.Verdict == stats.Refused || base == nil || arm == nil {
+			if v.Verdict.Outcome == outcome.Refused || base == nil || arm == nil {
 				continue
 			}
 			want, quotient := wanted(m, base, arm, v.Low, v.High, differs(v))
@@ -224,7 +224,7 @@ func TestSeenContradictions(t *testing.T) {
 		{.0225, .0338, 2.08, 1.4, 3, "+50 %"},
 	} {
 		r := &record.Result{Arms: []record.Arm{{Name: "a", P90: &tt.base}, {Name: "b", P90: &tt.arm}}}
-		v := record.Verdict{Metric: "p90", Primary: true, Arm: "b", Baseline: "a", Verdict: stats.Slower, Ratio: tt.ratio, Low: tt.low, High: tt.high}
+		v := record.Verdict{Metric: "p90", Primary: true, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Slower), Ratio: tt.ratio, Low: tt.low, High: tt.high}
 		r.Verdicts = []record.Verdict{v}
 		var b bytes.Buffer
 		if err := Brief(&b, r, TextOptions{}); err != nil {

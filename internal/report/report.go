@@ -33,6 +33,7 @@ import (
 	"strings"
 	"unicode"
 
+	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
@@ -103,8 +104,8 @@ func CSV(w io.Writer, r *record.Result) error {
 			}
 			if v := verdictOn(either(a.Role == record.Copy, r.AA, r.Verdicts), a.Name, m.Name); v.Arm != "" {
 				// A refused verdict counts no blocks as won; 0 would read as "lost all".
-				won := either(v.Verdict == stats.Refused, "", strconv.Itoa(v.Won))
-				judged = []string{string(v.Verdict), ratio(v.Ratio), ratio(v.Low), ratio(v.High),
+				won := either(v.Verdict.Outcome == outcome.Refused, "", strconv.Itoa(v.Won))
+				judged = []string{v.Verdict.String(), ratio(v.Ratio), ratio(v.Low), ratio(v.High),
 					strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.String()}
 			}
 			row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Role), m.Name, strconv.FormatBool(m.Primary), m.Unit, value}

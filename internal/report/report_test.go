@@ -126,8 +126,8 @@ func TestTextSaysWhatAReaderNeedsFirst(t *testing.T) {
 
 func TestSentences(t *testing.T) {
 	t.Parallel()
-	v := func(verdict stats.Decision, ratio, low, high float64, won, needed int, reason string) record.Verdict {
-		return record.Verdict{Metric: "p50", Primary: true, Baseline: "a", Arm: "b", Verdict: verdict, Ratio: ratio, Low: low, High: high, Blocks: 12, Won: won, Lost: 12 - won, Needed: needed, Reason: said(reason)}
+	v := func(verdict string, ratio, low, high float64, won, needed int, reason string) record.Verdict {
+		return record.Verdict{Metric: "p50", Primary: true, Baseline: "a", Arm: "b", Verdict: decision(verdict), Ratio: ratio, Low: low, High: high, Blocks: 12, Won: won, Lost: 12 - won, Needed: needed, Reason: said(reason)}
 	}
 	for _, c := range []struct {
 		v    record.Verdict
@@ -156,7 +156,7 @@ func TestWordsOfWhatIsNoTime(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		metric          string
-		verdict         stats.Decision
+		verdict         string
 		sentence, class string
 	}{
 		{"cpu_per_request", "LOWER", "b is LOWER than a in CPU per request: -13 % (95 % interval -15 % to -11 %), lower in 10 of 12 blocks", "FASTER"},
@@ -166,7 +166,7 @@ func TestWordsOfWhatIsNoTime(t *testing.T) {
 		{"goodput", "SAME", "b is the SAME as a in goodput: -13 % (95 % interval -15 % to -11 %), within ±3 %", "SAME"},
 		{"p99", "FASTER", "b is FASTER than a at p99: -13 % (95 % interval -15 % to -11 %), faster in 10 of 12 blocks", "FASTER"},
 	} {
-		v := record.Verdict{Metric: c.metric, Baseline: "a", Arm: "b", Verdict: c.verdict, Ratio: .87, Low: .85, High: .89, Blocks: 12, Won: 10, Lost: 2}
+		v := record.Verdict{Metric: c.metric, Baseline: "a", Arm: "b", Verdict: decision(c.verdict), Ratio: .87, Low: .85, High: .89, Blocks: 12, Won: 10, Lost: 2}
 		r := &record.Result{}
 		row := forestRowOf(r, v)
 		for got, want := range map[string]string{sentence(r, v): c.sentence, row.Class: c.class} {
@@ -181,13 +181,13 @@ func TestWordsOfWhatIsNoTime(t *testing.T) {
 func TestControlThatWasNotJudged(t *testing.T) {
 	t.Parallel()
 	aa := []record.Verdict{
-		{Metric: "p50", Baseline: "a", Arm: "a'", Verdict: "SAME", Ratio: 1.01, Low: .98, High: 1.03},
-		{Metric: "p99", Baseline: "a", Arm: "a'", Verdict: "refused", Reason: said("too few requests")},
+		{Metric: "p50", Baseline: "a", Arm: "a'", Verdict: decision("SAME"), Ratio: 1.01, Low: .98, High: 1.03},
+		{Metric: "p99", Baseline: "a", Arm: "a'", Verdict: decision("refused"), Reason: said("too few requests")},
 	}
 	if got, want := aaBriefly(aa, 12), "a and its own copy do not differ in p50"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	aa[0].Verdict, aa[0].Low = "SLOWER", 1.005
+	aa[0].Verdict, aa[0].Low = decision("SLOWER"), 1.005
 	if got, want := aaBriefly(aa, 12), "a DIFFERS from its own copy in p50, and only a difference beyond that stands"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

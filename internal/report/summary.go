@@ -31,7 +31,7 @@ func Summary(w io.Writer, r *record.Result) error {
 	// The claims are a separate list, so the headline must not repeat them.
 	ranked := ranking(r)
 	answered := finding(r) == ranked
-	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict == stats.Refused })
+	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict.Outcome == outcome.Refused })
 	own := only(r.Doubts, func(f record.Fact) bool { return !f.Code.General() })
 	notes := slices.Concat(
 		nonEmpty(when(!answered, "Ranking: %s", ranked)),
@@ -64,7 +64,7 @@ func summaryTable(r *record.Result) document.Part {
 		if differs(v) && !within(quotient(r, v), v.Low, v.High) {
 			sign = "" // the interval alone
 		}
-		return when(v.Verdict != stats.Refused && v.Low != 0, "%s", strings.TrimRight(say.NBSP+sign, say.NBSP)+say.NBSP+"("+between(v)+")")
+		return when(v.Verdict.Outcome != outcome.Refused && v.Low != 0, "%s", strings.TrimRight(say.NBSP+sign, say.NBSP)+say.NBSP+"("+between(v)+")")
 	}))}
 }
 
@@ -143,7 +143,7 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 		if e.Result == nil {
 			return row(e.name(), say.None, "not run", e)
 		}
-		return row(e.name(), fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner, e)
+		return row(e.name(), fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner.String(), e)
 	})...)
 	rows = append(rows, row(say.Plural(len(entries), "scenario"), "", "", entries...))
 	return say.Text(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, TextOptions{})

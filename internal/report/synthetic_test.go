@@ -25,7 +25,7 @@ func quick() *record.Result {
 		Env: record.Env{CPU: "Intel Xeon 2.80GHz", CPUs: 2, Virtualised: true, Kernel: "Linux 6.1.0", Clocksource: "tsc",
 			Go: "go1.26.8", Version: "v0.1.0", ServerCPUs: "0", LoadCPUs: "1", ServerProcs: 1, LoadProcs: 2, GOGC: "100",
 			Somaxconn: 4096, PortRange: "32768-60999", NoFile: 1048576, Load1: 0.21, PSI: "avg10=0.00", StealRatio: 0.0004, ItersPerUsec: 412.5},
-		Winner: "trade", Headline: "pool is slower than nethttp at p99 (+42 %); fasthttp is the same",
+		Winner: record.Winner{Outcome: outcome.Yes}, Headline: "pool is slower than nethttp at p99 (+42 %); fasthttp is the same",
 		Doubts: []record.Fact{
 			{Arm: "pool", Text: "by Little's law 1,127 requests/s that hold a worker for 2.1 ms keep 2.4 of 4 workers busy on average: a queue is to be expected"},
 			{Text: "the machine is virtual: other guests can take its CPU unseen by steal time"},
@@ -159,21 +159,21 @@ func interrupted() *record.Result {
 	r.Arms[2].Curve = r.Arms[2].Curve[:30]
 	for i, v := range r.Verdicts {
 		if v.Arm == "fasthttp" && v.Metric == "p99" {
-			r.Verdicts[i] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "fasthttp", Verdict: "refused", Blocks: 10,
+			r.Verdicts[i] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "fasthttp", Verdict: decision("refused"), Blocks: 10,
 				Reason: said("940 requests in the shortest window, p99 needs 1,000")}
 		}
 	}
 	r.Arms[2].Twin = &record.Twin{Why: said("unknown discipline: another program")}
 	r.Expectations = expecting()
-	r.AA[2] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "nethttp'", Verdict: "refused", Blocks: 10, Reason: said("too few requests")}
-	r.AA[0].Verdict, r.AA[0].Ratio, r.AA[0].Low, r.AA[0].High = "SLOWER", 1.08, 1.02, 1.12
+	r.AA[2] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "nethttp'", Verdict: decision("refused"), Blocks: 10, Reason: said("too few requests")}
+	r.AA[0].Verdict, r.AA[0].Ratio, r.AA[0].Low, r.AA[0].High = decision("SLOWER"), 1.08, 1.02, 1.12
 	return r
 }
 
 // hopeless is a run in which every verdict was refused, its strings hostile.
 func hopeless() *record.Result {
 	r := quick()
-	r.Status, r.Valid, r.Winner, r.Differences = record.Partial, 4, "open", nil
+	r.Status, r.Valid, r.Winner, r.Differences = record.Partial, 4, record.Winner{Outcome: outcome.Open}, nil
 	r.Ran = 13
 	r.Question = `Is <b>5 > 3 & "true"</b>? </script><script>alert(1)</script> | \x1b[31m` + "\x1b[2J"
 	r.Headline = "No verdict: errors: nethttp failed 31 of 4732 requests (0.66 %), above 0.1 %: mostly reset."
@@ -182,7 +182,7 @@ func hopeless() *record.Result {
 	r.AA = nil
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		*v = record.Verdict{Metric: v.Metric, Primary: v.Primary, Baseline: v.Baseline, Arm: v.Arm, Verdict: "refused", Blocks: 4, Reason: said("errors: nethttp failed 31 of 4732 requests (0.66 %), above 0.1 %: mostly reset")}
+		*v = record.Verdict{Metric: v.Metric, Primary: v.Primary, Baseline: v.Baseline, Arm: v.Arm, Verdict: decision("refused"), Blocks: 4, Reason: said("errors: nethttp failed 31 of 4732 requests (0.66 %), above 0.1 %: mostly reset")}
 		if v.Arm == "pool" {
 			v.Arm = r.Arms[3].Name
 		}

@@ -287,7 +287,7 @@ func bytesText(n int64) string {
 // changed returns the change that is printed for a verdict: the quotient of the two figures, as they are printed. Where that
 // lies outside the verdict's interval it is the interval.
 func changed(r *record.Result, v record.Verdict) string {
-	return changeWithin(quotient(r, v), v.Low, v.High, v.Verdict.Differs())
+	return changeWithin(quotient(r, v), v.Low, v.High, v.Verdict.Rank.Differs())
 }
 
 // quotient returns the ratio of a verdict's two figures or, where they are not known, the median of the blocks' own ratios.

@@ -76,7 +76,7 @@ func TestAxisStaysInItsFrame(t *testing.T) {
 // Blocks in which an arm was neither better nor worse are not among those it lost.
 func TestForestCountsNoTies(t *testing.T) {
 	t.Parallel()
-	v := record.Verdict{Metric: "p99", Verdict: stats.Slower, Ratio: 1.5, Low: 1.4, High: 1.6, Blocks: 12, Won: 0, Lost: 11}
+	v := record.Verdict{Metric: "p99", Verdict: stats.Decided(stats.Slower), Ratio: 1.5, Low: 1.4, High: 1.6, Blocks: 12, Won: 0, Lost: 11}
 	if got := forestRowOf(&record.Result{}, v).Note; got != "slower in 11 of 12"+say.NBSP+"blocks" {
 		t.Errorf("got %q, want 11 of 12: one is a tie", got)
 	}
@@ -124,4 +124,12 @@ func TestForestMarksNoDifference(t *testing.T) {
 			}
 		}
 	}
+}
+
+// decision returns the decision with this text: a rank, open or refused.
+func decision(text string) (d stats.Decision) {
+	if err := d.UnmarshalText([]byte(text)); err != nil {
+		panic(err)
+	}
+	return d
 }

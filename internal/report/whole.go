@@ -257,7 +257,7 @@ func forestOf(r *record.Result) forest {
 func forestRowOf(r *record.Result, v record.Verdict) forestRow {
 	row := forestRow{
 		// For times lower is better, for goodput higher: better has the same colour for every metric.
-		Class:   string(either(v.Better(), stats.Faster, either(v.Worse(), stats.Slower, v.Verdict))),
+		Class:   either(v.Better(), string(stats.Faster), either(v.Worse(), string(stats.Slower), v.Verdict.String())),
 		Verdict: v, Sentence: sentence(r, v), Change: when(within(quotient(r, v), v.Low, v.High), "%s", say.Change(quotient(r, v))),
 		Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
 	}
@@ -267,7 +267,7 @@ func forestRowOf(r *record.Result, v record.Verdict) forestRow {
 	case !row.Drawn:
 		row.Note = reason(v)
 	case differs(v):
-		row.Note = lower(v.Verdict) + " in " + agreeing(v, v.Verdict)
+		row.Note = lower(v.Verdict.Rank) + " in " + agreeing(v, v.Verdict.Rank)
 	default:
 		row.Note = say.Plural(v.Blocks, "block")
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"schedlab/internal/command"
+	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/say"
@@ -17,7 +18,7 @@ import (
 )
 
 // sentence describes one verdict in full: who against whom, the decision, the change with its interval, and
-// the evidence for it. The words of decisions stay in capitals, as in stats.Decision, so that a reader can
+// the evidence for it. Ranks stay in capitals, as in package stats, so that a reader can
 // search for them.
 //
 // This file puts verdicts, the state of a run, its loads and its machine in words.
@@ -26,13 +27,13 @@ func sentence(r *record.Result, v record.Verdict) string {
 	by := changed(r, v) + either(within(quotient(r, v), v.Low, v.High),
 		when(v.Low > 0, " (95%s%% interval %s)", say.NBSP, between(v)), " (95"+say.NBSP+"% interval, which the quotient of the two figures lies outside)")
 	switch {
-	case v.Verdict.Differs():
+	case v.Verdict.Rank.Differs():
 		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s",
-			v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict), agreeing(v, v.Verdict))
-	case v.Verdict == stats.Same:
+			v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict.Rank), agreeing(v, v.Verdict.Rank))
+	case v.Verdict.Rank == stats.Same:
 		within := when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, say.NBSP)
 		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within)
-	case v.Verdict == stats.Open:
+	case v.Verdict.Outcome == outcome.Open:
 		hint := hint(r, v)
 		return fmt.Sprintf("%s against %s %s is open after %s: %s", v.Arm, v.Baseline, m.In, say.Plural(v.Blocks, "block"), by) +
 			when(hint != "", ", %s", hint)
@@ -40,14 +41,14 @@ func sentence(r *record.Result, v record.Verdict) string {
 	return fmt.Sprintf("%s against %s %s is refused: %s", v.Arm, v.Baseline, m.In, reason(v))
 }
 
-// agreeing tells how many blocks point the way of a decision: "9 of 10 blocks".
-func agreeing(v record.Verdict, way stats.Decision) string {
+// agreeing tells how many blocks point the way of a rank: "9 of 10 blocks".
+func agreeing(v record.Verdict, way stats.Rank) string {
 	n := either(stats.MetricOf(v.Metric).Worse(way), v.Lost, v.Won)
 	return fmt.Sprintf("%d of %s", n, say.Plural(v.Blocks, "block"))
 }
 
-// lower returns a decision in lower case, as a word of a sentence.
-func lower(d stats.Decision) string { return strings.ToLower(string(d)) }
+// lower returns a rank in lower case, as a word of a sentence.
+func lower(r stats.Rank) string { return strings.ToLower(string(r)) }
 
 // hint tells which way an undecided verdict leans, in how many blocks, and what would decide it: "leans
 // slower: 9 of 9 blocks, about 10 blocks would decide". It is "" if neither is known.
@@ -57,7 +58,7 @@ func hint(r *record.Result, v record.Verdict) string {
 
 // between formats the interval of a verdict's ratio as changes: "+5 % to +9 %". v must have an interval.
 func between(v record.Verdict) string {
-	return bound(v.Low, v.Verdict.Differs()) + " to " + bound(v.High, v.Verdict.Differs())
+	return bound(v.Low, v.Verdict.Rank.Differs()) + " to " + bound(v.High, v.Verdict.Rank.Differs())
 }
 
 // mostBlocks is the largest number of blocks of a run: the last look at which verdicts are made.
@@ -104,7 +105,7 @@ func reason(v record.Verdict) string { return cmp.Or(v.Reason.String(), "no reas
 // oneReason returns the reason for which all of vs were refused; "" if the reasons differ, a
 // verdict was not refused, or vs is empty.
 func oneReason(vs []record.Verdict) string {
-	other := func(v record.Verdict) bool { return v.Verdict != stats.Refused || reason(v) != reason(vs[0]) }
+	other := func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Refused || reason(v) != reason(vs[0]) }
 	if len(vs) == 0 || slices.ContainsFunc(vs, other) {
 		return ""
 	}

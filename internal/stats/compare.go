@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"schedlab/internal/outcome"
 )
 
 const (
@@ -22,14 +24,14 @@ type Comparison struct {
 	Ratio    float64 // median over all blocks, within Low and High; 0 when refused, else positive
 	Low      float64 // confidence interval of Ratio; 0 when refused, and while no look has an interval
 	High     float64
-	Blocks   int      // pairs given
-	Look     int      // blocks at the look since which the decision stands; 0 unless it is a difference or SAME
-	Won      int      // blocks in which the arm had the better value; 0 when refused
-	Lost     int      // blocks in which it had the worse one; an equal pair is neither
-	Lean     Decision // open: the difference to which the blocks so far point, else ""
-	Needed   int      // open: blocks that would decide it, an estimate; else 0
-	Least    int      // open: blocks that would decide it if one dissenting block so far was bad luck; else 0
-	Reason   string   // why it was refused; "" otherwise
+	Blocks   int    // pairs given
+	Look     int    // blocks at the look since which the rank stands; 0 without one
+	Won      int    // blocks in which the arm had the better value; 0 when refused
+	Lost     int    // blocks in which it had the worse one; an equal pair is neither
+	Lean     Rank   // open: the difference to which the blocks so far point, else ""
+	Needed   int    // open: blocks that would decide it, an estimate; else 0
+	Least    int    // open: blocks that would decide it if one dissenting block so far was bad luck; else 0
+	Reason   string // why it was refused; "" otherwise
 }
 
 // Compare judges an arm against the baseline from one pair of values per block, in the order in which the
@@ -54,9 +56,9 @@ type Comparison struct {
 // so that the word agrees with the figures. Values that are not positive and finite, and slices of different
 // length, are refused with a Reason.
 func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
-	c := Comparison{Metric: m, Decision: Open, Blocks: min(len(base), len(arm))}
+	c := Comparison{Metric: m, Decision: Decision{Outcome: outcome.Open}, Blocks: min(len(base), len(arm))}
 	if c.Reason = unfit(m, base, arm); c.Reason != "" {
-		c.Decision = Refused
+		c.Decision = Decision{Outcome: outcome.Refused}
 		return c
 	}
 	ratios := make([]float64, c.Blocks) // ln is monotone: the ranks of the ratios are the ranks of d
@@ -71,7 +73,7 @@ func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 	ranks, _ := spend(share, 1)
 	alike, _ := sameRanks(share)
 	c.look(ratios, 1, ranks, alike)
-	if c.Decision == Open {
+	if c.Decision.Outcome == outcome.Open {
 		c.lean(ranks)
 		c.mayBeSame(ratios, math.Log1p(m.Same), alike)
 	}
@@ -87,9 +89,9 @@ func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 // That gives the ranks of the looks among all arm/base and arm/twin together, as the coin of [LookRank]
 // does among one. Won, Lost, Lean and Least stay empty.
 func CompareCopies(m Metric, base, twin, arm []float64, comparisons int) Comparison {
-	c := Comparison{Metric: m, Decision: Open, Blocks: min(len(base), len(twin), len(arm))}
+	c := Comparison{Metric: m, Decision: Decision{Outcome: outcome.Open}, Blocks: min(len(base), len(twin), len(arm))}
 	if c.Reason = cmp.Or(unfit(m, base, arm), unfit(m, twin, arm)); c.Reason != "" {
-		c.Decision = Refused
+		c.Decision = Decision{Outcome: outcome.Refused}
 		return c
 	}
 	var ratios []float64
@@ -98,7 +100,7 @@ func CompareCopies(m Metric, base, twin, arm []float64, comparisons int) Compari
 	}
 	ranks, _ := spend(Alpha/float64(max(comparisons, 1)), 2)
 	c.look(ratios, 2, ranks, ranks)
-	if c.Decision == Open {
+	if c.Decision.Outcome == outcome.Open {
 		c.Needed = nextLook(max(c.blocksForSame(), c.Blocks+1))
 	}
 	return c
@@ -167,20 +169,20 @@ func (in interval) hold(median float64) float64 {
 // decide sets Decision, Ratio, Low and High from the median of the first n blocks and the interval
 // for a difference and for SAME. Look becomes n when the decision changes.
 func (c *Comparison) decide(median float64, n int, differs, same interval) {
-	d, from, margin := Open, differs, math.Log1p(c.Metric.Same)+rounding
+	d, from, margin := Decision{Outcome: outcome.Open}, differs, math.Log1p(c.Metric.Same)+rounding
 	switch ratio := differs.hold(median); {
 	case (differs.low > 1 || 0 < differs.high && differs.high < 1) && c.matters(math.Log(ratio)):
-		d = c.Metric.direction(ratio > 1)
+		d = Decided(c.Metric.direction(ratio > 1))
 	case same.within(margin):
-		d, from = Same, same
+		d, from = Decided(Same), same
 	case differs.within(margin): // where the looks of same have nothing in common
-		d = Same
+		d = Decided(Same)
 	}
 	c.Ratio, c.Low, c.High = from.hold(median), from.low, from.high
 	if d != c.Decision {
 		c.Decision, c.Look = d, n
 	}
-	if d == Open {
+	if d.Outcome == outcome.Open {
 		c.Look = 0
 	}
 }

@@ -7,7 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"schedlab/internal/outcome"
 )
+
+// The decisions without a rank.
+var open, refused = Decision{Outcome: outcome.Open}, Decision{Outcome: outcome.Refused}
 
 // metric returns one of Metrics by name.
 func metric(t testing.TB, name string) Metric {
@@ -41,31 +46,31 @@ func TestCompareVerdicts(t *testing.T) {
 		low, median, high float64
 		want              Decision
 	}{
-		{"clearly slower", "p99", 1.2, 1.3, 1.4, Slower},
-		{"clearly faster", "p99", 0.6, 0.7, 0.8, Faster},
-		{"effect met exactly", "p50", 1.01, 1.05, 1.2, Slower},
-		{"effect missed", "p50", 1.01, 1.05 * down, 1.2, Open},
-		{"effect met exactly, other side", "p50", 0.8, 1 / 1.05, 0.99, Faster},
-		{"effect missed, other side", "p50", 0.8, 1 / 1.05 * up, 0.99, Open},
-		{"five per cent less is more than ln 1.05", "p50", 0.8, 0.95, 0.99, Faster},
-		{"interval touches equality", "p90", 1, 1.3, 1.5, Open},
-		{"interval just excludes equality", "p90", up, 1.3, 1.5, Slower},
-		{"interval touches equality, other side", "p90", 0.6, 0.7, 1, Open},
-		{"interval just excludes equality, other side", "p90", 0.6, 0.7, down, Faster},
-		{"identical", "p90", 1, 1, 1, Same},
-		{"same at its limits", "p90", 1 / 1.10, 1, 1.10, Same},
-		{"same exceeded above", "p90", 1 / 1.10, 1, 1.10 * up, Open},
-		{"same exceeded below", "p90", 1 / 1.10 * down, 1, 1.10, Open},
-		{"same although equality is excluded", "p90", 1.01, 1.03, 1.08, Same},
-		{"slower comes before same", "p90", 1.04, 1.06, 1.08, Slower},
-		{"a large median alone is nothing", "p90", 0.9, 1.3, 1.5, Open},
-		{"more goodput", "goodput", 1.01, 1.02, 1.05, Higher},
-		{"less goodput", "goodput", 0.95, 1 / 1.02, 0.99, Lower},
-		{"goodput effect missed", "goodput", 1.01, 1.02 * down, 1.05, Open},
-		{"goodput same at its limits", "goodput", 1 / 1.03, 1, 1.03, Same},
-		{"goodput same exceeded", "goodput", 1 / 1.03, 1, 1.03 * up, Open},
-		{"less cpu", "cpu_per_request", 0.8, 0.9, 0.94, Lower},
-		{"more cpu", "cpu_per_request", 1.1, 1.2, 1.3, Higher},
+		{"clearly slower", "p99", 1.2, 1.3, 1.4, Decided(Slower)},
+		{"clearly faster", "p99", 0.6, 0.7, 0.8, Decided(Faster)},
+		{"effect met exactly", "p50", 1.01, 1.05, 1.2, Decided(Slower)},
+		{"effect missed", "p50", 1.01, 1.05 * down, 1.2, open},
+		{"effect met exactly, other side", "p50", 0.8, 1 / 1.05, 0.99, Decided(Faster)},
+		{"effect missed, other side", "p50", 0.8, 1 / 1.05 * up, 0.99, open},
+		{"five per cent less is more than ln 1.05", "p50", 0.8, 0.95, 0.99, Decided(Faster)},
+		{"interval touches equality", "p90", 1, 1.3, 1.5, open},
+		{"interval just excludes equality", "p90", up, 1.3, 1.5, Decided(Slower)},
+		{"interval touches equality, other side", "p90", 0.6, 0.7, 1, open},
+		{"interval just excludes equality, other side", "p90", 0.6, 0.7, down, Decided(Faster)},
+		{"identical", "p90", 1, 1, 1, Decided(Same)},
+		{"same at its limits", "p90", 1 / 1.10, 1, 1.10, Decided(Same)},
+		{"same exceeded above", "p90", 1 / 1.10, 1, 1.10 * up, open},
+		{"same exceeded below", "p90", 1 / 1.10 * down, 1, 1.10, open},
+		{"same although equality is excluded", "p90", 1.01, 1.03, 1.08, Decided(Same)},
+		{"slower comes before same", "p90", 1.04, 1.06, 1.08, Decided(Slower)},
+		{"a large median alone is nothing", "p90", 0.9, 1.3, 1.5, open},
+		{"more goodput", "goodput", 1.01, 1.02, 1.05, Decided(Higher)},
+		{"less goodput", "goodput", 0.95, 1 / 1.02, 0.99, Decided(Lower)},
+		{"goodput effect missed", "goodput", 1.01, 1.02 * down, 1.05, open},
+		{"goodput same at its limits", "goodput", 1 / 1.03, 1, 1.03, Decided(Same)},
+		{"goodput same exceeded", "goodput", 1 / 1.03, 1, 1.03 * up, open},
+		{"less cpu", "cpu_per_request", 0.8, 0.9, 0.94, Decided(Lower)},
+		{"more cpu", "cpu_per_request", 1.1, 1.2, 1.3, Decided(Higher)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +82,7 @@ func TestCompareVerdicts(t *testing.T) {
 			if math.Abs(c.Ratio/tt.median-1) > 1e-12 || c.Low != tt.low || c.High != tt.high {
 				t.Errorf("got %v, %v..%v, want %v, %v..%v", c.Ratio, c.Low, c.High, tt.median, tt.low, tt.high)
 			}
-			if (c.Needed > 0) != (tt.want == Open) {
+			if (c.Needed > 0) != (tt.want == open) {
 				t.Errorf("needed = %d for %s", c.Needed, c.Decision)
 			}
 		})
@@ -121,7 +126,7 @@ func TestCompareLooks(t *testing.T) {
 			}
 			c := Compare(none, base, arm, 6)
 			if n < 10 {
-				if c.Low != 0 || c.High != 0 || c.Decision != Open || c.Needed != 10 {
+				if c.Low != 0 || c.High != 0 || c.Decision != open || c.Needed != 10 {
 					t.Fatalf("%d blocks: %+v, want no interval, and 10 blocks needed", n, c)
 				}
 				continue
@@ -148,17 +153,17 @@ func TestCompareKeepsItsInterval(t *testing.T) {
 	arm := slices.Concat(slices.Repeat([]float64{1.3}, 13), slices.Repeat([]float64{.7}, 27))
 	for n, look := range map[int]int{9: 0, 10: 10, 13: 10, 20: 10, 40: 10} {
 		c := Compare(metric(t, "p50"), ones[:n], arm[:n], 1)
-		if (c.Decision == Slower) != (look > 0) || c.Look != look {
+		if (c.Decision == Decided(Slower)) != (look > 0) || c.Look != look {
 			t.Errorf("%d blocks: %s at look %d, want it decided at %d", n, c.Decision, c.Look, look)
 		}
 	}
 	late := slices.Concat(slices.Repeat([]float64{.7, 1.3}, 3), slices.Repeat([]float64{1.3}, 34))
-	if c := Compare(metric(t, "p50"), ones, late, 1); c.Decision != Slower || c.Look != 20 {
+	if c := Compare(metric(t, "p50"), ones, late, 1); c.Decision != Decided(Slower) || c.Look != 20 {
 		t.Errorf("%s at look %d, want SLOWER at 20: %+v", c.Decision, c.Look, c)
 	}
 	turns := slices.Concat(slices.Repeat([]float64{3}, 10), slices.Repeat([]float64{1. / 3}, 30))
 	m := Metric{Name: "x", Effect: 9, Same: .01}
-	if c := Compare(m, ones, turns, 1); c.Decision != Open || c.Low != 3 || c.High != 3 || c.Ratio != 3 || c.Needed != 41 {
+	if c := Compare(m, ones, turns, 1); c.Decision != open || c.Low != 3 || c.High != 3 || c.Ratio != 3 || c.Needed != 41 {
 		t.Errorf("%+v, want the interval of the first look, with the ratio within it and one more block needed", c)
 	}
 	if c := Compare(m, ones[:5], turns[:5], 1); c.Ratio != 3 || c.Low != 0 {
@@ -175,10 +180,10 @@ func TestCompareWordAndFiguresAgree(t *testing.T) {
 	ones, arm := slices.Repeat([]float64{1}, 40), slices.Repeat([]float64{1.3}, 10)
 	arm[3] = 1.001
 	arm = append(arm, slices.Repeat([]float64{1.01}, 30)...)
-	if c := Compare(m, ones[:10], arm[:10], 1); c.Decision != Slower || c.Look != 10 {
+	if c := Compare(m, ones[:10], arm[:10], 1); c.Decision != Decided(Slower) || c.Look != 10 {
 		t.Errorf("ten blocks: %+v, want SLOWER", c)
 	}
-	if c := Compare(m, ones, arm, 1); c.Decision != Same || c.Ratio != 1.01 || c.Look < 14 {
+	if c := Compare(m, ones, arm, 1); c.Decision != Decided(Same) || c.Ratio != 1.01 || c.Look < 14 {
 		t.Errorf("forty blocks: %+v, want SAME at +1 %%", c)
 	}
 	for range 2000 {
@@ -189,9 +194,9 @@ func TestCompareWordAndFiguresAgree(t *testing.T) {
 		c := Compare(m, ones[:len(arm)], arm, 3)
 		differs := (c.Low > 1 || c.High < 1) && math.Abs(math.Log(c.Ratio)) >= math.Log1p(m.Effect)-1e-9
 		within := c.Low > 0 && math.Abs(math.Log(c.Low)) <= math.Log1p(m.Same)+1e-9 && math.Abs(math.Log(c.High)) <= math.Log1p(m.Same)+1e-9
-		switch c.Decision {
+		switch c.Decision.Rank {
 		case Faster, Slower:
-			if !differs || (c.Decision == Slower) != (c.Ratio > 1) {
+			if !differs || (c.Decision == Decided(Slower)) != (c.Ratio > 1) {
 				t.Fatalf("%+v", c)
 			}
 		case Same:
@@ -203,7 +208,7 @@ func TestCompareWordAndFiguresAgree(t *testing.T) {
 				t.Fatalf("%+v", c)
 			}
 		}
-		if c.Ratio < c.Low || c.Low > 0 && c.Ratio > c.High || (c.Look > 0) != (c.Decision != Open) {
+		if c.Ratio < c.Low || c.Low > 0 && c.Ratio > c.High || (c.Look > 0) != (c.Decision != open) {
 			t.Fatalf("%+v", c)
 		}
 	}
@@ -216,7 +221,7 @@ func TestCompareLeans(t *testing.T) {
 		metric      string
 		up, down    int // blocks with 30 % more, and with 30 % less, these first
 		comparisons int
-		lean        Decision
+		lean        Rank
 		needed      int
 	}{
 		{"too few to lean", "p50", 4, 0, 6, "", 10},
@@ -238,7 +243,7 @@ func TestCompareLeans(t *testing.T) {
 			base, arm = append(base, 1), append(arm, r)
 		}
 		got := Compare(metric(t, c.metric), base, arm, c.comparisons)
-		if got.Decision != Open || got.Lean != c.lean || got.Needed != c.needed {
+		if got.Decision != open || got.Lean != c.lean || got.Needed != c.needed {
 			t.Errorf("%s: %s, leans %q, needs %d; want %q, %d", c.name, got.Decision, got.Lean, got.Needed, c.lean, c.needed)
 		}
 	}
@@ -276,7 +281,7 @@ func TestCompareRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := Compare(tt.metric, tt.base, tt.arm, tt.comparisons)
-			if c.Decision != Refused || !strings.Contains(c.Reason, tt.want) {
+			if c.Decision != refused || !strings.Contains(c.Reason, tt.want) {
 				t.Errorf("got %s %q, want refused %q", c.Decision, c.Reason, tt.want)
 			}
 			if c.Ratio != 0 || c.Low != 0 || c.High != 0 || c.Won != 0 || c.Lost != 0 || c.Needed != 0 {
@@ -328,17 +333,17 @@ func FuzzCompare(f *testing.F) {
 		}
 		m := Metric{Name: "fuzz", HigherIsBetter: higher, Effect: effect, Same: limit}
 		c := Compare(m, base, arm, comparisons)
-		if c.Decision == Refused {
+		if c.Decision == refused {
 			if c.Reason == "" || c.Low != 0 || c.Ratio != 0 || c.High != 0 || c.Needed != 0 {
 				t.Fatalf("refused with estimates or without a reason: %+v", c)
 			}
 			return
 		}
 		if known := c.Low > 0; c.Reason != "" || !(c.Ratio > 0) ||
-			known && !(c.Low <= c.Ratio && c.Ratio <= c.High && c.High <= math.MaxFloat64) || !known && (c.High != 0 || c.Decision != Open) {
+			known && !(c.Low <= c.Ratio && c.Ratio <= c.High && c.High <= math.MaxFloat64) || !known && (c.High != 0 || c.Decision != open) {
 			t.Fatalf("estimates out of order: %+v", c)
 		}
-		if (c.Decision == Open) != (c.Needed > c.Blocks) || (c.Decision == Open) != (c.Look == 0) || c.Won+c.Lost > c.Blocks {
+		if (c.Decision == open) != (c.Needed > c.Blocks) || (c.Decision == open) != (c.Look == 0) || c.Won+c.Lost > c.Blocks {
 			t.Fatalf("counts out of range: %+v", c)
 		}
 	})
@@ -355,7 +360,7 @@ func TestBetterAndWorse(t *testing.T) {
 		case "cpu_per_request":
 			better, worse = Lower, Higher
 		}
-		for _, d := range []Decision{Faster, Slower, Higher, Lower, Same, Open, Refused, ""} {
+		for _, d := range []Rank{Faster, Slower, Higher, Lower, Same, Trade, ""} {
 			if m.Better(d) != (d == better) || m.Worse(d) != (d == worse) {
 				t.Errorf("%s: %s is better %v, worse %v; want %s and %s", m.Name, d, m.Better(d), m.Worse(d), better, worse)
 			}
@@ -389,12 +394,12 @@ func TestCompareCopies(t *testing.T) {
 					values[i] = append(values[i], math.Exp(.06*draw(rng)))
 				}
 			}
-			wrong += Count(CompareCopies(m, values[0], values[1], values[2], shares).Decision.Differs())
+			wrong += Count(CompareCopies(m, values[0], values[1], values[2], shares).Decision.Rank.Differs())
 			for i := range values[2] {
 				values[2][i] *= 1.10
 			}
-			one += Count(Compare(m, values[0], values[2], shares).Decision == Slower)
-			both += Count(CompareCopies(m, values[0], values[1], values[2], shares).Decision == Slower)
+			one += Count(Compare(m, values[0], values[2], shares).Decision == Decided(Slower))
+			both += Count(CompareCopies(m, values[0], values[1], values[2], shares).Decision == Decided(Slower))
 		}
 		if float64(wrong) > Alpha/shares*runs {
 			t.Errorf("%s: %d of %d comparisons of equal arms say they differ, want at most %v", name, wrong, runs, Alpha/shares*runs)
@@ -438,7 +443,7 @@ func TestCompareCopiesRefuses(t *testing.T) {
 		"no block":           {},
 		"an arm that is NaN": {fit, fit, {1, math.NaN()}},
 	} {
-		if c := CompareCopies(metric(t, "p50"), values[0], values[1], values[2], 1); c.Decision != Refused || c.Reason == "" {
+		if c := CompareCopies(metric(t, "p50"), values[0], values[1], values[2], 1); c.Decision != refused || c.Reason == "" {
 			t.Errorf("%s: got %+v, want refused with a reason", name, c)
 		}
 	}
@@ -453,10 +458,10 @@ func TestCompareCopiesDecides(t *testing.T) {
 		want                  Decision
 		needed                int
 	}{
-		{8, math.Sqrt(8), 2, 4, Slower, 0},
-		{1, math.Sqrt(.125), .25, .5, Faster, 0},
-		{math.Sqrt(8), 1, math.Sqrt(.5), math.Sqrt2, Open, 159}, // a block in 13.2 as wide as twice the margin
-		{4, math.Sqrt2, 1, 2, Open, 159},
+		{8, math.Sqrt(8), 2, 4, Decided(Slower), 0},
+		{1, math.Sqrt(.125), .25, .5, Decided(Faster), 0},
+		{math.Sqrt(8), 1, math.Sqrt(.5), math.Sqrt2, open, 159}, // a block in 13.2 as wide as twice the margin
+		{4, math.Sqrt2, 1, 2, open, 159},
 	} {
 		c := CompareCopies(metric(t, "p50"), base, twin, slices.Repeat([]float64{tt.arm}, 12), 1)
 		if c.Decision != tt.want || math.Abs(c.Ratio-tt.ratio)+math.Abs(c.Low-tt.low)+math.Abs(c.High-tt.high) > 1e-12 || c.Needed != tt.needed || c.Blocks != 12 {
@@ -480,7 +485,7 @@ func TestCompareNeeds(t *testing.T) {
 		name          string
 		up, same      int // blocks with 30 % more, and with 2 % more
 		down          int // with 30 % less
-		lean          Decision
+		lean          Rank
 		needed, least int
 	}{
 		{"one against", 10, 0, 1, Slower, 20, 12},
@@ -501,7 +506,7 @@ func TestCompareNeeds(t *testing.T) {
 			base, arm = append(base, 1), append(arm, r)
 		}
 		c := Compare(metric(t, "p50"), base, arm, 6)
-		if c.Decision != Open || c.Lean != tt.lean || c.Needed != tt.needed || c.Least != tt.least {
+		if c.Decision != open || c.Lean != tt.lean || c.Needed != tt.needed || c.Least != tt.least {
 			t.Errorf("%s: %s, leans %q, needs %d, at least %d; want %q, %d, %d", tt.name, c.Decision, c.Lean, c.Needed, c.Least, tt.lean, tt.needed, tt.least)
 		}
 	}
@@ -509,10 +514,27 @@ func TestCompareNeeds(t *testing.T) {
 
 func TestDecisions(t *testing.T) {
 	t.Parallel()
-	for d, want := range map[Decision]bool{Faster: true, Slower: true, Higher: true, Lower: true, Same: false, Open: false, Refused: false, "": false} {
-		if d.Differs() != want {
-			t.Errorf("%q differs: %v", d, !want)
+	for text, want := range map[string]Decision{
+		"FASTER": Decided(Faster), "SLOWER": Decided(Slower), "HIGHER": Decided(Higher), "LOWER": Decided(Lower), "SAME": Decided(Same),
+		"open": open, "refused": refused, "": {},
+	} {
+		var d Decision
+		if err := d.UnmarshalText([]byte(text)); err != nil || d != want || d.String() != text {
+			t.Errorf("%q is read as %+v, %v and written as %q", text, d, err, d)
 		}
+		if differs := want.Rank != "" && want.Rank != Same; d.Rank.Differs() != differs {
+			t.Errorf("%q differs: %v", d, !differs)
+		}
+	}
+	for text, want := range map[string]Decision{"INCONCLUSIVE": open, "REFUSED": refused} { // of an older schedlab
+		d := Decided(Faster)
+		if err := d.UnmarshalText([]byte(text)); err != nil || d != want {
+			t.Errorf("%q is read as %+v, %v, want %+v", text, d, err, want)
+		}
+	}
+	var d Decision
+	if err := d.UnmarshalText([]byte("quicker")); err == nil {
+		t.Error("an unknown word is read")
 	}
 	if got := strings.Join(Names(Quantiles()), " "); got != "p50 p90 p99" {
 		t.Errorf("quantiles: %s", got)

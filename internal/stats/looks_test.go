@@ -116,7 +116,7 @@ func stopped(values [][3][]float64) (blocks int, verdicts []Comparison) {
 		for q, m := range Metrics()[:3] {
 			c := Compare(m, values[0][q], arm[q], 3*(len(values)-1))
 			blocks = max(blocks, c.Look)
-			if c.Decision == Open {
+			if c.Decision == open {
 				blocks = c.Blocks
 			}
 			verdicts = append(verdicts, c)
@@ -139,7 +139,7 @@ func TestEarlyStopsKeepTheError(t *testing.T) {
 				for range runs {
 					_, verdicts := stopped(simulated(rng, n, 3, lastLook, drift, 1))
 					for _, v := range verdicts {
-						if v.Decision == Faster || v.Decision == Slower {
+						if v.Decision.Rank == Faster || v.Decision.Rank == Slower {
 							wrong++
 							break
 						}
@@ -170,7 +170,7 @@ func TestEarlyStopsFind(t *testing.T) {
 		for range runs {
 			n, verdicts := stopped(simulated(rng, calm, 2, lastLook, 0, c.effect))
 			blocks += n
-			found += countOf(verdicts[2].Decision == Slower)
+			found += countOf(verdicts[2].Decision.Rank == Slower)
 		}
 		if got := float64(found) / runs; got < c.power || blocks > c.most*runs || blocks < c.least*runs {
 			t.Errorf("×%v: %.1f %% found after %.1f blocks in the mean, want %.0f %% after %d at most", c.effect, 100*got, float64(blocks)/runs, 100*c.power, c.most)

@@ -3,6 +3,8 @@ package stats
 import (
 	"cmp"
 	"strconv"
+
+	"schedlab/internal/outcome"
 )
 
 // A Metric is a figure of a trial's window: how it is called, read and compared. Both sizes are symmetric in the logarithm: an
@@ -138,44 +140,60 @@ func MetricOf(name string) Metric {
 	return Metric{Name: name, Label: name, In: "in " + name}
 }
 
-// A Decision is the verdict on one metric of one arm.
-type Decision string
+// A Rank tells which of two is better, or that they are the same. Of two figures a time is Faster or Slower, an amount Higher or
+// Lower; [Metric.Better] and [Metric.Worse] tell which is good. Two arms have a rank by all their figures.
+type Rank string
 
-// The decisions, in the order their rules are tried once the data can be judged at all. Times are Faster or Slower, amounts
-// Higher or Lower; [Metric.Better] and [Metric.Worse] tell which is good.
+// The ranks, in the order in which their rules are tried. The zero Rank is none.
 const (
-	Faster  Decision = "FASTER"  // the interval excludes no difference, and the median is at least Effect off
-	Slower  Decision = "SLOWER"  // the same
-	Higher  Decision = "HIGHER"  // the same
-	Lower   Decision = "LOWER"   // the same
-	Same    Decision = "SAME"    // the whole interval lies within Same
-	Open    Decision = "open"    // none of these: more blocks are needed
-	Refused Decision = "refused" // the data cannot carry a verdict; Reason says why
+	Faster Rank = "FASTER" // the interval excludes no difference, and the median is at least Effect off
+	Slower Rank = "SLOWER" // the same
+	Higher Rank = "HIGHER" // the same
+	Lower  Rank = "LOWER"  // the same
+	Same   Rank = "SAME"   // the whole interval lies within Same
+	Trade  Rank = "TRADE"  // of arms only: better at one figure, worse at another
 )
+
+// Differs reports whether a rank of figures is a difference, better or worse.
+func (r Rank) Differs() bool { return r == Faster || r == Slower || r == Higher || r == Lower }
+
+// A Decision is what is known of one figure of two arms. Its text is the rank or, without one, the outcome's word.
+type Decision struct {
+	Outcome outcome.Outcome // Yes if the rank is known; Open or Refused
+	Rank    Rank            // of a Yes
+}
+
+// Decided returns the decision for a rank.
+func Decided(r Rank) Decision { return Decision{Outcome: outcome.Yes, Rank: r} }
+
+// String returns the rank or, without one, the outcome's word.
+func (d Decision) String() string { return cmp.Or(string(d.Rank), string(d.Outcome)) }
+
+// MarshalText writes what String returns.
+func (d Decision) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads a decision, also in the words of records that an older schedlab wrote.
 func (d *Decision) UnmarshalText(text []byte) error {
-	*d = Decision(text)
-	switch *d {
-	case "INCONCLUSIVE":
-		*d = Open
-	case "REFUSED":
-		*d = Refused
+	if r := Rank(text); r == Same || r.Differs() {
+		*d = Decided(r)
+		return nil
 	}
-	return nil
+	d.Rank = ""
+	if string(text) == "INCONCLUSIVE" {
+		d.Outcome = outcome.Open
+		return nil
+	}
+	return d.Outcome.UnmarshalText(text)
 }
 
-// Differs reports whether a decision is a difference, better or worse.
-func (d Decision) Differs() bool { return d == Faster || d == Slower || d == Higher || d == Lower }
+// Better reports whether a rank on the metric says that the arm is better.
+func (m Metric) Better(r Rank) bool { return r == m.direction(m.HigherIsBetter) }
 
-// Better reports whether a decision on the metric says that the arm is better.
-func (m Metric) Better(d Decision) bool { return d == m.direction(m.HigherIsBetter) }
+// Worse reports whether a rank on the metric says that the arm is worse.
+func (m Metric) Worse(r Rank) bool { return r == m.direction(!m.HigherIsBetter) }
 
-// Worse reports whether a decision on the metric says that the arm is worse.
-func (m Metric) Worse(d Decision) bool { return d == m.direction(!m.HigherIsBetter) }
-
-// direction returns the decision that the arm's values are larger than the baseline's, or smaller.
-func (m Metric) direction(larger bool) Decision {
+// direction returns the rank that the arm's values are larger than the baseline's, or smaller.
+func (m Metric) direction(larger bool) Rank {
 	switch {
 	case m.Amount && larger:
 		return Higher

@@ -92,10 +92,10 @@ func TestFalseVerdictsAreRare(t *testing.T) {
 					decisions = run{tt.blocks, tt.challenger, 0.3, tt.noise, tt.noise / 2, 1}.verdicts(rng)
 				}
 				for _, d := range decisions {
-					if d == Refused {
+					if d == refused {
 						t.Fatal("refused sound values")
 					}
-					if d == Faster || d == Slower {
+					if d.Rank == Faster || d.Rank == Slower {
 						wrong++
 						break
 					}
@@ -122,7 +122,7 @@ func TestPlantedEffectIsFound(t *testing.T) {
 	for range runs {
 		for _, d := range planted.verdicts(rng) {
 			judged++
-			switch d {
+			switch d.Rank {
 			case Slower:
 				found++
 			case Faster, Same:

@@ -100,7 +100,7 @@ func (c choice) answerOf(rows []experiments.Row, matters string) (a answer) {
 		}
 		a.verdicts = append(a.verdicts, rows[at])
 		v := record.Verdict{
-			Metric: p.Metric, Primary: stats.MetricOf(p.Metric).Primary, Arm: p.Arm, Baseline: p.Baseline, Verdict: stats.Decision(rows[at].Verdict),
+			Metric: p.Metric, Primary: stats.MetricOf(p.Metric).Primary, Arm: p.Arm, Baseline: p.Baseline, Verdict: rows[at].Decision(),
 			Ratio: rows[at].Ratio, Low: rows[at].Low, High: rows[at].High, Blocks: rows[at].Blocks,
 		}
 		if p.Baseline == names[0] {

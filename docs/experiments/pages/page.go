@@ -255,7 +255,7 @@ func cellOf(rows []experiments.Row, arm, metric string) (experiments.Row, bool) 
 }
 
 // differs reports whether a row's verdict is a difference.
-func differs(r experiments.Row) bool { return stats.Decision(r.Verdict).Differs() }
+func differs(r experiments.Row) bool { return stats.Rank(r.Verdict).Differs() }
 
 // change returns a verdict as it stands after its figure: the change with its interval, = for the same, or ~ for open. The
 // file has the intervals of all. It is "" without an interval.

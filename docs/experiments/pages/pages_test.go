@@ -178,7 +178,7 @@ func breaks(r experiments.Row) string {
 		return "its median lies on the other side"
 	case r.Verdict == string(stats.Same) && !within:
 		return "its interval reaches beyond SAME"
-	case r.Verdict == string(stats.Open) && within:
+	case r.Decision().Outcome == outcome.Open && within:
 		return "its interval lies within SAME"
 	}
 	return ""

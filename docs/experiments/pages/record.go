@@ -10,7 +10,6 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
-	"schedlab/internal/stats"
 )
 
 // recorded returns the rows of a run's record, which is judged again.
@@ -58,7 +57,7 @@ func rowsOf(r *record.Result, pairs []record.Verdict, x *record.Explanation) (ro
 		switch {
 		case at < 0:
 			verdicts = append(verdicts, v)
-		case verdicts[at].Verdict == stats.Refused:
+		case verdicts[at].Verdict.Outcome == outcome.Refused:
 			verdicts[at] = v
 		}
 	}
@@ -119,7 +118,7 @@ func figuresOf(a record.Arm) (rows []experiments.Row) {
 
 // judged returns the row with a verdict.
 func judged(row experiments.Row, v record.Verdict) experiments.Row {
-	row.Baseline, row.Verdict, row.Reason = v.Baseline, string(v.Verdict), string(v.Reason.Code)
+	row.Baseline, row.Verdict, row.Reason = v.Baseline, v.Verdict.String(), string(v.Reason.Code)
 	row.Ratio, row.Low, row.High = v.Ratio, v.Low, v.High
 	return row
 }
