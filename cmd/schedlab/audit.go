@@ -11,8 +11,6 @@ import (
 
 	"schedlab/internal/audit"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
-	"schedlab/internal/report"
 )
 
 // newAudit makes the command that judges another tool's output. It sends nothing: the flags only
@@ -52,7 +50,7 @@ and --verbose which. Where a tool's own habit breaks a law, the finding names th
 			if given.Cores < 0 || given.Connections < 0 || service < 0 {
 				return usagef("--cores, --service and --connections must not be negative")
 			}
-			a, err := readInput(cmd, args[0], func(in io.Reader, shown string) (*record.Audit, error) {
+			a, err := readInput(cmd, args[0], func(in io.Reader, shown string) (*audit.Report, error) {
 				text, err := audit.Read(in)
 				// The message names the place if the mistake has one.
 				if syntax, ok := errors.AsType[*audit.SyntaxError](err); ok {
@@ -69,11 +67,11 @@ and --verbose which. Where a tool's own habit breaks a law, the finding names th
 				return usage(err)
 			}
 			w := cmd.OutOrStdout()
-			if err := report.Audit(w, output, a, verbose, textOptions(w)); err != nil {
+			if err := audit.Write(w, output, a, verbose, textOptions(w)); err != nil {
 				return fmt.Errorf("writing the report: %w", err)
 			}
 			// Other findings are no proof of a wrong figure.
-			if slices.ContainsFunc(a.Findings, func(f record.AuditFinding) bool { return f.Outcome == outcome.No }) {
+			if slices.ContainsFunc(a.Findings, func(f audit.Finding) bool { return f.Outcome == outcome.No }) {
 				return exit(exitExpectation)
 			}
 			return nil

@@ -21,7 +21,7 @@ func (a *audit) addGroup(code record.Code, group []*Claim, v record.Values) {
 	for _, c := range group {
 		lines = append(lines, strconv.Itoa(c.Line))
 	}
-	a.add(finding{Code: code, Numbers: v, Names: record.Names{"lines": strings.Join(lines, ", ")}, Run: -1, Line: group[0].Line})
+	a.add(Finding{Code: code, Numbers: v, Names: record.Names{"lines": strings.Join(lines, ", ")}, Run: -1, Line: group[0].Line})
 }
 
 // backlog finds a difference of accepted and done that grows from run to run: the server takes

@@ -39,7 +39,7 @@ func read(t *testing.T, path string) *audit.Text {
 	return text
 }
 
-func judge(t *testing.T, text string, given audit.Given) *record.Audit {
+func judge(t *testing.T, text string, given audit.Given) *audit.Report {
 	t.Helper()
 	read, err := audit.Read(strings.NewReader(text))
 	if err != nil {
@@ -58,7 +58,7 @@ func glob(t *testing.T, pattern string) []string {
 }
 
 // codes are those of the findings, each once.
-func codes(a *record.Audit) []string {
+func codes(a *audit.Report) []string {
 	all := map[string]bool{}
 	for _, f := range a.Findings {
 		all[strings.TrimPrefix(string(f.Code), "audit-")] = true
@@ -115,7 +115,7 @@ func TestSeedsHaveTheNumbers(t *testing.T) {
 		{"004", "audit-growth", 0, "mean", 39.9},
 	} {
 		a := audit.Judge(read(t, "testdata/seed-"+c.file+".txt"), audit.Given{})
-		var of []record.AuditFinding
+		var of []audit.Finding
 		for _, f := range a.Findings {
 			if f.Code == c.code {
 				of = append(of, f)
@@ -242,7 +242,7 @@ func TestDoctoredRunsAreImpossible(t *testing.T) {
 				t.Errorf("%s: no %q", file, edit[0])
 			}
 			a := judge(t, doctored, audit.Given{})
-			if !slices.ContainsFunc(a.Findings, func(f record.AuditFinding) bool { return f.Outcome == outcome.No }) {
+			if !slices.ContainsFunc(a.Findings, func(f audit.Finding) bool { return f.Outcome == outcome.No }) {
 				t.Errorf("%s: %q instead of %q is not found impossible: %v", file, edit[1], edit[0], codes(a))
 			}
 		}
@@ -496,7 +496,7 @@ func TestHeadlineSaysWhatToDo(t *testing.T) {
 		"requests=1000 ok=950 errors=50 mean=5ms":                                                     "Do not use mean, max and quantiles above p95: 5 % of the requests failed and are not in them. ",
 	} {
 		var got strings.Builder
-		if err := report.Audit(&got, "text", judge(t, text, audit.Given{}), false, report.TextOptions{}); err != nil {
+		if err := audit.Write(&got, "text", judge(t, text, audit.Given{}), false, report.TextOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if said := strings.Join(strings.Fields(got.String()), " "); !strings.HasPrefix(strings.TrimPrefix(said, ": "), want) {
@@ -678,7 +678,7 @@ func TestGolden(t *testing.T) {
 		a.File = filepath.Base(file)
 		var got bytes.Buffer
 		for _, verbose := range []bool{false, true} {
-			if err := report.Audit(&got, "text", a, verbose, report.TextOptions{}); err != nil {
+			if err := audit.Write(&got, "text", a, verbose, report.TextOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			got.WriteString("\n")

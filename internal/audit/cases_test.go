@@ -18,7 +18,6 @@ import (
 
 	"schedlab/internal/audit"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 	"schedlab/internal/report"
 )
 
@@ -31,7 +30,7 @@ func answerOf(t *testing.T, text []byte) string {
 	}
 	var said strings.Builder
 	a := audit.Judge(read, audit.Given{})
-	if err := report.Audit(&said, "text", a, false, report.TextOptions{}); err != nil {
+	if err := audit.Write(&said, "text", a, false, report.TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	answer, _, _ := strings.Cut(said.String(), "\n\n")
@@ -187,7 +186,7 @@ func TestHonestFigures(t *testing.T) {
 		strings.NewReplacer("Running 5s", "Running 15s", "in 5.00s", "in 15.00s", "500 req", "1500 req", "1.50KB", "4.50KB").Replace(wrk2): outcome.No,
 	} {
 		a := judge(t, text, audit.Given{})
-		i := slices.IndexFunc(a.Findings, func(f record.AuditFinding) bool { return f.Code == "audit-little" })
+		i := slices.IndexFunc(a.Findings, func(f audit.Finding) bool { return f.Code == "audit-little" })
 		if i < 0 || a.Findings[i].Outcome != want || strings.Contains(a.Findings[i].Fact().String(), "unless wrk2 printed it") != (want == outcome.Open) {
 			t.Errorf("got %v, want little to be %s", codes(a), want)
 		}

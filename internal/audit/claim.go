@@ -4,7 +4,7 @@
 //
 // [Read] turns a text into a [Text] with one [Claim] for each run. A claim is a set of figures
 // with names, each a [Figure] with the error of its rounding. [Judge] holds the claims to laws
-// and returns a record.Audit with the findings. A law is arithmetic (a mean lies between the
+// and returns a Report with the findings. A law is arithmetic (a mean lies between the
 // ends), a law of queueing theory (Little's law), or a habit of one tool (wrk's threads each
 // open the same number of connections).
 //
@@ -23,8 +23,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"schedlab/internal/record"
 )
 
 // How requests follow each other.
@@ -37,7 +35,7 @@ const (
 
 // A Claim is one run as a text reports it. Its Figures are those of the AuditRun, with their rounding.
 type Claim struct {
-	record.AuditRun
+	Run
 	Figures map[string]Figure // by name; tools/figures.txt has the names and their units
 
 	before  *Claim            // the run before in the text, nil for the first
@@ -45,7 +43,7 @@ type Claim struct {
 	part    string            // what the figures are about: "" for whole requests, "-" for nothing of use, "*" for a list of anything
 	bars    []bar             // histogram of the response times
 	derived map[string]Figure // what laws need and no tool prints, such as throughput; nil before derive
-	clashes []finding         // figures that the run prints twice with two values
+	clashes []Finding         // figures that the run prints twice with two values
 	// cutShort means that the text ends within a list, so the rest of the list may be missing.
 	cutShort bool
 }
@@ -55,7 +53,7 @@ type bar struct{ end, n Figure }
 
 // newClaim returns a run without figures. It begins on a line, from 1.
 func newClaim(tool, loop string, line int) *Claim {
-	return &Claim{AuditRun: record.AuditRun{Tool: tool, Loop: loop, Line: line, End: line}, Figures: map[string]Figure{}}
+	return &Claim{Run: Run{Tool: tool, Loop: loop, Line: line, End: line}, Figures: map[string]Figure{}}
 }
 
 // has reports whether the run has all of these figures. It is true for no names.

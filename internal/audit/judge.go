@@ -18,12 +18,9 @@ import (
 //go:embed findings.txt
 var findings string
 
-// A finding is one result of an audit.
-type finding = record.AuditFinding
-
 // A check is one kind of finding, as findings.txt lists it.
 type check struct {
-	finding             // its class, law and code
+	Finding             // its class, law and code
 	with    []*equation // numbers that are worked out for its sentences: name = expression
 	names   []string    // all numbers that its sentences use
 	sure    string      // without this figure the finding is open; "" for none
@@ -47,7 +44,7 @@ var checks = func() (all []*check) {
 		case l[0] != '\t':
 			kind, law = first, rest
 		case !strings.HasPrefix(l, "\t\t"):
-			last = &check{finding: finding{Code: record.Sentence(record.Code(first), rest), Outcome: headings[kind], Law: law}}
+			last = &check{Finding: Finding{Code: record.Sentence(record.Code(first), rest), Outcome: headings[kind], Law: law}}
 			all = append(all, last)
 		case first == "with":
 			last.with = append(last.with, newEquation("", rest))
@@ -93,8 +90,8 @@ func (k *check) lookup(c *Claim) lookup {
 }
 
 // about returns the finding of a check on a run, with the numbers of its sentences by the lookup.
-func (k *check) about(c *Claim, of lookup) finding {
-	f := finding{Code: k.Code, Names: record.Names{"tool": c.Tool, "loop": c.Loop}, Numbers: record.Values{}}
+func (k *check) about(c *Claim, of lookup) Finding {
+	f := Finding{Code: k.Code, Names: record.Names{"tool": c.Tool, "loop": c.Loop}, Numbers: record.Values{}}
 	if _, known := of(k.sure); k.sure != "" && !known {
 		f.Outcome = outcome.Open
 	}
@@ -137,7 +134,7 @@ type Given struct {
 type audit struct {
 	runs     []*Claim          // judged so far, without those in which nothing was answered
 	seen     map[string]*Claim // by its results: the first run that has them
-	findings []finding
+	findings []Finding
 }
 
 // Judge checks the runs of a text against all laws and returns the findings, the gravest class
@@ -148,9 +145,9 @@ type audit struct {
 // A finding means that rounding, and slack for clocks, cannot explain the figures. Where a
 // figure is missing no law that needs it is checked, so no findings does not mean that the
 // figures are right.
-func Judge(text *Text, given Given) *record.Audit {
+func Judge(text *Text, given Given) *Report {
 	a := &audit{seen: map[string]*Claim{}}
-	result := &record.Audit{Schema: 1, Runs: []record.AuditRun{}, NotRead: text.Unread}
+	result := &Report{Schema: 1, Runs: []Run{}, NotRead: text.Unread}
 	var from []string
 	for i, c := range text.Claims {
 		for name, v := range map[string]float64{"cores": given.Cores, "service": given.Service, "connections": given.Connections} {
@@ -168,7 +165,7 @@ func Judge(text *Text, given Given) *record.Audit {
 		if c.value("unanswered") == 0 {
 			a.runs = append(a.runs, c)
 		}
-		run := c.AuditRun
+		run := c.Run
 		run.Figures = map[string]float64{}
 		for name, f := range c.Figures {
 			run.Figures[name] = f.Value
@@ -185,7 +182,7 @@ func Judge(text *Text, given Given) *record.Audit {
 	if n := len(text.Guessed); n > 0 {
 		a.addGroup("audit-approximate", text.Guessed, record.Values{"rows": float64(n)})
 	}
-	slices.SortStableFunc(a.findings, func(x, y finding) int {
+	slices.SortStableFunc(a.findings, func(x, y Finding) int {
 		return cmp.Or(slices.Index(classes, x.Outcome)-slices.Index(classes, y.Outcome), checkOf(x.Code)-checkOf(y.Code))
 	})
 	result.Findings, result.Format = a.findings, strings.Join(from, ", ")
@@ -196,7 +193,7 @@ func Judge(text *Text, given Given) *record.Audit {
 // of each distribution in it, the equations of its tool, and the checks of whole runs. It
 // compares it with the runs before, too.
 func (a *audit) judge(i int, c *Claim) {
-	found := func(f finding) {
+	found := func(f Finding) {
 		f.Run, f.Line = i, c.Line
 		a.add(f)
 	}
@@ -240,14 +237,14 @@ func (a *audit) judge(i int, c *Claim) {
 	if original := a.seen[figures]; original == nil || len(results) < 4 {
 		a.seen[figures] = c
 	} else {
-		found(finding{Code: "audit-identical", Numbers: record.Values{"figures": float64(len(results)), "line": float64(original.Line)}})
+		found(Finding{Code: "audit-identical", Numbers: record.Values{"figures": float64(len(results)), "line": float64(original.Line)}})
 	}
 }
 
 // add adds a finding with the law of its code, and with its class unless it has one. It drops a
 // finding with an infinite number or NaN: such a number comes from a division by a figure that
 // is 0 or missing.
-func (a *audit) add(f finding) {
+func (a *audit) add(f Finding) {
 	for _, v := range f.Numbers {
 		if math.IsInf(v, 0) || math.IsNaN(v) {
 			return
@@ -261,8 +258,8 @@ func (a *audit) add(f finding) {
 // twice returns the finding that a figure has two values: here, and in other, a place or an
 // expression. of is the part that the figures are about, "" for whole requests. is tells how the
 // two should compare: "at least", "at most" or "" for equal.
-func twice(code record.Code, of, name string, value Figure, is, other string, otherValue Figure) finding {
-	return finding{
+func twice(code record.Code, of, name string, value Figure, is, other string, otherValue Figure) Finding {
+	return Finding{
 		Code:    code,
 		Numbers: record.Values{"left": value.Value, "right": otherValue.Value},
 		Names:   record.Names{"left": name, "right": other, "is": is, "unit": unitOf(name), "of": of},
@@ -272,10 +269,10 @@ func twice(code record.Code, of, name string, value Figure, is, other string, ot
 // times returns the broken laws of a distribution that take more than an equation: of the response
 // times, and of each other part of a request that the tool measures. They are arithmetic, so no
 // server can break them.
-func times(c *Claim) (broken []finding) {
+func times(c *Claim) (broken []Finding) {
 	found := func(code record.Code, v record.Values, n record.Names) {
 		n["of"], n["unit"] = c.part, unitOf(c.part+".mean")
-		broken = append(broken, finding{Code: code, Numbers: v, Names: n})
+		broken = append(broken, Finding{Code: code, Numbers: v, Names: n})
 	}
 	all, mean := c.quantiles(), c.get("mean")
 	// Tools differ in which request they take as a quantile, by one at most. one is the share of

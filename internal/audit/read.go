@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"schedlab/internal/record"
 )
 
 // mostBytes is the largest text that Read accepts, in bytes. Outputs of load tools take
@@ -19,9 +17,9 @@ const mostBytes = 16 << 20
 // A Text is the result of Read: the runs, and the lines that belong to none. It has at least
 // one run.
 type Text struct {
-	Claims  []*Claim            // by ascending first line
-	Unread  []record.AuditLines // lines that belong to no run or that cannot be read, consecutive ones as one span, without the empty ones
-	Guessed []*Claim            // table rows that are marked as approximate, without figures
+	Claims  []*Claim // by ascending first line
+	Unread  []Lines  // lines that belong to no run or that cannot be read, consecutive ones as one span, without the empty ones
+	Guessed []*Claim // table rows that are marked as approximate, without figures
 }
 
 // A SyntaxError is the first line that cannot be read, and the reason in Err.
@@ -65,7 +63,7 @@ func Read(from io.Reader) (*Text, error) {
 		return nil, fmt.Errorf("longer than %d MiB", mostBytes>>20)
 	}
 	lines := linesOf(all)
-	r := &reader{Text: &Text{Unread: []record.AuditLines{}}, lines: lines, all: strings.Join(lines, "\n"),
+	r := &reader{Text: &Text{Unread: []Lines{}}, lines: lines, all: strings.Join(lines, "\n"),
 		begin: make([]int, len(lines)), read: make([]bool, len(lines)), why: map[int]error{}}
 	for i, l := range lines[:len(lines)-1] {
 		r.begin[i+1] = r.begin[i] + len(l) + 1
@@ -85,12 +83,12 @@ func Read(from io.Reader) (*Text, error) {
 		}
 		switch why := r.why[i]; {
 		case why != nil:
-			r.Unread = append(r.Unread, record.AuditLines{Line: i + 1, End: i + 1, Text: firstRunes(l, 80), Reason: why.Error()})
+			r.Unread = append(r.Unread, Lines{Line: i + 1, End: i + 1, Text: firstRunes(l, 80), Reason: why.Error()})
 		case r.read[i] || strings.TrimSpace(l) == "":
 		case last >= 0 && r.Unread[last].End == i && r.Unread[last].Reason == "": // the line after an unread one
 			r.Unread[last].End = i + 1
 		default:
-			r.Unread = append(r.Unread, record.AuditLines{Line: i + 1, End: i + 1, Text: firstRunes(l, 80)})
+			r.Unread = append(r.Unread, Lines{Line: i + 1, End: i + 1, Text: firstRunes(l, 80)})
 		}
 	}
 	if len(r.Claims) == 0 {

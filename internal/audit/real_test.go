@@ -17,7 +17,6 @@ import (
 
 	"schedlab/internal/audit"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 )
 
 // Outputs of real runs, which tools/audit-real writes: with random flags, from one request on, of servers that
@@ -110,7 +109,7 @@ func caught(text string, want map[string]bool) (caught, ok bool) {
 			return false, false
 		}
 	}
-	return slices.ContainsFunc(audit.Judge(read, audit.Given{}).Findings, func(f record.AuditFinding) bool { return f.Outcome == outcome.No }), true
+	return slices.ContainsFunc(audit.Judge(read, audit.Given{}).Findings, func(f audit.Finding) bool { return f.Outcome == outcome.No }), true
 }
 
 // Each figure of a clean run in turn is doubled or halved, by a seed. A law reaches a figure if it is impossible

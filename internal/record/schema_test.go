@@ -1,4 +1,4 @@
-package record
+package record_test
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"schedlab/internal/audit"
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -21,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite docs/reference/schema")
 func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 	t.Helper()
 	type flat struct { // a Fact without the facts it rests on
-		Code     Code               `json:"code"`
+		Code     record.Code        `json:"code"`
 		Arm      string             `json:"arm,omitempty"`
 		Baseline string             `json:"baseline,omitempty"`
 		Metric   string             `json:"metric,omitempty"`
@@ -40,11 +42,11 @@ func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 		t.Fatal(err)
 	}
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[Fact]():           ref(),
+		reflect.TypeFor[record.Fact]():    ref(),
 		reflect.TypeFor[stats.Figures]():  figures,
 		reflect.TypeFor[stats.Decision](): {Type: "string"},
-		reflect.TypeFor[Place]():          {Type: "string"},
-		reflect.TypeFor[Winner]():         {Type: "string"},
+		reflect.TypeFor[record.Place]():          {Type: "string"},
+		reflect.TypeFor[record.Winner]():         {Type: "string"},
 		reflect.TypeFor[map[uint16]int](): {Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "integer"}}, // replies by status
 	}})
 	if err != nil {
@@ -57,9 +59,9 @@ func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 // schemas are those of every document that is written or printed, by the name of its file.
 func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
-	run := schemaOf[Run](t, "run.json of a record: what was planned, and what it came to")
-	result := schemaOf[Result](t, "what 'schedlab compare', 'schedlab attack' and 'schedlab runs show' print with --output json")
-	searched, err := jsonschema.For[searchedArm](nil)
+	run := schemaOf[record.Run](t, "run.json of a record: what was planned, and what it came to")
+	result := schemaOf[record.Result](t, "what 'schedlab compare', 'schedlab attack' and 'schedlab runs show' print with --output json")
+	searched, err := jsonschema.For[record.SearchedArm](nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +71,9 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	}
 	return map[string]*jsonschema.Schema{
 		"run.json": run, "result.json": result,
-		"audit.json":    schemaOf[Audit](t, "what 'schedlab audit' prints with --output json"),
-		"progress.json": schemaOf[Progress](t, "a line that --progress json writes on stderr, between windows; a line that is no JSON is an error, at the end"),
-		"explain.json":  schemaOf[Explanation](t, "what 'schedlab explain' prints with --output json, and why.json of a record"),
+		"audit.json":    schemaOf[audit.Report](t, "what 'schedlab audit' prints with --output json"),
+		"progress.json": schemaOf[record.Progress](t, "a line that --progress json writes on stderr, between windows; a line that is no JSON is an error, at the end"),
+		"explain.json":  schemaOf[record.Explanation](t, "what 'schedlab explain' prints with --output json, and why.json of a record"),
 	}
 }
 

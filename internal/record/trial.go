@@ -504,3 +504,30 @@ func (t Trial) Heat(requests []Request) *HeatCounts {
 	}
 	return c
 }
+
+// Sessions are series of requests, each on one connection.
+type Sessions struct {
+	Complete int       `json:"complete"`
+	Broken   int       `json:"broken"` // their connection ended before the last reply
+	Good     int       `json:"good"`   // requests of complete and broken sessions, by whether the reply was good
+	Failed   int       `json:"failed"`
+	Duration Quantiles `json:"duration"` // of the complete ones
+}
+
+// Quantiles summarise one time, in seconds, from an HDR histogram of three digits. A quantile q needs at least
+// 10/(1-q) requests to be evidence. Count is the number of times that were recorded.
+type Quantiles struct {
+	Count int64   `json:"count"`
+	Mean  float64 `json:"mean"`
+	P50   float64 `json:"p50"`
+	P90   float64 `json:"p90"`
+	P99   float64 `json:"p99"`
+	P999  float64 `json:"p999"`
+	Max   float64 `json:"max"`
+}
+
+// Quantiles returns the mean, the usual quantiles and the maximum; all zero when h is empty.
+func (h *Histogram) Quantiles() Quantiles {
+	at := func(q float64) float64 { return h.Quantile(q).Seconds() }
+	return Quantiles{h.Count(), h.hdr.Mean() / 1e9, at(.5), at(.9), at(.99), at(.999), at(1)}
+}

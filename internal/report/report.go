@@ -1,6 +1,6 @@
 // Package report writes a record.Result: as text for a terminal, Markdown, a self-contained HTML page, JSON,
-// CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes grids, audits, attacks,
-// choices and explanations. It judges nothing: every number and verdict comes from the record.
+// CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes grids, attacks
+// and explanations. It judges nothing: every number and verdict comes from the record.
 //
 // Most reports are built in two steps: a function of this package arranges the facts of a
 // record as a document.Document, and that package writes the document as text, Markdown or
@@ -15,7 +15,7 @@
 //   - words.go: verdicts, loads and machines in words
 //   - table.go: tables; packages say and chart have the figures, and the axes, lines and bars
 //   - curves.go and phases.go: the drawings of a run, also while it goes on
-//   - capacity.go, explain.go, commands.go: the other results of schedlab
+//   - capacity.go, explain.go: the other results of schedlab
 //
 // A report is complete before its first byte is written, so an error in building it writes nothing. Functions
 // only read their record, so several goroutines may report one record at once.
