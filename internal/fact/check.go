@@ -154,9 +154,8 @@ func takes(name string, f reflect.Type, given []reflect.Type) {
 	}
 	for i, of := range given {
 		want := f.In(i)
-		isNumber := of.Kind() == reflect.Int || of.Kind() == reflect.Float64 || of.Kind() == reflect.Bool
 		switch {
-		case want == reflect.TypeFor[reflect.Value]() && !isNumber:
+		case want == reflect.TypeFor[reflect.Value]() && !isNumber(of):
 			wrong("%s takes a number, not %s", name, of)
 		case want != reflect.TypeFor[reflect.Value]() && !of.AssignableTo(want):
 			wrong("%s takes %s, not %s", name, want, of)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"schedlab/internal/fact"
 )
@@ -13,28 +14,30 @@ type lost struct {
 	Requests int
 	Share    float64
 	Late     bool
-	XMax     float64 `json:"x_max,omitempty"`
+	Lag      time.Duration `json:"lag,omitempty"`
+	XMax     float64       `json:"x_max,omitempty"`
 	Where    string
 	Open     int
 	OpenArms string `json:"open,omitempty"` // among the names the key is free
 }
 
-var lostOf = fact.New[lost]("test-lost", 0, `{{.Arm}} lost {{count .Requests}} of {{.Where}} ({{percent .Share}}){{if .Late}}, late{{end}}{{with .XMax}}, of {{per .}}{{end}}{{range .Because}}; {{say .}}{{end}}{{with .OpenArms}}; open: {{.}} ({{$.Open}}){{end}}`).
+var lostOf = fact.New[lost]("test-lost", 0, `{{.Arm}} lost {{count .Requests}} of {{.Where}} ({{percent .Share}}){{if .Late}}, late{{end}}{{with .Lag}}, by {{time .}}{{end}}{{with .XMax}}, of {{per .}}{{end}}{{range .Because}}; {{say .}}{{end}}{{with .OpenArms}}; open: {{.}} ({{$.Open}}){{end}}`).
 	With("fix", `find {{.Where}}`)
 
 var alone = fact.Plain("test-alone", 0, `alone`)
 
-// The values of a fact are a struct in Go and two objects in JSON: strings are names, the rest are values.
+// The values of a fact are a struct in Go and two objects in JSON: strings are names, the rest are values, a duration in
+// seconds.
 func TestKind(t *testing.T) {
 	t.Parallel()
-	in := lost{Requests: 3, Share: .5, Where: "it", Open: 2, OpenArms: "a, b"}
+	in := lost{Requests: 3, Share: .5, Where: "it", Lag: 1500 * time.Microsecond, Open: 2, OpenArms: "a, b"}
 	f := lostOf.Of(in).On("pool").Since(alone)
-	const words = "pool lost 3 of it (50 %); alone; open: a, b (2)"
+	const words = "pool lost 3 of it (50 %), by 1.5ms; alone; open: a, b (2)"
 	if f.String() != words || f.Part("fix") != "find it" {
 		t.Errorf("got %q and %q", f, f.Part("fix"))
 	}
 	text, err := json.Marshal(f)
-	if want := `{"code":"test-lost","arm":"pool","values":{"late":0,"open":2,"requests":3,"share":0.5},"names":{"open":"a, b","where":"it"},"because":[{"code":"test-alone","text":"alone"}],"text":"` + words + `"}`; err != nil || string(text) != want {
+	if want := `{"code":"test-lost","arm":"pool","values":{"lag":0.0015,"late":0,"open":2,"requests":3,"share":0.5},"names":{"open":"a, b","where":"it"},"because":[{"code":"test-alone","text":"alone"}],"text":"` + words + `"}`; err != nil || string(text) != want {
 		t.Errorf("got  %s, %v\nwant %s", text, err, want)
 	}
 	var back fact.Fact

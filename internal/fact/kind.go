@@ -7,14 +7,16 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+	"time"
 	"unicode"
 )
 
 // A Kind is what all facts of one code have in common: their words, their weight, and a struct T with their values.
 //
-// T has a field for each value: a string, a bool, an integer or a float64. Its key in JSON is the name of its json tag,
-// else the field's name with underscores, as needs_window for NeedsWindow. Strings are written below "names", all others
-// below "values", a bool as 1 or 0; a field with the option omitempty is left out where it is zero.
+// T has a field for each value: a string, a bool, an int, a float64 or a time.Duration. Its key in JSON is the name of its
+// json tag, else the field's name with underscores, as needs_window for NeedsWindow. Strings are written below "names", all
+// others below "values", a bool as 1 or 0, a duration in seconds; a field with the option omitempty is left out where it is
+// zero.
 type Kind[T any] struct{ Code Code }
 
 // A Weight orders doubts by their effect on the answer. A doubt above 0 decides whether there is an answer, the largest
@@ -142,10 +144,8 @@ func fieldsOf(values reflect.Type) (all []field) {
 		if f.Anonymous {
 			continue
 		}
-		switch f.Type.Kind() {
-		case reflect.String, reflect.Bool, reflect.Int, reflect.Float64:
-		default:
-			panic(fmt.Sprintf("%s.%s: a fact's value is a string, a bool, an int or a float64", values, f.Name))
+		if f.Type.Kind() != reflect.String && !isNumber(f.Type) {
+			panic(fmt.Sprintf("%s.%s: a fact's value is a string, a bool, an int, a float64 or a time.Duration", values, f.Name))
 		}
 		key, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if key == "" {
@@ -192,6 +192,8 @@ func (of field) encode(f *Fact, v reflect.Value) {
 func (of field) decode(f Fact, v reflect.Value) {
 	figure := f.Values[of.key]
 	switch v.Kind() {
+	case reflect.Int64:
+		v.SetInt(int64(nearest(figure)))
 	case reflect.String:
 		v.SetString(f.Names[of.key])
 	case reflect.Bool:
@@ -203,9 +205,20 @@ func (of field) decode(f Fact, v reflect.Value) {
 	}
 }
 
-// number returns a bool, an integer or a float as a float64.
+// isNumber reports whether number takes values of a type.
+func isNumber(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Float64:
+		return true
+	}
+	return t == reflect.TypeFor[time.Duration]()
+}
+
+// number returns a bool, an integer, a float or the seconds of a duration as a float64.
 func number(v reflect.Value) float64 {
 	switch v.Kind() {
+	case reflect.Int64:
+		return time.Duration(v.Int()).Seconds()
 	case reflect.Bool:
 		if v.Bool() {
 			return 1
