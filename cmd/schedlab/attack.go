@@ -21,7 +21,6 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
@@ -199,7 +198,7 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	// After an interrupt, or when a file could not be written, the requests sent so far are still
 	// worth a summary.
 	w := cmd.OutOrStdout()
-	if werr := errors.Join(files.Finish(times), report.Attack(w, f.output, r, f.verbose, textOptions(w))); werr != nil {
+	if werr := errors.Join(files.Finish(times), attack.Write(w, f.output, r, f.verbose, textOptions(w))); werr != nil {
 		return errors.Join(err, werr)
 	}
 	arm := r.Arms[0]

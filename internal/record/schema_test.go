@@ -45,8 +45,8 @@ func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 		reflect.TypeFor[record.Fact]():    ref(),
 		reflect.TypeFor[stats.Figures]():  figures,
 		reflect.TypeFor[stats.Decision](): {Type: "string"},
-		reflect.TypeFor[record.Place]():          {Type: "string"},
-		reflect.TypeFor[record.Winner]():         {Type: "string"},
+		reflect.TypeFor[record.Place]():   {Type: "string"},
+		reflect.TypeFor[record.Winner]():  {Type: "string"},
 		reflect.TypeFor[map[uint16]int](): {Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "integer"}}, // replies by status
 	}})
 	if err != nil {

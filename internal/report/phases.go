@@ -73,6 +73,21 @@ func breakDown(arms []record.Arm, of func(record.Phase) float64) (b breakdown) {
 // stamped reports whether an arm's requests were stamped, by the client at least.
 func stamped(a record.Arm) bool { return len(a.Phases) > 0 }
 
+// TimeParts returns the table of the parts of one arm's good requests, on average and in the slowest 1 %; an empty part if
+// nothing was stamped. Without stamps of the server only the client's own part is known.
+func TimeParts(a record.Arm) document.Part {
+	if !stamped(a) {
+		return document.Section{}
+	}
+	b := breakDown([]record.Arm{a}, func(p record.Phase) float64 { return p.Mean })
+	tail := breakDown([]record.Arm{a}, func(p record.Phase) float64 { return p.Tail })
+	b.Rows[0].Name, tail.Rows[0].Name = "on average", "in the slowest 1"+say.NBSP+"%"
+	b.Rows = append(b.Rows, tail.Rows[0])
+	table := b.cells()
+	table[0][0] = ""
+	return document.Table{Rows: table}
+}
+
 // tailRequests is the smallest number of slow requests over which a mean means something. With
 // fewer a single stall decides it.
 const tailRequests = 100

@@ -1,6 +1,5 @@
 // Package report writes a record.Result: as text for a terminal, Markdown, a self-contained HTML page, JSON,
-// CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes grids, attacks
-// and explanations. It judges nothing: every number and verdict comes from the record.
+// CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes grids and explanations. It judges nothing: every number and verdict comes from the record.
 //
 // Most reports are built in two steps: a function of this package arranges the facts of a
 // record as a document.Document, and that package writes the document as text, Markdown or
@@ -67,6 +66,13 @@ func Render(w io.Writer, format string, r *record.Result) error {
 // line each, so that a person can read it too. record.Result documents the fields; the headline
 // is added. Lists are never null. NaN or an infinite figure is an error.
 func JSON(w io.Writer, r *record.Result) error { return say.JSON(w, complete(r)) }
+
+// JSONAs is JSON with another headline.
+func JSONAs(w io.Writer, r *record.Result, headline string) error {
+	full := complete(r)
+	full.Headline = headline
+	return say.JSON(w, full)
+}
 
 // complete returns a copy of r with its headline, and with empty lists in place of nil, so that
 // a program needs no case for null. The lists are copies too: r stays unchanged.

@@ -183,9 +183,6 @@ func positive(head string, of func(a record.Arm) float64, format func(float64) s
 	}}
 }
 
-// jain formats Jain's index.
-func jain(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
-
 // asides returns the columns of memory and threads at the ends of the windows, of context switches per
 // request, and of the share of CPU time used by event loops; nil when no arm has any.
 func asides(arms []record.Arm) [][]string {
@@ -228,7 +225,7 @@ func moreFigures(r *record.Result) document.Part {
 		positive("n_eff", func(a record.Arm) float64 { return cmp.Or(a.NEff, -1) }, func(v float64) string { return say.Count(int(v)) }),
 		optional("conns served", fairness, func(f record.Fairness) string { return say.Count(f.Served) + " of " + say.Count(f.Asked) }),
 		optional("slowest first", fairness, func(f record.Fairness) string { return either(f.Served > 0, say.Seconds(f.FirstReply), say.None) }),
-		optional("Jain's index", func(a record.Arm) *float64 { return a.Jain }, jain),
+		optional("Jain's index", func(a record.Arm) *float64 { return a.Jain }, say.Jain),
 		optional("sessions", sessions, func(s record.SessionTimes) string { return say.Count(s.Complete) }),
 		optional("broken", sessions, func(s record.SessionTimes) string { return say.Count(s.Broken) }),
 		optional("session p50", sessions, func(s record.SessionTimes) string { return say.OrNone(s.P50, say.Seconds) }),

@@ -357,15 +357,6 @@ func visiting(r *record.Result) string {
 	return "the load shares " + shared.Words() + " with the servers" + priority
 }
 
-// readLate tells how long replies waited in the kernel before the load read them, which is part of
-// each measured time but not the server's; "" when that was not audited.
-func readLate(l *record.ReadLate) string {
-	if l == nil {
-		return ""
-	}
-	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", say.Seconds(l.P50), say.Seconds(l.P99), say.Count(int(l.Replies)))
-}
-
 // laws tells how near the valid windows came to breaking each law of the audit: the worst value and the
 // tolerance, and in how many windows it was checked. Such a law holds for any server, so a broken one means a
 // fault in the measurement.

@@ -260,11 +260,6 @@ func silent(r *record.Result) []string {
 	return each(only(r.Doubts, func(d record.Fact) bool { return d.Code == record.AnsweredNone || d.Code == record.Redirects }), Doubt)
 }
 
-// endings lists the ends of requests without a good reply, the most frequent first, as "reset: 3, status 500: 1".
-func endings(ends map[string]int) string {
-	return listed(record.Ends(ends), func(end string) string { return end + ": " + say.Count(ends[end]) })
-}
-
 // overflowed lists the arms in whose windows an accept queue of the network namespace was full. The kernel counts attempts, and
 // not connections: a client that waits repeats its SYN about once a second. So this is no failing of the arm.
 func overflowed(arms []record.Arm) []string {
@@ -278,7 +273,7 @@ func overflowed(arms []record.Arm) []string {
 // failings lists the arms that failed requests or starved connections, a line for each failing. How requests failed is told with the most frequent end first.
 func failings(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
-		counts := endings(a.Failures)
+		counts := say.Endings(a.Failures)
 		blocks := len(a.Blocks["goodput"])
 		// in names the blocks in which something was, after lead, if these are not all.
 		in := func(lead string, some int) string {
@@ -288,7 +283,7 @@ func failings(arms []record.Arm) (lines []string) {
 			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, say.Plural(a.Errors, "request"), say.Count(a.Requests), in(", all", a.ErrorBlocks))+
 				when(a.Errors > 0 && counts != "", " (%s)", counts),
 			when(a.Starves() && !unanswered(a), "%s STARVED %s%s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
-				a.Name, say.Plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks), say.OrNone(a.Jain, jain)),
+				a.Name, say.Plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks), say.OrNone(a.Jain, say.Jain)),
 			when(a.StarvedConnections > 0 && !a.Starves(), "%s: %s got no answer%s, too few blocks to call it starving",
 				a.Name, say.Plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks)),
 		)...)

@@ -6,13 +6,12 @@ package say
 
 import (
 	"fmt"
-	"html/template"
-	"io"
 	"math"
 	"strconv"
 	"strings"
 
 	"schedlab/internal/prose"
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -146,5 +145,14 @@ func Plural(n int, word string) string {
 	return Count(n) + NBSP + word
 }
 
-// SVG writes a drawing as a separate file.
-func SVG(w io.Writer, drawing template.HTML) error { return Emit(w, "svg", string(drawing)) }
+// Jain formats Jain's index.
+func Jain(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
+
+// Endings lists the ends of requests without a good reply, the most frequent first, as "reset: 3, status 500: 1".
+func Endings(ends map[string]int) string {
+	var all []string
+	for _, end := range record.Ends(ends) {
+		all = append(all, end+": "+Count(ends[end]))
+	}
+	return strings.Join(all, ", ")
+}

@@ -3,6 +3,7 @@ package say
 import (
 	"bytes"
 	"fmt"
+	"html/template"
 	"io"
 	"regexp"
 	"slices"
@@ -98,3 +99,6 @@ func HTML(w io.Writer, d document.Document) error {
 	}
 	return Emit(w, "html", page)
 }
+
+// SVG writes a drawing as a separate file.
+func SVG(w io.Writer, drawing template.HTML) error { return Emit(w, "svg", string(drawing)) }

@@ -1,52 +1,59 @@
-package report
+package attack
 
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
 
-// Attack writes the result of an attack as json or, for any other format, as text for a terminal: the answer in a sentence,
+// Write writes the result of an attack as json or, for any other format, as text for a terminal: the answer in a sentence,
 // the figures of its one arm, where the time went, and the most important facts or, if verbose, all of them.
-func Attack(w io.Writer, format string, r *record.Result, verbose bool, o TextOptions) error {
+func Write(w io.Writer, format string, r *record.Result, verbose bool, o document.Options) error {
 	if format == "json" {
-		full := complete(r)
-		full.Headline = attacked(r)
-		return say.JSON(w, full)
+		return report.JSONAs(w, r, answer(r))
 	}
 	a := r.Arms[0]
-	var clients, sessions, generator string
-	if f := a.Fairness; f != nil {
-		clients = fmt.Sprintf("%s asked, %d starved", say.Count(f.Asked), a.StarvedConnections)
-		if verbose {
-			clients += fmt.Sprintf(", slowest first reply %s, Jain's index %s", say.Seconds(f.FirstReply), say.OrNone(a.Jain, jain))
+	var facts document.Facts
+	add := func(label, text string) {
+		if text != "" {
+			facts = append(facts, document.Fact{Label: label, Text: text})
 		}
-	}
-	if s := a.Sessions; s != nil {
-		sessions = fmt.Sprintf("%s complete, %s broken, p50 %s, p90 %s", say.Count(s.Complete), say.Count(s.Broken), say.OrNone(s.P50, say.Seconds), say.OrNone(s.P90, say.Seconds))
-	}
-	if a.Generator != nil && verbose {
-		generator = generated(a.Generator)
 	}
 	target := a.Name
 	if r.Scenario != "" {
 		target += " (" + r.Scenario + ")"
 	}
-	leftOut := first(r.Doubts, isLeftOut)
-	facts := slices.Concat(
-		labelled("target", target),
-		labelled("load", fmt.Sprintf("%s, for %s, seed %d", Load(a.Clients), say.Seconds(r.Window), r.Seed)),
-		labelled("log", leftOut.String()), // what a log lacks has a line of its own
-		labelled("requests", attackRequests(a)), labelled("failures", endings(a.Failures)),
-		labelled("connections", clients), labelled("sessions", sessions), labelled("generator", generator),
-	)
-	doubts := each(only(r.Doubts, func(d record.Fact) bool { return !isLeftOut(d) }), record.Fact.String)
+	add("target", target)
+	add("load", fmt.Sprintf("%s, for %s, seed %d", report.Load(a.Clients), say.Seconds(r.Window), r.Seed))
+	var doubts []string
+	for _, d := range r.Doubts {
+		if d.Code == record.LogLinesLeftOut { // what a log lacks has a line of its own
+			add("log", d.String())
+		} else {
+			doubts = append(doubts, d.String())
+		}
+	}
+	add("requests", requests(a))
+	add("failures", say.Endings(a.Failures))
+	if f := a.Fairness; f != nil {
+		clients := fmt.Sprintf("%s asked, %d starved", say.Count(f.Asked), a.StarvedConnections)
+		if verbose {
+			clients += fmt.Sprintf(", slowest first reply %s, Jain's index %s", say.Seconds(f.FirstReply), say.OrNone(a.Jain, say.Jain))
+		}
+		add("connections", clients)
+	}
+	if s := a.Sessions; s != nil {
+		add("sessions", fmt.Sprintf("%s complete, %s broken, p50 %s, p90 %s", say.Count(s.Complete), say.Count(s.Broken), say.OrNone(s.P50, say.Seconds), say.OrNone(s.P90, say.Seconds)))
+	}
+	if a.Generator != nil && verbose {
+		add("generator", generated(a.Generator))
+	}
 	if !verbose {
 		facts, doubts = append(facts, document.Below(doubts)...), nil
 	}
@@ -54,15 +61,10 @@ func Attack(w io.Writer, format string, r *record.Result, verbose bool, o TextOp
 	if r.Status != record.Complete {
 		state = "INTERRUPTED"
 	}
-	parts := []document.Part{attackFigures(r)}
-	if stamped(a) {
-		parts = append(parts, attackParts(a))
-	}
-	return say.Text(w, document.Document{State: state, Answer: attacked(r), Parts: append(parts, facts, document.Numbered(doubts))}, o)
+	return say.Text(w, document.Document{
+		State: state, Answer: answer(r), Parts: []document.Part{figures(r), report.TimeParts(a), facts, document.Numbered(doubts)},
+	}, o)
 }
-
-// isLeftOut reports whether a doubt tells what of a log was not sent.
-func isLeftOut(d record.Fact) bool { return d.Code == record.LogLinesLeftOut }
 
 // scheduled reports whether an arm's requests had a schedule. A closed loop has one only with a rate.
 func scheduled(a record.Arm) bool { return !a.Clients.Closed() || a.Clients.Rate > 0 }
@@ -71,11 +73,14 @@ func scheduled(a record.Arm) bool { return !a.Clients.Closed() || a.Clients.Rate
 // does below a millisecond, where attack has no doubt either.
 const lateShare = .1
 
-// attacked returns the answer in a few sentences: how many requests got a good reply, the highest quantile up to p99 that
+// answer returns the answer in a few sentences: how many requests got a good reply, the highest quantile up to p99 that
 // the number of requests can show, starved connections, and a load that was late.
-func attacked(r *record.Result) string {
+func answer(r *record.Result) string {
 	a := r.Arms[0]
-	good, lost := a.Requests-a.Errors, total(slices.Collect(maps.Values(record.Lost(a.Failures))), func(n int) int { return n })
+	good, lost := a.Requests-a.Errors, 0
+	for _, n := range record.Lost(a.Failures) {
+		lost += n
+	}
 	switch {
 	// Not even a bad reply came, so nothing listens there, or it never answers.
 	case good == 0 && lost == a.Requests && lost > 0:
@@ -124,10 +129,11 @@ func attacked(r *record.Result) string {
 		text += fmt.Sprintf(" The load itself was late by %s at p99: do not take that for the server's.", say.Seconds(late))
 	}
 	if len(a.Failures) > 0 {
-		text += " The others: " + endings(a.Failures) + "."
+		text += " The others: " + say.Endings(a.Failures) + "."
 	}
-	for _, d := range only(r.Doubts, func(d record.Fact) bool { return d.Code == record.Redirects }) {
-		text += " " + say.UpperFirst(d.String()) + "."
+	redirects := func(d record.Fact) bool { return d.Code == record.Redirects }
+	if i := slices.IndexFunc(r.Doubts, redirects); i >= 0 {
+		text += " " + say.UpperFirst(r.Doubts[i].String()) + "."
 	}
 	return text
 }
@@ -140,40 +146,28 @@ func since(a record.Arm) string {
 	return "from the sending"
 }
 
-// attackFigures returns the table of an arm's times, with those of its load: how late it sent. A quantile with too few
+// figures returns the table of an arm's times, with those of its load: how late it sent. A quantile with too few
 // requests behind it is a dash.
-func attackFigures(r *record.Result) document.Part {
+func figures(r *record.Result) document.Part {
 	a := r.Arms[0]
 	head, times, late := []string{""}, []string{"response (" + since(a) + ")"}, []string{"late by (the load)"}
 	for _, m := range stats.Quantiles() {
 		head, times = append(head, m.Label), append(times, say.OrNone(a.Median(m.Name), say.Seconds))
 		late = append(late, say.OrNone(a.Disturbed.Late[m.Figure].Pointer(), say.Seconds))
 	}
-	beyond := func(q float64) string {
-		at := first(a.Curve, func(p record.Point) bool { return p.Quantile == q })
-		return either(at.Quantile == q, say.Seconds(at.Seconds), say.None)
+	beyond := say.None
+	if i := slices.IndexFunc(a.Curve, func(p record.Point) bool { return p.Quantile == .999 }); i >= 0 {
+		beyond = say.Seconds(a.Curve[i].Seconds)
 	}
-	rows := [][]string{append(head, "p99.9", "mean"), append(times, beyond(.999), say.OrNone(a.Mean, say.Seconds))}
+	rows := [][]string{append(head, "p99.9", "mean"), append(times, beyond, say.OrNone(a.Mean, say.Seconds))}
 	if scheduled(a) && a.Requests > 0 {
 		rows = append(rows, append(late, "", ""))
 	}
 	return document.Table{Rows: rows}
 }
 
-// attackParts returns the table of the parts of good requests' time, on average and in the slowest 1 %. Without stamps of
-// the server only the client's own part is known.
-func attackParts(a record.Arm) document.Part {
-	b := breakDown([]record.Arm{a}, func(p record.Phase) float64 { return p.Mean })
-	tail := breakDown([]record.Arm{a}, func(p record.Phase) float64 { return p.Tail })
-	b.Rows[0].Name, tail.Rows[0].Name = "on average", "in the slowest 1"+say.NBSP+"%"
-	b.Rows = append(b.Rows, tail.Rows[0])
-	table := b.cells()
-	table[0][0] = ""
-	return document.Table{Rows: table}
-}
-
-// attackRequests describes the counts of requests and the rate of good replies.
-func attackRequests(a record.Arm) string {
+// requests describes the counts of requests and the rate of good replies.
+func requests(a record.Arm) string {
 	text := fmt.Sprintf("%s sent, %s good (goodput %s)", say.Count(a.Requests), say.Count(a.Requests-a.Errors), say.OrNone(a.Goodput, say.Rate))
 	if a.Generator != nil && a.Generator.Missing > 0 {
 		text += fmt.Sprintf(", %s never sent", say.Count(a.Generator.Missing))
@@ -198,4 +192,13 @@ func generated(g *record.Proofs) string {
 		text += fmt.Sprintf(", %s paused it for %s at most", say.Plural(int(g.GCs), "garbage collection"), say.Seconds(g.LongestPause))
 	}
 	return text
+}
+
+// readLate tells how long replies waited in the kernel before the load read them, which is part of
+// each measured time but not the server's; "" when that was not audited.
+func readLate(l *record.ReadLate) string {
+	if l == nil {
+		return ""
+	}
+	return fmt.Sprintf(", replies read %s after they came at p50 and %s at p99 (%s replies, by the kernel's stamps)", say.Seconds(l.P50), say.Seconds(l.P99), say.Count(int(l.Replies)))
 }

@@ -1,4 +1,4 @@
-package report
+package attack
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/report"
 	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
@@ -29,7 +30,7 @@ func alone(loop string, requests, good int, change func(r *record.Result, a *rec
 func summary(t *testing.T, r *record.Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Attack(&b, "text", r, true, TextOptions{Width: 400}); err != nil {
+	if err := Write(&b, "text", r, true, report.TextOptions{Width: 400}); err != nil {
 		t.Fatal(err)
 	}
 	return regexp.MustCompile(" +").ReplaceAllString(b.String(), " ")
@@ -158,14 +159,15 @@ func TestAttackAnswersOnAScreen(t *testing.T) {
 		a.Phases = []record.Phase{{Name: "lag", Mean: .1, Tail: .2}, {Name: "ingress", Mean: .9, Tail: 4}}
 	})
 	const answer = "19,990 of 20,000 requests got a good reply: p99 4.00 s, from the scheduled time."
+	const screen = 24 // lines of a terminal
 	for verbose, generator := range map[bool]bool{false: false, true: true} {
 		var b bytes.Buffer
-		if err := Attack(&b, "text", r, verbose, TextOptions{}); err != nil {
+		if err := Write(&b, "text", r, verbose, report.TextOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-		if !verbose && len(lines) > briefLines || !strings.HasPrefix(lines[1], answer) {
-			t.Errorf("got %d lines, want %d at most, the answer first:\n%s", len(lines), briefLines, b.String())
+		if !verbose && len(lines) > screen || !strings.HasPrefix(lines[1], answer) {
+			t.Errorf("got %d lines, want %d at most, the answer first:\n%s", len(lines), screen, b.String())
 		}
 		if strings.Contains(b.String(), "\ngenerator ") != generator {
 			t.Errorf("verbose %v: the generator is there or not, wrongly:\n%s", verbose, b.String())
@@ -173,7 +175,7 @@ func TestAttackAnswersOnAScreen(t *testing.T) {
 	}
 	var b bytes.Buffer
 	var back record.Result
-	if err := Attack(&b, "json", r, false, TextOptions{}); err != nil {
+	if err := Write(&b, "json", r, false, report.TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(b.Bytes(), &back); err != nil || !strings.HasPrefix(strings.ReplaceAll(back.Headline, say.NBSP, " "), answer) || *back.Arms[0].P99 != 4 {
