@@ -202,14 +202,15 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 		return errors.Join(err, werr)
 	}
 	arm := r.Arms[0]
-	lost := slices.IndexFunc(r.Doubts, func(d record.Fact) bool { return d.Code == attack.Lost })
+	lost := slices.IndexFunc(r.Doubts, attack.Lost.Is)
 	switch {
 	case cmd.Context().Err() != nil:
 		return &exitError{exitInterrupted, errors.New("interrupted; the requests sent so far are summed up")}
 	case err != nil:
 		return err
 	case lost >= 0:
-		return &exitError{exitPartial, fmt.Errorf("%.0f of %d requests got no reply: %s", r.Doubts[lost].Values["lost"], arm.Requests, record.Mostly(record.Lost(arm.Failures)))}
+		losses, _ := attack.Lost.In(r.Doubts[lost])
+		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply: %s", losses.Lost, arm.Requests, record.Mostly(record.Lost(arm.Failures)))}
 	case arm.Requests > 0 && arm.Errors == arm.Requests:
 		return &exitError{exitPartial, fmt.Errorf("no reply was good: %s; check the URL and the method", record.Mostly(arm.Failures))}
 	}

@@ -121,8 +121,8 @@ func TestAttackInterrupted(t *testing.T) {
 			sum := a.end(t, exitInterrupted)
 			arm, cut := sum.Arms[0], 0 // an open loop tells what was cut off
 			for _, d := range sum.Doubts {
-				if d.Code == attack.CutOff {
-					cut = int(d.Values["requests"])
+				if of, is := attack.CutOff.In(d); is {
+					cut = of.Requests
 				}
 			}
 			if sum.Status != record.Interrupted || arm.Requests == 0 || arm.Errors > 0 {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/prose"
@@ -207,7 +208,7 @@ const (
 // doubts returns the doubts about an attack: first those that follow from how its requests ended, then those about the
 // generator, which say how far the times can be trusted and nothing about the server. Each has a limit, so that a few odd
 // requests among thousands raise none.
-func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record.Status) []record.Fact {
+func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record.Status) []fact.Fact {
 	lost := 0
 	for _, n := range record.Lost(w.Failures) {
 		lost += n
@@ -221,42 +222,34 @@ func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record
 	p99 := record.Duration(w.Late[stats.P99].Or(0))
 	needed := stats.MinRequests(.99) // with fewer requests p99 rests on a handful of them
 	mean := w.Phases.Mean
-	share := mean[timeline.Connect] / (mean[timeline.Connect] + mean[timeline.Ingress] + mean[timeline.Receive])
+	waiting := mean[timeline.Connect] / (mean[timeline.Connect] + mean[timeline.Ingress] + mean[timeline.Receive])
 	away := p.Away / max(p.Elapsed, 1e-9)
-	all := []record.Fact{}
-	raise := func(raised bool, f record.Fact) {
+	all := []fact.Fact{}
+	raise := func(raised bool, f fact.Fact) {
 		if raised {
 			all = append(all, f)
 		}
 	}
 	raise(l.LeftOut != "", record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"said": l.LeftOut}})
-	raise(w.Starved > 0, fact(attackStarved, record.Values{"starved": float64(w.Starved), "asked": float64(w.Asked), "served": float64(w.Asked - w.Starved)}))
-	raise(float64(lost) > unanswered*float64(w.Requests), fact(Lost, record.Values{"lost": float64(lost), "scheduled": float64(w.Requests)}))
-	raise(float64(bad) > unanswered*float64(w.Requests), fact(attackFailed, record.Values{"failed": float64(bad)}))
-	raise(p99 > lagDoubt && (!closed || l.Rate > 0), fact(attackLate, record.Values{"lag": p99.Seconds()}))
-	raise(got.Exhausted > 0, fact(attackExhausted, record.Values{"connections": float64(got.Exhausted)}))
-	raise(sent < needed, fact(attackShort, record.Values{"sent": float64(sent), "needed": float64(needed)}))
-	raise(s.cut > 0, fact(CutOff, record.Values{"requests": float64(s.cut)}))
-	raise(float64(got.Waited) > waitedShare*float64(sent) && share > waitShare,
-		fact(attackCrowded, record.Values{"waited": float64(got.Waited), "sent": float64(sent), "share": share}))
+	raise(w.Starved > 0, attackStarved.Of(starvation{Starved: w.Starved, Asked: w.Asked, Served: w.Asked - w.Starved}))
+	raise(float64(lost) > unanswered*float64(w.Requests), Lost.Of(Losses{lost, w.Requests}))
+	raise(float64(bad) > unanswered*float64(w.Requests), attackFailed.Of(failures{bad}))
+	raise(p99 > lagDoubt && (!closed || l.Rate > 0), attackLate.Of(lateness{p99}))
+	raise(got.Exhausted > 0, attackExhausted.Of(exhaustion{int(got.Exhausted)}))
+	raise(sent < needed, attackShort.Of(shortage{sent, needed}))
+	raise(s.cut > 0, CutOff.Of(Cut{s.cut}))
+	raise(float64(got.Waited) > waitedShare*float64(sent) && waiting > waitShare, attackCrowded.Of(crowd{int(got.Waited), sent, waiting}))
 	// Without a rate a slow server is sent less (coordinated omission), so the times flatter it.
-	raise(closed && l.Rate == 0, fact(attackClosedLoop, nil))
+	raise(closed && l.Rate == 0, attackClosedLoop)
 	// An interrupted attack has naturally sent less.
-	raise(rate < wanted*(1-missedRate) && status == record.Complete, record.Fact{Code: attackRateMissed,
-		Values: record.Values{"wanted": wanted, "sent": rate}, Names: record.Names{"loop": l.Loop}})
+	raise(rate < wanted*(1-missedRate) && status == record.Complete, attackRateMissed.Of(miss{wanted, rate, l.Loop}))
 	// In a closed loop with a rate, lag is also the wait of a client for its last reply.
-	raise(p.LongestLag > stoodStill && !closed, fact(attackStoodStill, record.Values{
-		"at": record.Duration(p.LagAt).Round(time.Millisecond).Seconds(), "late": record.Duration(p.LongestLag).Round(time.Millisecond).Seconds(),
+	raise(p.LongestLag > stoodStill && !closed, attackStoodStill.Of(pause{
+		At: record.Duration(p.LagAt).Round(time.Millisecond), Late: record.Duration(p.LongestLag).Round(time.Millisecond),
 	}))
-	raise(away > awayMost, fact(attackKeptAway, record.Values{"share": away}))
+	raise(away > awayMost, attackKeptAway.Of(share{away}))
 	// Only the engine spin has a Rest. The Busy of vegeta is CPU time, and means something else.
-	raise(p.Rest != "" && p.Busy > fullFrom, fact(attackAtLimit, record.Values{"share": p.Busy}))
-	raise(idle.Lost > 0 || idle.Answered < idle.Asked, fact(attackIdleLost, record.Values{
-		"asked": float64(idle.Asked), "answered": float64(idle.Answered), "lost": float64(idle.Lost),
-	}))
+	raise(p.Rest != "" && p.Busy > fullFrom, attackAtLimit.Of(share{p.Busy}))
+	raise(idle.Lost > 0 || idle.Answered < idle.Asked, attackIdleLost.Of(idleness{Asked: idle.Asked, Answered: idle.Answered, Lost: idle.Lost}))
 	return all
-}
-
-func fact(code record.Code, values record.Values) record.Fact {
-	return record.Fact{Code: code, Values: values}
 }

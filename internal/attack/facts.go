@@ -1,21 +1,57 @@
 package attack
 
-import "schedlab/internal/record"
+import (
+	"time"
+
+	"schedlab/internal/fact"
+)
+
+// A starvation tells how many of the connections that asked waited for an answer in vain.
+type starvation struct{ Starved, Asked, Served int }
+
+// Losses are the requests that got no reply.
+type Losses struct{ Lost, Scheduled int }
+
+// A crowd are the requests that waited for a free connection, and the share of all their time that passed so.
+type crowd struct {
+	Waited, Sent int
+	Share        float64
+}
+
+// A miss is a rate that was wanted and the one that was sent, per second.
+type miss struct {
+	Wanted, Sent float64
+	Loop         string // the load's
+}
+
+// A pause is how late the generator sent the request due at a time.
+type pause struct{ At, Late time.Duration }
+
+// The others have one figure or two.
+type (
+	failures   struct{ Failed int }                // replies
+	lateness   struct{ Lag time.Duration }         // p99
+	exhaustion struct{ Connections int }           // that could not be opened
+	shortage   struct{ Sent, Needed int }          // requests
+	Cut        struct{ Requests int }              // under way when the attack was stopped
+	share      struct{ Share float64 }             // ratio of the time
+	idleness   struct{ Asked, Answered, Lost int } // connections that were to be idle during the load
+)
 
 // Doubts about an attack.
 var (
-	attackStarved    = record.Sentence("attack-starved", `{{count .Values.starved}} of {{count .Values.asked}} connections starved: they waited for an answer in vain. If a worker of the server keeps its connection (mode pool), start it with --workers {{count .Values.asked}} or --mode pool-requeue, or send over {{count .Values.served}} (-c)`)
-	Lost             = record.Sentence("attack-lost", `{{count .Values.lost}} of {{count .Values.scheduled}} requests got no reply; each counts with the time until it failed, so a server that refuses at once looks fast`)
-	attackFailed     = record.Sentence("attack-failed", `{{count .Values.failed}} replies were errors; the response times include them`)
-	attackLate       = record.Sentence("attack-late", `the generator was late: lag p99 {{millisf "%.3g" .Values.lag}}; it is in every response time, so give the load a CPU of its own`)
-	attackExhausted  = record.Sentence("attack-exhausted", `{{plural .Values.connections "connection"}} could not be opened for want of local ports or descriptors: the generator's limit, not the server's`)
-	attackShort      = record.Sentence("attack-short", `too few requests for p99: {{count .Values.sent}} sent, of {{count .Values.needed}} that it needs`)
-	attackCrowded    = record.Sentence("attack-crowded", `{{count .Values.waited}} of {{count .Values.sent}} requests waited for a free connection: {{percent .Values.share}} of their time passed in the client's own queue, which "server and kernel" leaves out; raise --connections (-c) to have them wait at the server`)
-	attackRateMissed = record.Sentence("attack-rate-missed", `{{count .Values.wanted}} requests per second were wanted and {{count .Values.sent}} were sent: {{if eq .Names.loop "closed"}}its clients waited for answers, so there are too few of them or the server is too slow{{else}}the generator fell behind or was stopped{{end}}`)
-	attackStoodStill = record.Sentence("attack-stood-still", `the generator stood still: a request due at {{time .Values.at}} was sent {{time .Values.late}} late; that is in its response time and is not the server's`)
-	attackKeptAway   = record.Sentence("attack-kept-away", `other programs, or the hypervisor, kept the load from its CPU for {{percent .Values.share}} of the time`)
-	attackAtLimit    = record.Sentence("attack-at-limit", `the load was at its limit: it had something to do for {{percent .Values.share}} of the time`)
-	attackIdleLost   = record.Sentence("attack-idle-lost", `of {{count .Values.asked}} idle connections {{count .Values.answered}} were answered and {{count .Values.lost}} lost, so not all of them were open during the load`)
-	CutOff           = record.Sentence("attack-cut-off", `{{count .Values.requests}} requests were under way when the attack was stopped, and are in no figure`)
-	attackClosedLoop = record.Sentence("attack-closed-loop", `a closed loop asks less of a slow server: these times leave out what the waiting clients did not send, so no limit should rest on them`)
+	attackStarved    = fact.New[starvation]("attack-starved", 0, `{{count .Starved}} of {{count .Asked}} connections starved: they waited for an answer in vain. If a worker of the server keeps its connection (mode pool), start it with --workers {{count .Asked}} or --mode pool-requeue, or send over {{count .Served}} (-c)`)
+	Lost             = fact.New[Losses]("attack-lost", 0, `{{count .Lost}} of {{count .Scheduled}} requests got no reply; each counts with the time until it failed, so a server that refuses at once looks fast`)
+	attackFailed     = fact.New[failures]("attack-failed", 0, `{{count .Failed}} replies were errors; the response times include them`)
+	attackLate       = fact.New[lateness]("attack-late", 0, `the generator was late: lag p99 {{millisf "%.3g" .Lag}}; it is in every response time, so give the load a CPU of its own`)
+	attackExhausted  = fact.New[exhaustion]("attack-exhausted", 0, `{{plural .Connections "connection"}} could not be opened for want of local ports or descriptors: the generator's limit, not the server's`)
+	attackShort      = fact.New[shortage]("attack-short", 0, `too few requests for p99: {{count .Sent}} sent, of {{count .Needed}} that it needs`)
+	attackCrowded    = fact.New[crowd]("attack-crowded", 0, `{{count .Waited}} of {{count .Sent}} requests waited for a free connection: {{percent .Share}} of their time passed in the client's own queue, which "server and kernel" leaves out; raise --connections (-c) to have them wait at the server`)
+	attackRateMissed = fact.New[miss]("attack-rate-missed", 0, `{{count .Wanted}} requests per second were wanted and {{count .Sent}} were sent: {{if eq .Loop "closed"}}its clients waited for answers, so there are too few of them or the server is too slow{{else}}the generator fell behind or was stopped{{end}}`)
+	attackStoodStill = fact.New[pause]("attack-stood-still", 0, `the generator stood still: a request due at {{time .At}} was sent {{time .Late}} late; that is in its response time and is not the server's`)
+	attackKeptAway   = fact.New[share]("attack-kept-away", 0, `other programs, or the hypervisor, kept the load from its CPU for {{percent .Share}} of the time`)
+	attackAtLimit    = fact.New[share]("attack-at-limit", 0, `the load was at its limit: it had something to do for {{percent .Share}} of the time`)
+	attackIdleLost   = fact.New[idleness]("attack-idle-lost", 0, `of {{count .Asked}} idle connections {{count .Answered}} were answered and {{count .Lost}} lost, so not all of them were open during the load`)
+	CutOff           = fact.New[Cut]("attack-cut-off", 0, `{{count .Requests}} requests were under way when the attack was stopped, and are in no figure`)
+	attackClosedLoop = fact.Plain("attack-closed-loop", 0, `a closed loop asks less of a slow server: these times leave out what the waiting clients did not send, so no limit should rest on them`)
 )
