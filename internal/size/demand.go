@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/queueing"
-	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
@@ -32,8 +32,8 @@ type Demand struct {
 	// equally likely. CPU is then a constant, and part of each sample.
 	Samples []time.Duration
 
-	From   string        // source of the demand, a phrase for messages
-	Doubts []record.Fact // limits of the source
+	From   string      // source of the demand, a phrase for messages
+	Doubts []fact.Fact // limits of the source
 }
 
 // ParseWorkload reads a demand like "cpu=200us,sleep=exp(10ms)", as scenario.ParseWork does.

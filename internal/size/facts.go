@@ -1,29 +1,101 @@
 package size
 
-import "schedlab/internal/record"
+import (
+	"schedlab/internal/fact"
+	"schedlab/internal/queueing"
+)
 
-// Facts about the size of a pool, in groups. First the headlines of `size`: an advice, a table of
-// waits, and the two ways in which there is none; sizePools tells for which pools an advice and a
-// table hold. Then, without a name, the reasons of sizeHopeless:
-// package queueing has constants with these codes (queueing.Hopeless). Last the doubts about
-// the replay, a demand's source and theory as such, and a case in which an assumption is off.
+// A question is what a headline answers: it has the texts as they were given.
+type question struct{ Rate, SLO string }
+
+// What the headlines of `size` tell besides.
+type (
+	advice struct {
+		question
+		Workers, Queue int
+		Assumed        string `json:"assumed,omitempty"` // the term of the SLO that was added
+	}
+	leastWorkers struct {
+		question
+		Workers int // fewest that keep up
+		Knee    int // from here on waits are short
+	}
+	tooFewCores struct {
+		question
+		Cores    float64 // that the requests need
+		Have     int
+		MostRate float64 // per second
+	}
+	noAdvice struct {
+		question
+		MostRate float64 // that could be promised, per second; 0 if none could
+	}
+)
+
+// Headlines: an advice, a table of waits, and the two ways in which there is none.
 var (
-	sizeAdvice     = record.Sentence("size-advice", `{{plural .Values.workers "worker"}} and a queue of {{count .Values.queue}} keep {{.Names.slo}} at {{.Names.rate}}{{with .Names.assumed}} ({{.}} is assumed){{end}}`)
-	sizePools      = record.Sentence("size-pools", `where a worker serves a request (pool-request); workers that keep their connection (pool) must be at least as many as clients keep connections`)
-	sizeWaits      = record.Sentence("size-waits", `No SLO given: {{plural .Values.workers "worker"}} at least for {{.Names.rate}}; from {{count .Values.knee}} on a request waits, on average, less than a tenth of the time it is held`)
-	sizeNoCores    = record.Sentence("size-no-cores", `No number of workers keeps up with {{.Names.rate}}: the requests need {{digits .Values.cores}} cores, and there are {{count .Values.have}}; below {{digits .Values.most_rate}}/s they could`)
-	sizeHopeless   = record.Sentence("size-hopeless", `No number of workers keeps {{.Names.slo}} at {{if .Values.most_rate}}{{.Names.rate}}{{else}}any rate{{end}}: {{template "because" .}}{{with .Values.most_rate}}. About {{digits .}}/s could be promised{{end}}`)
-	_              = record.Sentence("size-alone", `a request alone on an idle server breaks it: its own demand is too long{{if .Names.exponential}}, at the slow end of exponential times; if all requests take about {{.Names.exponential}}, give --workload sleep={{.Names.exponential}}{{end}}`)
-	_              = record.Sentence("size-cores", `the requests ask for {{printf "%.3g" .Values.cores}} cores, {{printf "%.3g" .Values.with_margin}} with the margin, and {{count .Values.have}} is all there is; more workers add no CPU`)
-	_              = record.Sentence("size-cores-wait", `waiting for the cores alone breaks it, with a worker for each request; more workers add no CPU`)
-	_              = record.Sentence("size-by-a-hair", `a worker for each request just keeps it, and no fixed number of workers does`)
-	_              = record.Sentence("size-loss", `it allows next to no loss, and a queue of {{count .Values.queue}} before {{count .Values.workers}} workers loses more`)
-	sizeRareErrors = record.Sentence("size-rare-errors", `{{.Names.term}} is rarer than {{count .Values.replayed}} replayed requests can tell: even where none was lost, up to {{percentf "%.3g" .Values.most}} may be`)
-	sizeRareTail   = record.Sentence("size-rare-tail", `{{.Metric}} rests on the {{count .Values.slowest}} slowest of {{count .Values.replayed}} replayed requests`)
-	sizeBuckets    = record.Sentence("size-buckets", `a histogram tells a time to within its bucket: a quantile may lie anywhere between the bounds around it`)
-	sizeBeyond     = record.Sentence("size-beyond", `{{percentf "%.3g" .Values.share}} of the times are above its last bound of {{printf "%.4g" .Values.bound}} s: how far is not known, and each is taken as the {{printf "%.4g" .Values.taken}} s that `+
-		`{{if .Values.no_sum}}they have at least, for it has no sum{{else}}its sum leaves them on average{{end}}`)
-	sizeCoarse = record.Sentence("size-coarse", `its buckets are coarse: they put the mean at {{printf "%.4g" .Values.own}} s, its sum at {{printf "%.4g" .Values.mean}} s`)
-	sizeOff    = record.Sentence("size-off", `{{.Metric}} {{percentf "%+.0f" .Values.by}}`)
-	sizeTheory = record.Sentence("size-theory", `theory knows no cost of parsing, switching, timers or the collector, and takes arrivals for Poisson; bursts need more`)
+	sizeAdvice   = fact.New[advice]("size-advice", 0, `{{plural .Workers "worker"}} and a queue of {{count .Queue}} keep {{.SLO}} at {{.Rate}}{{with .Assumed}} ({{.}} is assumed){{end}}`)
+	sizeWaits    = fact.New[leastWorkers]("size-waits", 0, `No SLO given: {{plural .Workers "worker"}} at least for {{.Rate}}; from {{count .Knee}} on a request waits, on average, less than a tenth of the time it is held`)
+	sizeNoCores  = fact.New[tooFewCores]("size-no-cores", 0, `No number of workers keeps up with {{.Rate}}: the requests need {{digits .Cores}} cores, and there are {{count .Have}}; below {{digits .MostRate}}/s they could`)
+	sizeHopeless = fact.New[noAdvice]("size-hopeless", 0, `No number of workers keeps {{.SLO}} at {{if .MostRate}}{{.Rate}}{{else}}any rate{{end}}: {{template "because" .}}{{with .MostRate}}. About {{digits .}}/s could be promised{{end}}`)
+)
+
+// sizePools tells for which pools an advice and a table of waits hold.
+var sizePools = fact.Plain("size-pools", 0, `where a worker serves a request (pool-request); workers that keep their connection (pool) must be at least as many as clients keep connections`)
+
+// A limit is what all reasons why no number of workers is enough can tell.
+type limit struct {
+	Cores, WithMargin float64 // that the requests need, and with the margin
+	Have              int     // cores
+	Queue             int     // the longest that was tried
+	Workers           int     // with the queue
+	Exponential       string  `json:"exponential,omitempty"` // mean of the times held, where they are exponential
+}
+
+// reasons are the kinds of facts that tell why no number of workers is enough.
+var reasons = map[queueing.Hopeless]fact.Kind[limit]{
+	queueing.TooLong:     reason(queueing.TooLong, `a request alone on an idle server breaks it: its own demand is too long{{if .Exponential}}, at the slow end of exponential times; if all requests take about {{.Exponential}}, give --workload sleep={{.Exponential}}{{end}}`),
+	queueing.TooFewCores: reason(queueing.TooFewCores, `the requests ask for {{printf "%.3g" .Cores}} cores, {{printf "%.3g" .WithMargin}} with the margin, and {{count .Have}} is all there is; more workers add no CPU`),
+	queueing.CoresWait:   reason(queueing.CoresWait, `waiting for the cores alone breaks it, with a worker for each request; more workers add no CPU`),
+	queueing.ByAHair:     reason(queueing.ByAHair, `a worker for each request just keeps it, and no fixed number of workers does`),
+	queueing.NoQueue:     reason(queueing.NoQueue, `it allows next to no loss, and a queue of {{count .Queue}} before {{count .Workers}} workers loses more`),
+}
+
+// reason registers the sentence of a reason, which is the code of its facts.
+func reason(why queueing.Hopeless, text string) fact.Kind[limit] {
+	return fact.New[limit](fact.Code(why), 0, text)
+}
+
+// What doubts about an answer tell.
+type (
+	rareErrors struct {
+		Term     string // of the SLO
+		Replayed int    // requests
+		Most     float64
+	}
+	rareTail struct {
+		Slowest  float64 // requests beyond the quantile
+		Replayed int
+	}
+	// Times are in seconds.
+	beyond struct {
+		Share float64 // of the times, above Bound
+		Bound float64 // the last one
+		Taken float64 // that each of these times is taken as
+		NoSum bool
+	}
+	coarse struct{ Own, Mean float64 } // means of the buckets and of the sum, seconds
+	off    struct{ By float64 }        // ratio
+)
+
+// Doubts about the replay, a demand's source and theory as such, and a case in which an assumption is off.
+var (
+	sizeRareErrors = fact.New[rareErrors]("size-rare-errors", 0, `{{.Term}} is rarer than {{count .Replayed}} replayed requests can tell: even where none was lost, up to {{percentf "%.3g" .Most}} may be`)
+	sizeRareTail   = fact.New[rareTail]("size-rare-tail", 0, `{{.Metric}} rests on the {{count .Slowest}} slowest of {{count .Replayed}} replayed requests`)
+	sizeBuckets    = fact.Plain("size-buckets", 0, `a histogram tells a time to within its bucket: a quantile may lie anywhere between the bounds around it`)
+	sizeBeyond     = fact.New[beyond]("size-beyond", 0, `{{percentf "%.3g" .Share}} of the times are above its last bound of {{printf "%.4g" .Bound}} s: how far is not known, and each is taken as the {{printf "%.4g" .Taken}} s that `+
+		`{{if .NoSum}}they have at least, for it has no sum{{else}}its sum leaves them on average{{end}}`)
+	sizeCoarse = fact.New[coarse]("size-coarse", 0, `its buckets are coarse: they put the mean at {{printf "%.4g" .Own}} s, its sum at {{printf "%.4g" .Mean}} s`)
+	sizeOff    = fact.New[off]("size-off", 0, `{{.Metric}} {{percentf "%+.0f" .By}}`)
+	sizeTheory = fact.Plain("size-theory", 0, `theory knows no cost of parsing, switching, timers or the collector, and takes arrivals for Poisson; bursts need more`)
 )

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/queueing"
@@ -36,12 +37,12 @@ type Page struct {
 // short form tells the answer, its table and how sure it is; the long one adds the derivation, the
 // waits, all cases in which an assumption is off, and the doubts in full.
 func (s *Page) document(verbose bool) document.Document {
-	facts, holds := document.Facts{fact("Asked", "%s, Poisson; %s", s.Rate, s.Demand.From)}, "Holds"
+	facts, holds := document.Facts{labelled("Asked", "%s, Poisson; %s", s.Rate, s.Demand.From)}, "Holds"
 	if verbose {
 		facts, holds = s.derivation(), "holds"
 	}
 	if s.Outcome() == outcome.Yes {
-		facts = append(facts, document.Fact{Label: holds, Text: pools.String()})
+		facts = append(facts, document.Fact{Label: holds, Text: sizePools.String()})
 	}
 	parts := []document.Part{facts}
 	// Three kinds of answers: a table of waits, no advice, and an advice.
@@ -78,10 +79,10 @@ func (s *Page) document(verbose bool) document.Document {
 func (s *Page) derivation() document.Facts {
 	a, held := s.Ask, s.Ask.Service+s.Ask.Block
 	facts := document.Facts{
-		fact("asked", "%s, Poisson; %s: %s held, %s of it on a core, C² %s",
+		labelled("asked", "%s, Poisson; %s: %s held, %s of it on a core, C² %s",
 			s.Rate, s.Demand.From, timeText(held), timeText(a.Service), prose.Digits(a.SCV)),
-		fact("cores", "%d: %s/s x %s = %s of them busy (utilisation law)", a.Cores, prose.Digits(a.Rate), timeText(a.Service), prose.Digits(a.Rate*a.Service)),
-		fact("workers", "%s/s x %s = %s busy on average, so %d at least (Little's law)",
+		labelled("cores", "%d: %s/s x %s = %s of them busy (utilisation law)", a.Cores, prose.Digits(a.Rate), timeText(a.Service), prose.Digits(a.Rate*a.Service)),
+		labelled("workers", "%s/s x %s = %s busy on average, so %d at least (Little's law)",
 			prose.Digits(a.Rate), timeText(held), prose.Digits(queueing.Little(a.Rate, held)), queueing.Workers(a.Rate, held)),
 	}
 	if s.SLO == nil {
@@ -91,31 +92,28 @@ func (s *Page) derivation() document.Facts {
 	if s.Assumed != "" {
 		promise += " (its errors term is assumed: a server that refuses every request has no slow ones)"
 	}
-	facts = append(facts, fact("SLO", "%s", promise))
+	facts = append(facts, labelled("SLO", "%s", promise))
 	if s.Advice.Workers == 0 {
 		return facts
 	}
 	return append(facts,
-		fact("margin", "kept at %s too, %s more than asked, for what theory leaves out and a short window may meet; without it %s would do",
+		labelled("margin", "kept at %s too, %s more than asked, for what theory leaves out and a short window may meet; without it %s would do",
 			s.strained(), percentText(a.Margin), prose.Plural(s.Advice.Least, "worker")),
-		fact("queue", "%d is the least that loses no more than promised at %s; a longer one loses fewer, of requests that then wait longer", s.Advice.Queue, s.strained()))
+		labelled("queue", "%d is the least that loses no more than promised at %s; a longer one loses fewer, of requests that then wait longer", s.Advice.Queue, s.strained()))
 }
 
-// fact returns a labelled line of a document.
-func fact(what, format string, args ...any) document.Fact {
+// labelled returns a labelled line of a document.
+func labelled(what, format string, args ...any) document.Fact {
 	return document.Fact{Label: what, Text: fmt.Sprintf(format, args...)}
 }
-
-// pools tells for which kind of pool the number of workers holds.
-var pools = record.Fact{Code: sizePools}
 
 // strained returns the higher rate at which the advice still keeps the SLO: the rate asked for plus
 // the margin.
 func (s *Page) strained() string { return prose.Digits(s.Advice.Strained.Rate) + "/s" }
 
 // wrong returns the fact that describes one case in which an assumption is off, like the rate by +20 %.
-func wrong(c queueing.Case) record.Fact {
-	return record.Fact{Code: sizeOff, Metric: c.What, Values: record.Values{"by": c.By}}
+func wrong(c queueing.Case) fact.Fact {
+	return sizeOff.Of(off{c.By}).At(c.What)
 }
 
 // sure returns the lines that say how far off the assumptions may be before the SLO breaks: for the
@@ -152,38 +150,31 @@ func (s *Page) test() document.Part {
 }
 
 // lead returns the headline as a fact: the advice, or the reason why there is none.
-func (s *Page) lead() record.Fact {
-	f := record.Fact{Code: sizeHopeless, Names: record.Names{"rate": s.Rate, "slo": s.SLO.String()}, Values: record.Values{"most_rate": s.Advice.MostRate}}
+func (s *Page) lead() fact.Fact {
+	asked := question{Rate: s.Rate, SLO: s.SLO.String()}
 	switch {
 	case s.SLO == nil && len(s.Waits) == 0:
-		f.Code, f.Values = sizeNoCores, record.Values{
-			"cores": s.Ask.Rate * s.Ask.Service, "have": float64(s.Ask.Cores), "most_rate": float64(s.Ask.Cores) / s.Ask.Service,
-		}
+		return sizeNoCores.Of(tooFewCores{asked, s.Ask.Rate * s.Ask.Service, s.Ask.Cores, float64(s.Ask.Cores) / s.Ask.Service})
 	case s.SLO == nil:
-		f.Code, f.Values = sizeWaits, record.Values{"workers": float64(s.Waits[0].Workers), "knee": float64(s.Waits[s.Knee].Workers)}
+		return sizeWaits.Of(leastWorkers{asked, s.Waits[0].Workers, s.Waits[s.Knee].Workers})
 	case s.Advice.Workers > 0:
-		if s.Assumed != "" {
-			f.Names["assumed"] = s.Assumed
-		}
-		f.Code, f.Values = sizeAdvice, record.Values{"workers": float64(s.Advice.Workers), "queue": float64(s.Advice.Queue)}
-	default:
-		f.Because = []record.Fact{s.hopeless()}
+		return sizeAdvice.Of(advice{asked, s.Advice.Workers, s.Advice.Queue, s.Assumed})
 	}
-	return f
+	return sizeHopeless.Of(noAdvice{asked, s.Advice.MostRate}).Since(s.hopeless())
 }
 
-// hopeless returns the reason why no number of workers keeps the SLO. If there is an advice, the
-// fact has no code.
-func (s *Page) hopeless() record.Fact {
-	cores := s.Ask.Rate * s.Ask.Service
-	var names record.Names
-	if s.Demand.Exponential() {
-		names = record.Names{"exponential": s.Demand.Held().String()}
+// hopeless returns the reason why no number of workers keeps the SLO; none if there is an advice.
+func (s *Page) hopeless() fact.Fact {
+	kind, is := reasons[s.Advice.Hopeless]
+	if !is {
+		return fact.Fact{}
 	}
-	return record.Fact{Code: record.Code(s.Advice.Hopeless), Names: names, Values: record.Values{
-		"cores": cores, "with_margin": cores * (1 + s.Ask.Margin), "have": float64(s.Ask.Cores),
-		"queue": queueing.MostTried, "workers": float64(s.Advice.Tried),
-	}}
+	cores := s.Ask.Rate * s.Ask.Service
+	l := limit{Cores: cores, WithMargin: cores * (1 + s.Ask.Margin), Have: s.Ask.Cores, Queue: queueing.MostTried, Workers: s.Advice.Tried}
+	if s.Demand.Exponential() {
+		l.Exponential = s.Demand.Held().String()
+	}
+	return kind.Of(l)
 }
 
 // off returns the table of the cases in which an assumption is off, after the case as asked: rate,
@@ -344,7 +335,7 @@ type sizeJSON struct {
 	Schema   int             `json:"schema"`
 	Outcome  outcome.Outcome `json:"outcome"` // whether a number of workers will do
 	Headline string          `json:"headline"`
-	Answer   record.Fact     `json:"answer"` // the headline as data
+	Answer   fact.Fact       `json:"answer"` // the headline as data
 	SLO      string          `json:"slo,omitempty"`
 	Assumed  string          `json:"slo_assumed,omitempty"` // the SLO term that was added by default
 	From     string          `json:"from"`                  // source of the demand
@@ -366,11 +357,11 @@ type sizeJSON struct {
 	Knee     int             `json:"knee,omitempty"` // number of workers at the knee of waits
 	// Comparison is the result of the formula for such a station, to compare with Expected. It is not a
 	// bound.
-	Comparison *formulaJSON  `json:"comparison,omitempty"`
-	Holds      *record.Fact  `json:"holds,omitempty"` // for which kind of pool the workers are right
-	Doubts     []record.Fact `json:"doubts"`
-	Test       string        `json:"test,omitempty"`
-	Untestable string        `json:"untestable,omitempty"` // why there is no Test
+	Comparison *formulaJSON `json:"comparison,omitempty"`
+	Holds      *fact.Fact   `json:"holds,omitempty"` // for which kind of pool the workers are right
+	Doubts     []fact.Fact  `json:"doubts"`
+	Test       string       `json:"test,omitempty"`
+	Untestable string       `json:"untestable,omitempty"` // why there is no Test
 }
 
 // formulaJSON is a mean response time by a formula, like "M/M/c".
@@ -439,7 +430,7 @@ func (s *Page) json() sizeJSON {
 		}
 	}
 	if s.Outcome() == outcome.Yes {
-		j.Holds = &pools
+		j.Holds = &sizePools
 	}
 	if s.SLO == nil {
 		return j

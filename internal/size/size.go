@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/queueing"
-	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -66,20 +66,21 @@ func (a Answer) Outcome() outcome.Outcome {
 
 // Doubts returns the doubts about the answer: of the demand's source, of the SLO's terms for which
 // the replay had too few events (fewer than 10 errors or 100 slow requests), and of theory as such.
-func (a Answer) Doubts() []record.Fact {
+func (a Answer) Doubts() []fact.Fact {
 	all := slices.Clone(a.Demand.Doubts)
-	n := float64(a.Advice.Expected.Counted)
+	counted := a.Advice.Expected.Counted
+	n := float64(counted)
 	for _, t := range a.SLO {
 		switch {
 		case a.Advice.Expected.Formula != "replay":
 		case t.Metric == "errors" && t.Limit*n < 10:
 			// The rule of three: if n requests had no error, 3/n is the upper end of a 95 % interval of the ratio.
-			all = append(all, record.Fact{Code: sizeRareErrors, Names: record.Names{"term": t.String()}, Values: record.Values{"replayed": n, "most": 3 / n}})
+			all = append(all, sizeRareErrors.Of(rareErrors{Term: t.String(), Replayed: counted, Most: 3 / n}))
 		case t.Quantile > 0 && (1-t.Quantile)*n < 100:
-			all = append(all, record.Fact{Code: sizeRareTail, Metric: quantileName(t.Quantile), Values: record.Values{"slowest": (1 - t.Quantile) * n, "replayed": n}})
+			all = append(all, sizeRareTail.Of(rareTail{Slowest: (1 - t.Quantile) * n, Replayed: counted}).At(quantileName(t.Quantile)))
 		}
 	}
-	return append(all, record.Fact{Code: sizeTheory})
+	return append(all, sizeTheory)
 }
 
 // quantiles returns the quantiles to show, 0..1, ascending: 0.5, 0.9, 0.99 and the SLO's.

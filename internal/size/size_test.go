@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/queueing"
-	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -270,7 +270,7 @@ func TestReadHistogramSums(t *testing.T) {
 }
 
 // said are facts in words, one on a line.
-func said(facts []record.Fact) (text string) {
+func said(facts []fact.Fact) (text string) {
 	for _, f := range facts {
 		text += f.String() + "\n"
 	}

@@ -14,8 +14,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"schedlab/internal/record"
-	"schedlab/internal/stats"
+	"schedlab/internal/fact"
 )
 
 // longestHeld is the longest time accepted in a file. A longer one suggests a wrong unit.
@@ -233,7 +232,7 @@ func (h histogram) demand(from string) Demand {
 		low = high
 		before += h.counts[i]
 	}
-	doubts := []record.Fact{{Code: sizeBuckets}}
+	doubts := []fact.Fact{sizeBuckets}
 	if h.beyond > 0 {
 		// The buckets' times are taken at their middles, known seconds in all; the rest of the sum
 		// is left for the times beyond. Without a sum the last bound stands in.
@@ -244,13 +243,11 @@ func (h histogram) demand(from string) Demand {
 		for len(samples) < drawn {
 			samples = append(samples, time.Duration(math.Round(tail*1e9)))
 		}
-		doubts = append(doubts, record.Fact{Code: sizeBeyond, Values: record.Values{
-			"share": h.beyond / h.total, "bound": low, "taken": tail, "no_sum": float64(stats.Count(math.IsNaN(h.sum))),
-		}})
+		doubts = append(doubts, sizeBeyond.Of(beyond{Share: h.beyond / h.total, Bound: low, Taken: tail, NoSum: math.IsNaN(h.sum)}))
 	}
 	d := sampled(samples, from)
 	if mean, ours := h.sum/h.total, d.Held().Seconds(); h.sum > 0 && math.Abs(ours/mean-1) > 0.05 {
-		doubts = append(doubts, record.Fact{Code: sizeCoarse, Values: record.Values{"own": ours, "mean": mean}})
+		doubts = append(doubts, sizeCoarse.Of(coarse{Own: ours, Mean: mean}))
 	}
 	d.Doubts = doubts
 	return d
