@@ -19,6 +19,7 @@ import (
 	"schedlab/internal/cluster"
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/load"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
@@ -173,13 +174,13 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	// expectation for the standing of every arm. A pack wants every verdict. Whoever gives a budget wants
 	// it used: what a run needs is estimated from its blocks so far, and a disturbed one spoils the estimate.
 	single := len(asked) == 1 || len(f.grid) > 0 // each cell of a grid is asked like a comparison of its own
-	f.Aim.Expectations, f.Aim.WholeBudget = len(f.expect) > 0 && single, f.Budget > 0
-	f.Aim.Standings = single && len(asked[0].Assertions()) == 0
-	if f.Aim.Expectations {
-		f.Must = f.expect
+	aim := judge.Winner{WholeBudget: f.Budget > 0}
+	if single {
+		aim.Standings, aim.Keep = len(asked[0].Assertions()) == 0, f.keep
 	}
-	if f.keep != "" && single {
-		f.Must, f.MustBy = append(slices.Clip(f.expect), f.keep), "--slo"
+	f.Aim = aim
+	if single && len(f.expect) > 0 {
+		f.Aim = judge.Expectations{Winner: aim, Asked: f.expect}
 	}
 	return f.conduct(cmd, asked, show, func(r *record.Result) int {
 		code, _ := deserved([]report.PackEntry{{Result: r}}, f.strict)

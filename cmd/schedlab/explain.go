@@ -11,6 +11,7 @@ import (
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/explain"
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -195,7 +196,7 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	}
 	// Of the quantiles only p50 is asked for: the test judges parts of the time and not quantiles,
 	// and longer windows would cost blocks.
-	o.Seed, o.Budget, o.Asks, o.Sign = f.Seed, f.testBudget, []string{"p50"}, true
+	o.Seed, o.Budget, o.Aim, o.Sign = f.Seed, f.testBudget, judge.Winner{Quantiles: []string{"p50"}}, true
 	o.Note, o.OnTrouble, o.OnWindow = "tests the causes of "+c.Result.Dir, f.OnTrouble, f.OnWindow
 	planned, err := experiment.Plan(t.Scenario, o)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -122,7 +121,7 @@ func gateWords() (words, defaults []string) {
 // asked returns what the gate allows of each metric that the flags ask for. --metric and --watch
 // choose the metrics and --allow changes the share of chosen ones. Errors are
 // wrong usage: a word that is no metric, a share that is no percentage, or no metric at all.
-func (f *gateFlags) asked(fl *pflag.FlagSet) (map[string]record.Allowance, error) {
+func (f *gateFlags) asked(fl *pflag.FlagSet) (judge.Gate, error) {
 	// Who chooses what must be fine wants nothing else, unless it is named as well.
 	if fl.Changed("metric") && !fl.Changed("watch") {
 		f.watched = nil
@@ -139,7 +138,7 @@ func (f *gateFlags) asked(fl *pflag.FlagSet) (map[string]record.Allowance, error
 		}
 		return "", usagef("--%s: %q is %w", flag, word, notAmong(words))
 	}
-	asked := map[string]record.Allowance{}
+	asked := judge.Gate{}
 	// What must be fine is not only watched, so --metric comes after --watch; --allow is about both.
 	for i, word := range slices.Concat(f.watched, f.metrics) {
 		flag := "metric"
@@ -183,17 +182,10 @@ func (f *gateFlags) run(cmd *cobra.Command, _ []string) (err error) {
 		err = f.checkBuilds()
 	}
 	if err == nil {
-		f.Gate, err = f.asked(cmd.Flags())
+		f.Aim, err = f.asked(cmd.Flags())
 	}
 	if err != nil {
 		return err
-	}
-	// Windows must hold enough requests for every quantile that is asked for, or the plan is
-	// refused.
-	for _, name := range slices.Sorted(maps.Keys(f.Gate)) {
-		if !f.Gate[name].Watched {
-			f.Must = append(f.Must, name)
-		}
 	}
 	if !f.adhoc.given() {
 		f.adhoc.path = "/"

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"schedlab/internal/prose"
+	"schedlab/internal/stats"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -136,6 +137,18 @@ func calls(n ast.Node) (all []*ast.CallNode) {
 func UsesAny(texts []string, words ...string) bool {
 	called := regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\(`)
 	return slices.ContainsFunc(texts, called.MatchString)
+}
+
+// quantileName finds the name of a quantile as a whole word.
+var quantileName = regexp.MustCompile(`\b(` + strings.Join(stats.Names(stats.Quantiles()), "|") + `)\b`)
+
+// Quantiles returns the names of the quantiles that expectations name, ascending, without duplicates.
+func Quantiles(texts []string) (names []string) {
+	for _, text := range texts {
+		names = append(names, quantileName.FindAllString(text, -1)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // A Sentence is what a claim says, with figures in braces: its mean is {mean("pool")}. The zero value says nothing. A

@@ -3,6 +3,7 @@ package expect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -47,4 +48,12 @@ func FuzzRewrite(f *testing.F) {
 			t.Fatalf("%q: the error %v is at %+v", text, err, bad)
 		}
 	})
+}
+
+func TestQuantiles(t *testing.T) {
+	t.Parallel()
+	got := Quantiles([]string{`p99("a") < p50("b") && same("goodput")`, `not slower("p99", "new")`, `mean("a") < 3ms`, `explained("queue", "p9")`})
+	if !slices.Equal(got, []string{"p50", "p99"}) {
+		t.Errorf("got %q", got)
+	}
 }

@@ -158,7 +158,7 @@ func (r *running) shorten(block int, each time.Duration) bool {
 	}
 	needed := time.Since(r.began) + time.Duration(scenario.MinBlocks-block)*each + after(scenario.MinBlocks*len(was.Arms))
 	shorter.Before = &record.Before{Blocks: block, Window: was.Window}
-	said := record.Fact{Code: windowsShortened, Arm: behind[0], Names: record.Names{"lost": strings.Join(shorter.short(record.Duration(shorter.Window), was.asks()...), ", ")}, Values: record.Values{
+	said := record.Fact{Code: windowsShortened, Arm: behind[0], Names: record.Names{"lost": strings.Join(shorter.short(record.Duration(shorter.Window), was.needs().Quantiles...), ", ")}, Values: record.Values{
 		"blocks": float64(block), "next": float64(block + 1), "first": float64(scenario.MinBlocks), "window": shorter.Window, "was": was.Window,
 		"needed": roundUp(needed+needed/budgetSpare, time.Second).Seconds(),
 	}}

@@ -49,24 +49,12 @@ type Options struct {
 	Modes   map[string]mode.Mode // the modes Self serves, by name
 	// Site, if not nil, is where servers and load run instead of here.
 	Site Site
-	// Aim is the purpose of the run, which ends as soon as that is decided. A search for capacity has none.
+	// Aim is the question of the run, which ends as soon as that is answered; nil is judge.Winner{}.
 	Aim judge.Aim
 	// Pack is the identity that the runs of one pack or grid share; "" for a run alone.
 	Pack string
-	// Gate, if not nil, makes the run a gate: what of the last arm is allowed, by metric. The run ends
-	// when that is decided.
-	Gate map[string]record.Allowance
-	// Asks are the quantiles that must be decidable. nil means the quantiles that the scenario's
-	// expectations name or, without expectations, all primary quantiles.
-	Asks []string
-	// Must are expectations that the plan has to be able to judge. If a window holds too few requests
-	// for a quantile that they name, the window grows, and so does the budget; if the user gave these,
-	// the plan is refused.
-	Must []string
-	// MustBy is the flag that has the last of Must, for messages; "" is --expect.
-	MustBy string
 	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the answer,
-	// with what the plan changed for Must, with the expectations that it cannot judge, and with each
+	// with what the plan changed for the aim, with the expectations that it cannot judge, and with each
 	// metric that was asked for and cannot be decided.
 	OnDoubt func(record.Fact)
 	// OnTrouble is called between windows, once for each cause that takes CPU time from server or load.
@@ -284,7 +272,7 @@ func (p plan) measure(ctx context.Context, l lab, dir *record.Dir, run record.Ru
 	if err := dir.WriteRun(run); err != nil {
 		return run, err
 	}
-	soFar, err := judge.New(run.Name, "", run, p.opts.Aim)
+	soFar, err := judge.New(run.Name, "", run, p.aim)
 	if err != nil {
 		return run, err
 	}

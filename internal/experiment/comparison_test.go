@@ -345,7 +345,7 @@ func TestPlannedTimeIsABound(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := planned(t, demo.Text, func(o *Options) { o.Blocks, o.Budget = 12, 50*time.Second })
-				soFar, err := judge.New("", "", record.Run{Plan: p.recorded()}, judge.Aim{})
+				soFar, err := judge.New("", "", record.Run{Plan: p.recorded()}, judge.Winner{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -3,14 +3,13 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/expect"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -51,10 +50,11 @@ func (p plan) fit(asked times) (times, record.Feasibility) {
 // from given.window on with enough requests for every quantile asked for. If the budget has no room for
 // that, it is the shortest for those quantiles that fit.
 func (p plan) decide(given times) (record.Feasibility, time.Duration) {
-	window, longest, rate, asked := given.window, p.longestWindow(), p.leastRate(), p.asks()
+	window, longest, rate, needs := given.window, p.longestWindow(), p.leastRate(), p.needs()
+	asked := needs.Quantiles
 	// More comparisons share the probability of error and leave a smaller one to each, and so need more
 	// blocks. With too many, no number of blocks decides.
-	first := cmp.Or(stats.FirstLook(p.comparisons()), scenario.MaxBlocks+1)
+	first := cmp.Or(stats.FirstLook(needs.Comparisons, needs.Bases), scenario.MaxBlocks+1)
 	f := record.Feasibility{First: first}
 	// length is the window with room in the budget, all the window for everything that was asked for.
 	length, all := window, window
@@ -123,15 +123,15 @@ func (p plan) windowFor(quantile float64, window time.Duration) time.Duration {
 }
 
 // shorter returns the plan with the longest windows that are shorter than these and that fit, and whether there are any. The
-// windows must have grown for quantiles that were asked for; they may lose one, but none of Options.Must.
+// windows must have grown for quantiles that were asked for; they may lose one, but none that the aim must have.
 func (p plan) shorter(fits func(window time.Duration) bool) (plan, bool) {
 	lengths := []time.Duration{p.asked.window}
-	for _, name := range p.asks() {
+	for _, name := range p.needs().Quantiles {
 		lengths = append(lengths, p.windowFor(stats.MetricOf(name).Quantile, p.asked.window))
 	}
 	slices.Sort(lengths)
 	for _, window := range slices.Backward(lengths) {
-		if window >= record.Duration(p.Window) || len(p.short(window, p.opts.Must...)) > 0 || !fits(window) {
+		if window >= record.Duration(p.Window) || len(p.short(window, p.needs().Must...)) > 0 || !fits(window) {
 			continue
 		}
 		p.opts.Window, p.asked.window = window, window // as if asked for: it does not grow again
@@ -141,6 +141,9 @@ func (p plan) shorter(fits func(window time.Duration) bool) (plan, bool) {
 	return p, false
 }
 
+// needs returns what the plan has to make decidable.
+func (p plan) needs() judge.Needs { return p.aim.Needs(p.Expect, len(p.Arms)) }
+
 // settleWindow lengthens the window for the quantiles asked for, and notes what still cannot be
 // decided. It is called when the plan is made, and again when the rate is known.
 func (p *plan) settleWindow() {
@@ -149,35 +152,25 @@ func (p *plan) settleWindow() {
 	p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
 }
 
-// comparisons returns the number of comparisons that share the probability of error, and how often the
-// baseline is in each. The baseline and its copy are two of the arms; the others are challengers. A gate
-// compares with both.
-func (p plan) comparisons() (n, bases int) {
-	if n := len(p.Gate); n > 0 {
-		return judge.GateShares(n), 2
-	}
-	return stats.Primaries() * (len(p.Arms) - 2), 1
-}
-
 // short returns which of the quantiles that expectations name have too few requests in a window of this
 // length, ascending. A rate that is not known yet is short of nothing.
-func (p plan) short(window time.Duration, expect ...string) []string {
+func (p plan) short(window time.Duration, texts ...string) []string {
 	rate := p.leastRate()
-	return slices.DeleteFunc(namedQuantiles(expect), func(name string) bool {
+	return slices.DeleteFunc(expect.Quantiles(texts), func(name string) bool {
 		return rate == 0 || rate*window.Seconds() >= judge.RequestsFor(stats.MetricOf(name).Quantile)
 	})
 }
 
-// roomyBlocks is the number of blocks that a budget has room for after it grew for Options.Must. The
+// roomyBlocks is the number of blocks that a budget has room for after it grew for judge.Needs.Must. The
 // first look alone would leave most expectations open.
 const roomyBlocks = 16
 
-// moreBudget returns a budget in which the window can grow for Options.Must, no longer than
+// moreBudget returns a budget in which the window can grow for judge.Needs.Must, no longer than
 // scenario.Full's. It is 0 if none is needed, or if the budget or the window is the user's.
 func (p plan) moreBudget(f record.Feasibility, window time.Duration) time.Duration {
 	// A limit that somebody chose is kept; mustJudge then tells what to change.
 	given := p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0 || p.opts.Window > 0
-	if given || f.Would == nil || f.Would.Window == 0 || len(p.short(window, p.opts.Must...)) == 0 {
+	if given || f.Would == nil || f.Would.Window == 0 || len(p.short(window, p.needs().Must...)) == 0 {
 		return 0
 	}
 	most, length := scenario.Full.Budget, record.Duration(f.Would.Window)
@@ -188,11 +181,12 @@ func (p plan) moreBudget(f record.Feasibility, window time.Duration) time.Durati
 	return min(roundUp(p.costOf(length, max(f.First, roomyBlocks)), time.Second), most)
 }
 
-// mustJudge returns an error if a window holds too few requests for a quantile of Options.Must. It names the
+// mustJudge returns an error if a window holds too few requests for a quantile of judge.Needs.Must. It names the
 // flags that help. Refusing at once is better than a run that ends without the answer that was asked for.
 func (p plan) mustJudge() error {
 	rate, window := p.leastRate(), record.Duration(p.Window)
-	short := p.short(window, p.opts.Must...)
+	needs := p.needs()
+	short := p.short(window, needs.Must...)
 	if len(short) == 0 {
 		return nil
 	}
@@ -203,32 +197,7 @@ func (p plan) mustJudge() error {
 		advice = "give " + flags
 	}
 	return &Impossible{Usage: true, msg: fmt.Sprintf("%s asks for %s, and it cannot be judged: a window of %v holds %.0f requests at %s, and %s needs %.0f; %s",
-		p.askingFlag(), metric.Name, window, math.Floor(rate*window.Seconds()), scenario.Rate{PerSecond: rate}, metric.Name, math.Ceil(judge.RequestsFor(metric.Quantile)), advice)}
-}
-
-// asks returns the quantiles that must be decidable. The first rule that applies decides.
-func (p plan) asks() []string {
-	switch {
-	case p.opts.Asks != nil:
-		return p.opts.Asks
-	case len(p.Gate) > 0:
-		return slices.Sorted(maps.Keys(p.Gate))
-	case len(p.Expect) > 0:
-		return namedQuantiles(p.Expect)
-	}
-	return stats.Names(stats.Quantiles())
-}
-
-// quantileName finds the name of a quantile as a whole word.
-var quantileName = regexp.MustCompile(`\b(` + strings.Join(stats.Names(stats.Quantiles()), "|") + `)\b`)
-
-// namedQuantiles returns the quantiles that expectations name, without duplicates.
-func namedQuantiles(expect []string) (names []string) {
-	for _, text := range expect {
-		names = append(names, quantileName.FindAllString(text, -1)...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+		needs.Flag, metric.Name, window, math.Floor(rate*window.Seconds()), scenario.Rate{PerSecond: rate}, metric.Name, math.Ceil(judge.RequestsFor(metric.Quantile)), advice)}
 }
 
 // leastRate returns the lowest rate of the open-loop arms; see judge.LowestRate.
@@ -291,19 +260,11 @@ func (p plan) tellFirst() {
 	}
 }
 
-// askingFlag returns the flag that asks for the quantiles of the plan.
-func (p plan) askingFlag() string {
-	if len(p.Gate) > 0 {
-		return "--metric"
-	}
-	return cmp.Or(p.opts.MustBy, "--expect")
-}
-
-// foreseen returns what the plan means for the expectations: that windows are longer for Options.Must,
+// foreseen returns what the plan means for the expectations: that windows are longer for judge.Needs.Must,
 // and which expectations it cannot judge because of too few requests in a window.
 func (p plan) foreseen() (facts []record.Fact) {
-	if p.Feasible.Planned > 0 && len(p.opts.Must) > 0 {
-		f := record.Fact{Code: windowsLonger, Names: record.Names{"flag": p.askingFlag()}, Values: record.Values{"window": p.Window, "planned": p.Feasible.Planned}}
+	if needs := p.needs(); p.Feasible.Planned > 0 && len(needs.Must) > 0 {
+		f := record.Fact{Code: windowsLonger, Names: record.Names{"flag": needs.Flag}, Values: record.Values{"window": p.Window, "planned": p.Feasible.Planned}}
 		if p.budget > p.asked.budget {
 			f.Values["budget"] = p.budget.Seconds()
 		}

@@ -19,7 +19,7 @@ import (
 
 // asking is a plan of 40 blocks of four arms that asks for all quantiles at a rate.
 func asking(rate float64, budget time.Duration) plan {
-	p := plan{opts: Options{Asks: stats.Names(stats.Quantiles())}, asked: times{1050 * time.Millisecond, budget}, settings: settings{Warmup: .13, Window: 1.05}}
+	p := plan{aim: judge.Winner{}, asked: times{1050 * time.Millisecond, budget}, settings: settings{Warmup: .13, Window: 1.05}}
 	for range 4 {
 		a := arm{PlanArm: record.PlanArm{Clients: record.Clients{Loop: "open", Rate: rate}}}
 		if rate == 0 {
@@ -58,7 +58,7 @@ func TestDecide(t *testing.T) {
 		{"a window of the user's", func(p *plan) { p.opts.Window = 1050 * time.Millisecond }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
 			First: 10, Cannot: []record.Undecidable{requests("p99", 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4},
 		}},
-		{"nothing asks for p99", func(p *plan) { p.opts.Asks = []string{"p50", "p90"} }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
+		{"nothing asks for p99", func(p *plan) { p.aim = judge.Winner{Quantiles: []string{"p50", "p90"}} }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
 			First: 10, Cannot: []record.Undecidable{requests("p99", 840, 1100, false)},
 		}},
 		{"whole periods of the arrivals", func(p *plan) { p.Arms[0].arrivals.Kind = arrivals.KindSine }, 800, 3 * time.Minute, 2100 * time.Millisecond, record.Feasibility{First: 10, Planned: 1.05}},
@@ -117,7 +117,7 @@ func TestUndecided(t *testing.T) {
 	if got := undecided(f, false); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100; --window 1.4s --budget 1m10s would do"}) {
 		t.Errorf("got %q", got)
 	}
-	d.opts.Asks = []string{}
+	d.aim = judge.Winner{Quantiles: []string{}}
 	f, _ = d.decide(d.asked)
 	if got := undecided(f, false); len(got) != 0 {
 		t.Errorf("nothing is asked for: got %q", got)
@@ -154,20 +154,12 @@ func TestPlanLengthensWindows(t *testing.T) {
 	}
 }
 
-func TestNamedQuantiles(t *testing.T) {
-	t.Parallel()
-	got := namedQuantiles([]string{`p99("a") < p50("b") && same("goodput")`, `not slower("p99", "new")`, `mean("a") < 3ms`, `explained("queue", "p9")`})
-	if !slices.Equal(got, []string{"p50", "p99"}) {
-		t.Errorf("got %q", got)
-	}
-}
-
 // An expectation of --expect has to be judgeable. Windows and a budget that nobody gave grow for it; if
 // the user gave them, the plan is refused and names the flags that help.
 func TestPlanMustJudge(t *testing.T) {
 	t.Parallel()
 	gate := `not slower("p99", "fasthttp")`
-	must := func(o *Options) { o.Must = []string{gate} }
+	must := func(o *Options) { o.Aim = judge.Expectations{Asked: []string{gate}} }
 	text := demo.Text + "expect: ['not slower(\"p99\", \"fasthttp\")']\n"
 	p := planned(t, text, must)
 	if budget, blocks := (&Comparison{p}).Budget(); p.Window != 3.7 || budget < 3*time.Minute || blocks != roomyBlocks {
@@ -217,7 +209,9 @@ func TestPlanMustJudge(t *testing.T) {
 func TestProbedPlanMustJudge(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(demo.Text, "rate: 300/s", "rate: 0.5x", 1) + "expect: ['not slower(\"p99\", \"fasthttp\")']\n"
-	p := planned(t, text, func(o *Options) { o.Must, o.Window = []string{`not slower("p99", "fasthttp")`}, 500*time.Millisecond })
+	p := planned(t, text, func(o *Options) {
+		o.Aim, o.Window = judge.Expectations{Asked: []string{`not slower("p99", "fasthttp")`}}, 500*time.Millisecond
+	})
 	_, err := p.offered(findings{xmax: map[string]float64{"nethttp": 600, "fasthttp": 600}})
 	if err == nil || !strings.Contains(err.Error(), "give --window 4.1s") {
 		t.Errorf("got %v", err)

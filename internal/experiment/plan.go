@@ -50,6 +50,7 @@ type plan struct {
 	settings
 	Arms     []arm // including the baseline's copy
 	opts     Options
+	aim      judge.Aim
 	scenario scenario.Scenario
 	cpus     host.Sides
 	asked    times // what flags and scenario say, from which fit sets the window and the budget
@@ -137,11 +138,15 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 		return plan{}, err
 	}
 	self, _ := exec.LookPath(o.Self) // "" if it cannot be started
-	p := plan{opts: o, scenario: s, cpus: cpus, self: self, slo: slo}
+	p := plan{opts: o, aim: o.Aim, scenario: s, cpus: cpus, self: self, slo: slo}
+	if p.aim == nil {
+		p.aim = judge.Winner{}
+	}
 	p.settings = settings{
-		Scenario: s.Name, Question: s.Question, Source: s.Source, Cell: s.Cell, Pack: o.Pack, Seed: o.Seed, Note: o.Note, Gate: o.Gate,
+		Scenario: s.Name, Question: s.Question, Source: s.Source, Cell: s.Cell, Pack: o.Pack, Seed: o.Seed, Note: o.Note,
 		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),
 	}
+	p.aim.Record((*record.Plan)(&p.settings))
 	// The stamp that full adds, when the kernel received a request, exists on Linux only.
 	if o.Stamps == "" && runtime.GOOS == "linux" {
 		p.Stamps = record.StampsFull
@@ -362,7 +367,7 @@ func (p plan) iters() float64 { return cmp.Or(p.opts.Iters, 1) }
 // takeTimes sets windows, blocks and their orders, looks and budget. Flags override the scenario, and the
 // scenario overrides the defaults. Impossible settings are an error that names the flag.
 func (p *plan) takeTimes() error {
-	o, asked, finer := p.opts, p.scenario.Protocol, judge.GateFineness(p.opts.Gate)
+	o, asked, finer := p.opts, p.scenario.Protocol, p.needs().Stretch
 	stretched := func(d time.Duration) time.Duration { return time.Duration(float64(d) * finer) }
 	window := cmp.Or(o.Window, stretched(cmp.Or(time.Duration(asked.Window), scenario.Quick.Window)))
 	warmup := cmp.Or(o.Warmup, time.Duration(asked.Warmup), max(scenario.Quick.Warmup, p.untilStarved()))

@@ -84,7 +84,7 @@ func (p *plan) chooseRates(found findings) error {
 	if err := p.settle(); err != nil {
 		return err
 	}
-	p.Doubts = append(p.Doubts, Undecided(*p.Feasible, len(p.Gate) == 0)...)
+	p.Doubts = append(p.Doubts, Undecided(*p.Feasible, p.needs().Every)...)
 	p.warnShort()
 	return nil
 }

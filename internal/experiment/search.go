@@ -43,6 +43,7 @@ func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, e
 	if o.Stamps == "" {
 		o.Stamps = record.StampsOff // a search does not use stamps
 	}
+	o.Aim = judge.Capacity{SLO: slo}
 	p, err := layOut(s, o, slo, (*plan).takeSearch)
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (p *plan) takeSearch() error {
 	// The probe comes out of the arm's budget.
 	p.Windows = int((o.Budget - judge.ProbeCost) / (o.Warmup + o.Window + judge.StepCost))
 	// Each arm has a budget of its own, so the search takes as long as all together.
-	p.SLO, p.Budget = p.slo.String(), o.Budget.Seconds()
+	p.Budget = o.Budget.Seconds()
 	p.budget = time.Duration(len(p.Arms)) * o.Budget
 	p.Estimate = (p.budget + fixedCost).Seconds()
 	slowest := 0.0 // largest time limit of the objective, seconds

@@ -41,7 +41,10 @@ func TestAnArmThatLagsShortensTheWindows(t *testing.T) {
 		"one lags":            {nil, 330, true},
 		"none lags":           {nil, 5000, false},
 		"a window of its own": {func(o *Options) { o.Window = 2500 * time.Millisecond; o.Budget = 90 * time.Second }, 330, false},
-		"p99 must be judged":  {func(o *Options) { o.Must = []string{`not slower("p99", "fasthttp")`}; o.Budget = 75 * time.Second }, 330, false},
+		"p99 must be judged": {func(o *Options) {
+			o.Aim = judge.Expectations{Asked: []string{`not slower("p99", "fasthttp")`}}
+			o.Budget = 75 * time.Second
+		}, 330, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +57,7 @@ func TestAnArmThatLagsShortensTheWindows(t *testing.T) {
 					}
 				})
 				long := p.Window
-				soFar, err := judge.New("", "", record.Run{Plan: p.recorded()}, judge.Aim{})
+				soFar, err := judge.New("", "", record.Run{Plan: p.recorded()}, judge.Winner{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -89,7 +92,7 @@ func TestAnArmThatLagsShortensTheWindows(t *testing.T) {
 					return
 				}
 				// From the record alone, with the trials of long windows in it, the result is the same.
-				again, err := judge.New("", "", record.Run{Plan: plan}, judge.Aim{})
+				again, err := judge.New("", "", record.Run{Plan: plan}, judge.Winner{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -68,7 +68,7 @@ func closedRun(t *testing.T, edit func(*record.Trial, []record.Request), more re
 	for i := range run.Plan.Arms {
 		run.Plan.Arms[i].Clients = clients
 	}
-	j, err := New("run", "dir", run, Aim{})
+	j, err := New("run", "dir", run, AimOf(run.Plan))
 	if err != nil {
 		t.Fatal(err)
 	}

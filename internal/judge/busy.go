@@ -113,7 +113,7 @@ func (b blocks) busy(r *record.Result) record.Fact {
 			f.Values["low"], f.Values["high"] = v.Low, v.High
 		}
 	}
-	f.Values["open"] = float64(stats.Count(questionOpen(r)))
+	f.Values["open"] = float64(stats.Count(questionOpen(AimOf(b.run.Plan), r)))
 	return f
 }
 
@@ -123,29 +123,9 @@ const muchForeign = .25
 
 // questionOpen reports whether a run has no answer to its question, and others may be the reason, if they took CPU time.
 // What the arms themselves did and a run that was cut short are other reasons.
-func questionOpen(r *record.Result) bool {
-	enough := r.Valid >= stats.Looks()[0]
+func questionOpen(aim Aim, r *record.Result) bool {
 	going := r.Status == record.Complete || r.Status == record.Running
-	switch {
-	case !going:
-		return false
-	case r.Capacity != nil:
-		return !slices.ContainsFunc(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Outcome.Decided() })
-	case len(r.Gate) > 0:
-		return enough && r.GateOutcome() == outcome.Open && slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
-			return !g.Watched && (g.Outcome == outcome.Open || mayBeOthers(r, g.Reason))
-		})
-	case slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Outcome.Decided() }):
-		return false
-	}
-	// An arm that surely differs is an answer, even if another is open; one that is the same is not.
-	open := (r.Answer.Outcome == outcome.Open || r.Answer.Outcome == outcome.Refused) && r.Answer.Kind == ""
-	differs := slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool {
-		return s.Place.Outcome != outcome.Open && s.Place != record.Placed(stats.Same)
-	})
-	return enough && open && !differs && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-		return v.Primary && (v.Verdict.Outcome == outcome.Open || mayBeOthers(r, v.Reason))
-	})
+	return going && aim.open(r, r.Valid >= stats.Looks()[0])
 }
 
 // mayBeOthers reports whether a verdict was refused for something that others cause when they take CPU time: noise, or an

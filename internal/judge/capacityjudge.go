@@ -34,7 +34,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("judging %q: run.json is damaged: %w", dir.Path(), err)
 	}
-	j, err := New(dir.Name(), dir.Path(), run, Aim{})
+	j, err := New(dir.Name(), dir.Path(), run, Capacity{slo})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	c.Lines = comparedCapacities(c.Arms)
 	r.Capacity = c
 	if busy := Busy(run.Others, run.Env); !busy.None() {
-		busy.Values["open"] = float64(stats.Count(questionOpen(r)))
+		busy.Values["open"] = float64(stats.Count(questionOpen(j.aim, r)))
 		j.doubts = append(j.doubts, busy)
 	}
 	r.Doubts = record.ByWeight(slices.Concat(

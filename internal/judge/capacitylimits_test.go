@@ -161,7 +161,7 @@ func TestWhatASearchTakes(t *testing.T) {
 	} {
 		trial, p := searchedTrial(1, "a", "curve", 1000, brief, 200), plan
 		c.edit(&trial.Trial, &p)
-		j, err := New("run", "dir", record.Run{Plan: p, Env: record.Env{CPUs: 2}}, Aim{})
+		j, err := New("run", "dir", record.Run{Plan: p, Env: record.Env{CPUs: 2}}, AimOf(p))
 		if err != nil {
 			t.Fatal(err)
 		}

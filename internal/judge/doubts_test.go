@@ -117,7 +117,7 @@ func TestOthersAreTheAnswer(t *testing.T) {
 			{Code: record.StickyPool, Arm: "pool", Values: record.Values{"waiting": 60, "connections": 64, "workers": 4}},
 			{Code: record.BudgetEnded, Names: record.Names{"open": "pool at p99"}, Values: record.Values{"open": 1, "blocks": 12, "room": 36, "needed": 150}},
 		}
-		j, err := New("run", "dir", run, Aim{})
+		j, err := New("run", "dir", run, AimOf(run.Plan))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +210,7 @@ func TestOthersMakeArmsFallBehind(t *testing.T) {
 		"status 500": {failing, false}, "timeouts": {waiting, true},
 	} {
 		s := synthetic{edit: c.edit}
-		j, err := New("run", "dir", s.run(), Aim{})
+		j, err := New("run", "dir", s.run(), Winner{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +381,7 @@ func TestOthersInResult(t *testing.T) {
 		{Cause: record.Program, CPU: 1, Side: record.LoadSideCPU, Share: .02, Program: "cc1", PID: 9},
 		{Cause: record.Interrupt, CPU: 1, Side: record.LoadSideCPU, Share: .004},
 	}}
-	j, err := New("run", "dir", run, Aim{})
+	j, err := New("run", "dir", run, AimOf(run.Plan))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ type Pair struct{ Metric, Baseline, Arm string }
 // under overload. It returns an error if the record cannot be read. The verdicts are in the order
 // of pairs. A pair with an unknown arm is refused.
 func Pairs(dir *record.Dir, run record.Run, pairs []Pair) (*record.Result, []record.Verdict, error) {
-	g, err := read(dir, run, Aim{}, func(record.TrialRecord) {})
+	g, err := read(dir, run, func(record.TrialRecord) {})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,11 +92,11 @@ func Leaders(r *record.Result, metrics []string) (kind record.AnswerKind, best [
 // and a false alarm stops work.
 const gateAlpha = .01
 
-// GateShares returns the number of equal shares into which [stats.Alpha] is divided when a gate
+// gateShares returns the number of equal shares into which [stats.Alpha] is divided when a gate
 // asks for this number of metrics. Each metric gets one share. The interval of a metric errs on
 // both sides alike, and one side alone calls a build worse. For n metrics each side of an interval
 // errs with Alpha/2 divided by the shares, so all n together err with gateAlpha at most.
-func GateShares(metrics int) int {
+func gateShares(metrics int) int {
 	return int(math.Ceil(float64(metrics) * stats.Alpha / (2 * gateAlpha)))
 }
 
@@ -112,29 +112,16 @@ func GateMetrics() (names []string, allowed map[string]float64) {
 	return names, allowed
 }
 
-// GateFineness returns by how much longer a gate's windows and budget have to be than those of a gate
-// with the usual allowances, so that it can tell what is allowed: 2 where a metric may be half as much
-// worse as usual. It is between 1 and 4.
-func GateFineness(gate map[string]record.Allowance) float64 {
-	_, usual := GateMetrics()
-	finest := 1.
-	for name, asked := range gate {
-		finest = max(finest, usual[name]/asked.Share)
-	}
-	return min(finest, 4)
-}
-
-// gated tells for each metric of the plan's gate whether the last arm is worse than the first, by the
+// gated tells for each metric of a gate whether the last arm is worse than the first, by the
 // interval against both runs of the old build in each block. The new build is worse when it excludes
 // that it is as good, and the median is more than half of the allowed worsening. It is fine when the
 // whole interval lies within the allowed worsening, which has precedence.
-func (b blocks) gated(arms []record.Arm) (answers []record.Gated) {
-	gate := b.run.Plan.Gate
-	if len(gate) == 0 || len(arms) < 3 {
+func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
+	if len(arms) < 3 {
 		return nil
 	}
 	base, twin, challenger := arms[0], arms[1], arms[len(arms)-1]
-	shares := GateShares(len(gate))
+	shares := gateShares(len(gate))
 	for _, m := range stats.All() {
 		asked, is := gate[m.Name]
 		if !is {
@@ -181,7 +168,7 @@ func (b blocks) copyHides(r *record.Result) (f record.Fact) {
 	base, most := r.Arms[0].Name, 0.
 	for _, g := range r.Gate {
 		m, allowed := stats.MetricOf(g.Metric), 1+g.Allow
-		aa := stats.Compare(m, b.series(base, m.Figure), b.series(r.Arms[1].Name, m.Figure), GateShares(len(r.Gate)))
+		aa := stats.Compare(m, b.series(base, m.Figure), b.series(r.Arms[1].Name, m.Figure), gateShares(len(r.Gate)))
 		if g.Outcome != outcome.Open || g.Watched || aa.Low == 0 {
 			continue
 		}

@@ -141,11 +141,11 @@ func gatePlayed(rng *rand.Rand, s shape, size float64, correlated bool, ratio fl
 	whole := b.valid
 	for _, n := range stats.Looks() {
 		b.valid = whole[:n]
-		if answers := b.gated(arms); gateDecided(answers) {
+		if answers := b.gated(b.run.Plan.Gate, arms); gateDecided(answers) {
 			return answers, n
 		}
 	}
-	return b.gated(arms), len(whole)
+	return b.gated(b.run.Plan.Gate, arms), len(whole)
 }
 
 // Of gates of equal builds at most one in a hundred says worse, whatever the noise.
@@ -214,7 +214,7 @@ func TestGateDoubtsTheCopyFirst(t *testing.T) {
 		}
 		b, arms := plain([]string{"a", "b", "c"}, map[string]map[string][]float64{"a": {"p50": p50["a"]}, "b": {"p50": p50["b"]}, "c": {"p50": p50["c"]}})
 		b.run.Plan.Gate = map[string]record.Allowance{"p50": {Share: .1, Watched: tt.watched}}
-		r := &record.Result{Arms: arms, Gate: b.gated(arms)}
+		r := &record.Result{Arms: arms, Gate: b.gated(b.run.Plan.Gate, arms)}
 		if r.Gate[0].Outcome != outcome.Open {
 			t.Fatalf("%s: the gate is %+v, want it open", tt.name, r.Gate[0])
 		}

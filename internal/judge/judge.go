@@ -32,7 +32,7 @@ func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if run.Plan.SLO != "" {
 		return judgeCapacity(dir, run)
 	}
-	g, err := read(dir, run, Aim{}, func(record.TrialRecord) {})
+	g, err := read(dir, run, func(record.TrialRecord) {})
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +137,8 @@ func (j *Judge) admits(t record.Trial, err error) bool {
 
 // read judges all trials of a record, and calls show with each one that can be read. A trial that
 // show has seen may still be left out of the result.
-func read(dir *record.Dir, run record.Run, aim Aim, show func(record.TrialRecord)) (judgement, error) {
-	j, err := New(dir.Name(), dir.Path(), run, aim)
+func read(dir *record.Dir, run record.Run, show func(record.TrialRecord)) (judgement, error) {
+	j, err := New(dir.Name(), dir.Path(), run, AimOf(run.Plan))
 	if err != nil {
 		return judgement{}, err
 	}
@@ -186,7 +186,8 @@ func (j *Judge) judge() judgement {
 		r.Env.StealRatio = b.stolen()
 	}
 	r.Arms, r.AA, r.Verdicts, r.Duels, r.Differences = arms, v.aa, v.all, v.duels, b.differences(arms, v.all)
-	r.Laws, r.NotChecked, r.Gate = b.audit(), b.notChecked(), b.gated(arms)
+	r.Laws, r.NotChecked = b.audit(), b.notChecked()
+	j.aim.judge(b, r)
 	g := judgement{b, r}
 	r.Expectations = g.expected()
 	r.Winner, r.Answer = conclude(r)
@@ -255,7 +256,7 @@ func Accounts(p record.Plan, arm string) bool {
 // if the record cannot be read. It is not for a search for capacity, which has no blocks. The
 // windows come from the same judging as the result, so that they agree with it.
 func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*record.Result, map[string][]window.Window, error) {
-	g, err := read(dir, run, Aim{}, see)
+	g, err := read(dir, run, see)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,17 +9,9 @@ import (
 	"schedlab/internal/stats"
 )
 
-// An Aim is the question that a run is to answer. The run ends at the first look that answers it.
-// The zero Aim asks for the verdicts, the best arm and the expectations.
-//
 // This file decides when a run may end. Looking too often would raise the probability of a false
 // verdict, so looks are few and fixed, and the error is spent over them (stats.LookRank). What a
-// look may end the run for depends on what the user wants to know.
-type Aim struct {
-	Expectations bool // ask for the expectations alone, whatever verdicts are open
-	Standings    bool // do not wait for verdicts that cannot change an arm's standing
-	WholeBudget  bool // wait for verdicts that seem to need more blocks than there is room for
-}
+// look may end the run for depends on what the user wants to know, and so on the [Aim].
 
 // Watched tells the judge who used the CPUs so far, apart from the run. [Judge.Look] then says whether that is in the way of an
 // answer.
@@ -41,19 +33,8 @@ func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
 		}
 		return soFar, false
 	}
-	now, aim := j.judge(), j.aim
-	if aim.WholeBudget {
-		room = 0
-	}
-	switch {
-	case aim.Expectations:
-		ends = now.expectationsDecided()
-	case len(j.run.Plan.Gate) > 0:
-		ends = gateDecided(now.result.Gate)
-	default:
-		ends = now.settled(room, aim.Standings)
-	}
-	return now.result, ends
+	now := j.judge()
+	return now.result, j.aim.answered(now, room)
 }
 
 // Behind returns the names of the arms that have not kept up in any block so far, two blocks or more, in the order of the plan.
@@ -70,12 +51,9 @@ func (j *Judge) Behind() (arms []string) {
 // Open returns the verdicts that the run waits for and the windows so far leave open. An aim that
 // does not ask for verdicts leaves none open.
 func (j *Judge) Open() (open []record.Verdict) {
-	if a := j.aim; a.Expectations || len(j.run.Plan.Gate) > 0 {
-		return nil
-	}
 	now := j.judge()
 	for _, v := range now.result.Verdicts {
-		if v.Verdict.Outcome == outcome.Open && now.awaited(v) {
+		if v.Verdict.Outcome == outcome.Open && j.aim.awaits(now, v) {
 			open = append(open, v)
 		}
 	}

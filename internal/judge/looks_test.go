@@ -12,7 +12,7 @@ import (
 // taken is a judge that has a run's trials, and looks after 12 blocks unless the plan says otherwise.
 func taken(t *testing.T, s synthetic) *Judge {
 	t.Helper()
-	return toward(t, Aim{}, s)
+	return toward(t, Winner{}, s)
 }
 
 // toward is taken by a Judge with an aim.
@@ -106,7 +106,7 @@ func TestLookForStandings(t *testing.T) {
 		if _, ends := taken(t, c.run).Look(0); ends {
 			t.Errorf("%s: the run that asks for all verdicts ends with p50 open", c.name)
 		}
-		if _, ends := toward(t, Aim{Standings: true}, c.run).Look(0); ends != c.ends {
+		if _, ends := toward(t, Winner{Standings: true}, c.run).Look(0); ends != c.ends {
 			t.Errorf("%s: the run may end: got %v, want %v", c.name, ends, c.ends)
 		}
 	}
@@ -126,7 +126,7 @@ func TestLookForExpectations(t *testing.T) {
 			plan: func(p *record.Plan) { p.Expect = []string{`not slower("` + metric + `", "fasthttp")`} },
 		}
 	}
-	gate := Aim{Expectations: true}
+	gate := Expectations{}
 	if r, ends := toward(t, gate, slower("p50")).Look(0); !ends || r.Expectations[0].Outcome != outcome.No {
 		t.Errorf("the expectation failed: ends %v, %+v", ends, r.Expectations)
 	}
@@ -166,7 +166,7 @@ func TestLookKnowsItsRoom(t *testing.T) {
 			t.Errorf("slower in %d of 12 blocks, room for %d: ends %v, want %v", c.blocks, c.room, ends, c.ends)
 		}
 	}
-	if _, ends := toward(t, Aim{WholeBudget: true}, slowerIn(6)).Look(14); ends {
+	if _, ends := toward(t, Winner{WholeBudget: true}, slowerIn(6)).Look(14); ends {
 		t.Error("the whole budget is to be used: the run ends with an open verdict")
 	}
 	if _, ends := taken(t, synthetic{times: noisy}).Look(14); ends {
@@ -230,7 +230,7 @@ func TestRecoveryIsToldBeforeALook(t *testing.T) {
 	}}
 	run := s.run()
 	run.Plan.Looks = []int{fakeBlocks}
-	j, err := New(run.Name, "", run, Aim{})
+	j, err := New(run.Name, "", run, AimOf(run.Plan))
 	if err != nil {
 		t.Fatal(err)
 	}

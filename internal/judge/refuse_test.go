@@ -133,7 +133,7 @@ func TestStarvationIsInTheHeadline(t *testing.T) {
 		for i := range run.Plan.Arms {
 			run.Plan.Arms[i].Clients = record.Clients{Loop: "closed", Connections: 10, Rate: fakeRate}
 		}
-		j, err := New("run", "dir", run, Aim{})
+		j, err := New("run", "dir", run, AimOf(run.Plan))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestShortWindowsShowNoStarvation(t *testing.T) {
 		if sticky {
 			run.Plan.Doubts = []record.Fact{{Code: record.StickyPool, Arm: "nethttp"}}
 		}
-		j, err := New("run", "dir", run, Aim{})
+		j, err := New("run", "dir", run, AimOf(run.Plan))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -136,7 +136,7 @@ func (s synthetic) write(t *testing.T) (*record.Dir, record.Run) {
 // TestJudgeAgain holds the two equal.
 func (s synthetic) judged(t *testing.T) *record.Result {
 	t.Helper()
-	j, err := New("run", "dir", s.run(), Aim{})
+	j, err := New("run", "dir", s.run(), Winner{})
 	if err != nil {
 		t.Fatal(err)
 	}

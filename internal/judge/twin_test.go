@@ -103,7 +103,7 @@ func twinRun(s synthetic, expect ...string) record.Run {
 
 func judgedRun(t *testing.T, s synthetic, run record.Run) *record.Result {
 	t.Helper()
-	j, err := New("run", "dir", run, Aim{})
+	j, err := New("run", "dir", run, AimOf(run.Plan))
 	if err != nil {
 		t.Fatal(err)
 	}

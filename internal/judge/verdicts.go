@@ -168,7 +168,7 @@ const (
 // takenAway returns the share of the servers' CPU time that other programs used in the median window, if they may have made the
 // difference of two arms' times: they used more than half, and the quicker arm needs clearly less CPU time. Then servers wait
 // for a CPU more than they run, and whichever asks for less of it waits less: in a default run beside a compiler the pool came
-// out faster than net/http. It returns 0 if not, and in a gate, whose builds may need no more CPU time.
+// out faster than net/http. It returns 0 if not, and of builds, which may need no more CPU time.
 func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 	quicker, slower := base, arm
 	if c.Decision.Rank == stats.Faster {
@@ -178,7 +178,7 @@ func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 	cost := func(arm string) float64 { return stats.Median(b.series(arm, stats.CPUPerRequest)) }
 	taken := min(foreign(base), foreign(arm))
 	less := cost(quicker) < lessCPU*cost(slower)
-	if c.Metric.Quantile > 0 && c.Decision.Rank.Differs() && len(b.run.Plan.Gate) == 0 && taken > mostTaken && less {
+	if c.Metric.Quantile > 0 && c.Decision.Rank.Differs() && !AimOf(b.run.Plan).ofBuilds() && taken > mostTaken && less {
 		return taken
 	}
 	return 0
