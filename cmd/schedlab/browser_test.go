@@ -223,7 +223,7 @@ func pictured() *record.Result {
 	for i, name := range []string{"nethttp", "nethttp'", "pool"} {
 		slower := 1 + 0.4*float64(i/2)
 		a := record.Arm{Name: name, Mode: strings.TrimSuffix(name, "'"), Role: []record.Role{record.Baseline, record.Copy, record.Challenger}[i],
-			Goodput: new(999.), CPUPerRequest: new(2e-4), Requests: 12_000, Blocks: map[string][]float64{}}
+			Goodput: new(999.), CPUPerRequest: new(2e-4), Requests: 12_000, Blocks: stats.Series{}}
 		h := record.NewHistogram()
 		for k := range 12_000 {
 			h.Record(time.Duration(1e6 * slower * -math.Log1p(-float64(k)/12_001)))
@@ -231,18 +231,16 @@ func pictured() *record.Result {
 		a.Curve = h.Curve()
 		for _, m := range stats.Metrics() {
 			for block := range 12 {
-				a.Blocks[m.Name] = append(a.Blocks[m.Name], 1e-3*slower*(1+0.01*float64((5*block+7*i)%12)))
+				a.Blocks[m.Figure] = append(a.Blocks[m.Figure], 1e-3*slower*(1+0.01*float64((5*block+7*i)%12)))
 			}
 		}
-		for name, median := range a.Medians() {
-			if stats.MetricOf(name).Quantile > 0 {
-				*median = new(a.Blocks[name][0])
-			}
+		for _, m := range stats.Quantiles() {
+			a.SetMedian(m.Figure, stats.Known(a.Blocks[m.Figure][0]))
 		}
 		r.Arms = append(r.Arms, a)
 	}
 	for _, m := range stats.Metrics() {
-		v := record.Verdict{Metric: m.Name, Primary: m.Primary, Baseline: "nethttp", Arm: "pool", Verdict: stats.Decided(stats.Slower), Ratio: 1.4, Low: 1.3, High: 1.5, Blocks: 12, Lost: 12}
+		v := record.Verdict{Metric: m.Figure, Primary: m.Primary, Baseline: "nethttp", Arm: "pool", Verdict: stats.Decided(stats.Slower), Ratio: 1.4, Low: 1.3, High: 1.5, Blocks: 12, Lost: 12}
 		r.Verdicts = append(r.Verdicts, v)
 		v.Arm, v.Verdict, v.Ratio, v.Low, v.High, v.Won, v.Lost = "nethttp'", stats.Decided(stats.Same), 1, 0.98, 1.02, 6, 6
 		r.AA = append(r.AA, v)

@@ -16,14 +16,14 @@ import (
 func TestOutcome(t *testing.T) {
 	t.Parallel()
 	refused, same := record.Verdict{Primary: true, Verdict: stats.Decision{Outcome: outcome.Refused}}, record.Verdict{Primary: true, Verdict: stats.Decided(stats.Same)}
-	goodput := record.Verdict{Metric: "goodput", Verdict: stats.Decided(stats.Same)}
+	goodput := record.Verdict{Metric: stats.Goodput, Verdict: stats.Decided(stats.Same)}
 	for _, c := range []struct {
 		verdicts     []record.Verdict
 		answers      []outcome.Outcome
 		code, strict int
 	}{
 		{[]record.Verdict{refused, goodput}, nil, exitPartial, exitPartial},
-		{[]record.Verdict{refused, {Metric: "goodput", Verdict: stats.Decided(stats.Lower)}}, nil, exitDone, exitDone}, // it does not keep up
+		{[]record.Verdict{refused, {Metric: stats.Goodput, Verdict: stats.Decided(stats.Lower)}}, nil, exitDone, exitDone}, // it does not keep up
 		{[]record.Verdict{refused, same}, nil, exitDone, exitDone},
 		{[]record.Verdict{same}, []outcome.Outcome{outcome.Open}, exitDone, exitPartial},
 		{[]record.Verdict{refused}, []outcome.Outcome{outcome.Open}, exitPartial, exitPartial},

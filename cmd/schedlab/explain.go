@@ -196,7 +196,7 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	}
 	// Of the quantiles only p50 is asked for: the test judges parts of the time and not quantiles,
 	// and longer windows would cost blocks.
-	o.Seed, o.Budget, o.Aim, o.Sign = f.Seed, f.testBudget, judge.Winner{Quantiles: []string{"p50"}}, true
+	o.Seed, o.Budget, o.Aim, o.Sign = f.Seed, f.testBudget, judge.Winner{Quantiles: []stats.Figure{stats.P50}}, true
 	o.Note, o.OnTrouble, o.OnWindow = "tests the causes of "+c.Result.Dir, f.OnTrouble, f.OnWindow
 	planned, err := experiment.Plan(t.Scenario, o)
 	if err != nil {

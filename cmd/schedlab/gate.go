@@ -109,11 +109,10 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 // cpu_per_request, in the order of judge.GateMetrics. defaults are what a gate allows of each, as
 // --allow takes it.
 func gateWords() (words, defaults []string) {
-	names, allowed := judge.GateMetrics()
-	for _, name := range names {
-		word := cmp.Or(stats.MetricOf(name).Word, name)
+	for _, m := range judge.GateMetrics() {
+		word := cmp.Or(m.Word, m.Name)
 		words = append(words, word)
-		defaults = append(defaults, fmt.Sprintf("%s=%.0f%%", word, 100*allowed[name]))
+		defaults = append(defaults, fmt.Sprintf("%s=%.0f%%", word, 100*m.Allow))
 	}
 	return words, defaults
 }
@@ -130,13 +129,12 @@ func (f *gateFlags) asked(fl *pflag.FlagSet) (judge.Gate, error) {
 	if len(f.metrics) == 0 {
 		return nil, usagef("--metric is empty; name one of %s, or leave it out", strings.Join(words, ", "))
 	}
-	names, allowed := judge.GateMetrics()
 	// Users write words, like cpu; results have the metrics' names.
-	named := func(flag, word string) (string, error) {
+	named := func(flag, word string) (stats.Metric, error) {
 		if i := slices.Index(words, word); i >= 0 {
-			return names[i], nil
+			return judge.GateMetrics()[i], nil
 		}
-		return "", usagef("--%s: %q is %w", flag, word, notAmong(words))
+		return stats.Metric{}, usagef("--%s: %q is %w", flag, word, notAmong(words))
 	}
 	asked := judge.Gate{}
 	// What must be fine is not only watched, so --metric comes after --watch; --allow is about both.
@@ -145,20 +143,20 @@ func (f *gateFlags) asked(fl *pflag.FlagSet) (judge.Gate, error) {
 		if i < len(f.watched) {
 			flag = "watch"
 		}
-		name, err := named(flag, word)
+		m, err := named(flag, word)
 		if err != nil {
 			return nil, err
 		}
-		asked[name] = record.Allowance{Share: allowed[name], Watched: flag == "watch"}
+		asked[m.Figure] = record.Allowance{Share: m.Allow, Watched: flag == "watch"}
 	}
 	for _, text := range f.allowances {
 		word, size, _ := strings.Cut(text, "=")
-		name, err := named("allow", word)
+		m, err := named("allow", word)
 		if err != nil {
 			return nil, err
 		}
 		// An allowance for a metric that is not judged would be believed and have no effect.
-		a, ok := asked[name]
+		a, ok := asked[m.Figure]
 		if !ok {
 			return nil, usagef("--allow %s: --metric leaves %s out", text, word)
 		}
@@ -169,7 +167,7 @@ func (f *gateFlags) asked(fl *pflag.FlagSet) (judge.Gate, error) {
 			return nil, usagef("--allow %s: want METRIC=SHARE, like %s=20%%, up to 1000%%", text, word)
 		}
 		a.Share = v / 100
-		asked[name] = a
+		asked[m.Figure] = a
 	}
 	return asked, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"schedlab/internal/model"
+	"schedlab/internal/stats"
 	"schedlab/loadtests/recipes"
 )
 
@@ -77,7 +78,7 @@ func serve(ctx context.Context, addr string, h http.Handler) error {
 		t.Error("no block counts")
 	}
 	for _, v := range r.Verdicts {
-		if v.Arm == "after" && v.Metric == "p50" && (v.Baseline != "before" || v.Ratio == 0) {
+		if v.Arm == "after" && v.Metric == stats.P50 && (v.Baseline != "before" || v.Ratio == 0) {
 			t.Errorf("p50: got %+v", v)
 		}
 	}

@@ -219,14 +219,15 @@ kernel or schedlab changed. Only a gate or a comparison decides whether a server
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: stats.Names(stats.Metrics()),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if names := stats.Names(stats.Metrics()); !slices.Contains(names, args[0]) {
+			f, _ := stats.FigureOf(args[0])
+			if names := stats.Names(stats.Metrics()); !f.Row().Compared {
 				return usagef("METRIC %q is %w", args[0], notAmong(names))
 			}
 			all, err := pastRuns(*root, *scenario)
 			if err != nil {
 				return err
 			}
-			t, err := runs.Trend(all, stats.MetricOf(args[0]), arm)
+			t, err := runs.Trend(all, f.Row(), arm)
 			if err != nil {
 				return usage(err)
 			}

@@ -152,7 +152,7 @@ func figures(r *record.Result) document.Part {
 	a := r.Arms[0]
 	head, times, late := []string{""}, []string{"response (" + since(a) + ")"}, []string{"late by (the load)"}
 	for _, m := range stats.Quantiles() {
-		head, times = append(head, m.Label), append(times, say.OrNone(a.Median(m.Name), say.Seconds))
+		head, times = append(head, m.Label), append(times, say.OrNone(a.Median(m.Figure), say.Seconds))
 		late = append(late, say.OrNone(a.Disturbed.Late[m.Figure].Pointer(), say.Seconds))
 	}
 	beyond := say.None

@@ -44,14 +44,14 @@ func NoNoise(scenario string, why record.Fact) *Noise {
 // Takes is the planned duration of the comparison. NeedsWindow, if it is not 0, is the reason why
 // there is no HalfWidth.
 //
-// Metric is a name that stats.MetricOf knows, and Comparison is one of Comparisons. Judged is false if
+// Comparison is one of Comparisons. Judged is false if
 // there is no HalfWidth: the window is too short, or no block has a value.
 type Judgement struct {
-	Metric     string  `json:"metric"`
-	Comparison string  `json:"comparison"`
-	Blocks     int     `json:"blocks"` // most of the comparison
-	Window     float64 `json:"window"`
-	Takes      float64 `json:"takes"`
+	Metric     stats.Figure `json:"metric"`
+	Comparison string       `json:"comparison"`
+	Blocks     int          `json:"blocks"` // most of the comparison
+	Window     float64      `json:"window"`
+	Takes      float64      `json:"takes"`
 	// HalfWidth is half the width of the interval of the ratio arm / baseline that decides the
 	// verdict: 0.09 is ±9 %. It is nil when the metric is not judged.
 	HalfWidth *float64 `json:"half_width,omitempty"`
@@ -100,7 +100,7 @@ func NewNoise(scenario string, runs []record.Run, plans []record.Plan) *Noise {
 			// The run with the nearest window length needs the least scaling.
 			off := func(run record.Run) float64 { return math.Abs(run.Plan.Window - p.Window) }
 			nearest := slices.MinFunc(runs, func(a, b record.Run) int { return cmp.Compare(off(a), off(b)) })
-			j := judge(m.Name, nearest, Comparisons[i], p)
+			j := judge(m.Figure, nearest, Comparisons[i], p)
 			// No quantile looks quieter than a lower one. In a few blocks p99 may happen to lie close
 			// together where p50 scatters; in forty blocks it scatters more.
 			if m.Quantile > 0 && j.Judged {
@@ -115,9 +115,9 @@ func NewNoise(scenario string, runs []record.Run, plans []record.Plan) *Noise {
 
 // judge returns the judgement on a metric in one of Comparisons, from an A/A comparison. Without a value
 // in any block the metric is not judged.
-func judge(metric string, run record.Run, comparison string, p record.Plan) Judgement {
+func judge(metric stats.Figure, run record.Run, comparison string, p record.Plan) Judgement {
 	j := Judgement{Metric: metric, Comparison: comparison, Blocks: p.Blocks, Window: p.Window, Takes: p.Estimate, Scaled: run.Plan.Window != p.Window}
-	if q := stats.MetricOf(metric).Quantile; q > 0 && run.Plan.Rate > 0 {
+	if q := metric.Row().Quantile; q > 0 && run.Plan.Rate > 0 {
 		if need := surplus * float64(stats.MinRequests(q)) / run.Plan.Rate; need > j.Window {
 			j.NeedsWindow = need
 			return j
@@ -138,7 +138,7 @@ const surplus = 1.1
 // logRatios returns the logarithm of the ratio of each two arms in each block, with both signs. The
 // arms are the same program, so the sign means nothing. Ratios that are no numbers are left out, as
 // of a metric that is 0.
-func logRatios(arms []record.Arm, metric string) (d []float64) {
+func logRatios(arms []record.Arm, metric stats.Figure) (d []float64) {
 	for i, arm := range arms {
 		for _, other := range arms[:i] {
 			own, its := arm.Blocks[metric], other.Blocks[metric]
@@ -201,7 +201,7 @@ func atLeast(r, n int, p float64) float64 {
 
 // timed returns the judgements on quantiles of the response times.
 func (n *Noise) timed() []Judgement {
-	return slices.DeleteFunc(slices.Clone(n.Judges), func(j Judgement) bool { return stats.MetricOf(j.Metric).Quantile == 0 })
+	return slices.DeleteFunc(slices.Clone(n.Judges), func(j Judgement) bool { return j.Metric.Row().Quantile == 0 })
 }
 
 // excess returns the ratio of the half-width to the largest one with which identical programs are found to be
@@ -210,7 +210,7 @@ func (j Judgement) excess() float64 {
 	if j.HalfWidth == nil {
 		return math.Inf(1)
 	}
-	return *j.HalfWidth / stats.MetricOf(j.Metric).Same
+	return *j.HalfWidth / j.Metric.Row().Same
 }
 
 // noise judges whether the machine can tell differences of a tenth in the response times. It is bad
@@ -229,7 +229,7 @@ func (m *Machine) noise() Finding {
 		told.Because = append(told.Because, j.fact(noiseOf))
 		if j.excess() > 1 { // identical programs would stay undecided
 			undecided.Because = append(undecided.Because, j.fact(noiseOpen))
-			open = append(open, stats.MetricOf(j.Metric).Label)
+			open = append(open, j.Metric.Row().Label)
 		}
 	}
 	var left []record.Fact
@@ -269,9 +269,9 @@ func (n *Noise) enough() (window float64) {
 
 // fact returns the judgement as a fact of the given code.
 func (j Judgement) fact(code record.Code) record.Fact {
-	f := record.Fact{Code: code, Metric: j.Metric, Names: record.Names{"comparison": j.Comparison}, Values: record.Values{"needs_window": j.NeedsWindow}}
+	f := record.Fact{Code: code, Metric: j.Metric.String(), Names: record.Names{"comparison": j.Comparison}, Values: record.Values{"needs_window": j.NeedsWindow}}
 	if j.Judged {
-		f.Values["judged"], f.Values["half_width"], f.Values["least"] = 1, *j.HalfWidth, stats.MetricOf(j.Metric).Effect
+		f.Values["judged"], f.Values["half_width"], f.Values["least"] = 1, *j.HalfWidth, j.Metric.Row().Effect
 		f.Values["scaled"] = float64(stats.Count(j.Scaled))
 	}
 	return f

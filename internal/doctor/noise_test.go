@@ -35,11 +35,11 @@ const fullWindow = 3600 * time.Millisecond
 // alike is an A/A comparison in quick windows whose two arms differ by a factor,
 // now one way and now the other.
 func alike(blocks int, factor float64) AA {
-	a, b := map[string][]float64{}, map[string][]float64{}
+	a, b := stats.Series{}, stats.Series{}
 	for _, m := range stats.Metrics() {
 		for i := range blocks {
-			a[m.Name] = append(a[m.Name], 1)
-			b[m.Name] = append(b[m.Name], math.Pow(factor, float64(1-2*(i%2))))
+			a[m.Figure] = append(a[m.Figure], 1)
+			b[m.Figure] = append(b[m.Figure], math.Pow(factor, float64(1-2*(i%2))))
 		}
 	}
 	return AA{Plan: record.Plan{Asked: "each request computes 20us and sleeps 28ms", Rate: 2500, Window: quickWindow.Seconds()}, Result: &record.Result{Ran: blocks, Valid: blocks, Arms: []record.Arm{{Blocks: a}, {Blocks: b}}}}
@@ -91,8 +91,8 @@ func TestWhatIsNotJudgedIsUndecided(t *testing.T) {
 	t.Parallel()
 	slow := alike(4, 1.01)
 	slow.Plan.Rate = 400 // a window of 0.5 s has 200 requests, p99 takes 1100
-	for _, arm := range slow.Result.Arms {
-		delete(arm.Blocks, "p99")
+	for i := range slow.Result.Arms {
+		slow.Result.Arms[i].Blocks[stats.P99] = nil
 	}
 	m := healthy(t)
 	m.Noise = NewNoise("quick", []AA{slow}, plans)
@@ -116,7 +116,7 @@ func TestJudgements(t *testing.T) {
 	t.Parallel()
 	find := func(n *Noise, metric, comparison string) Judgement {
 		for _, j := range n.Judges {
-			if j.Metric == metric && j.Comparison == comparison {
+			if j.Metric.String() == metric && j.Comparison == comparison {
 				return j
 			}
 		}
@@ -210,14 +210,14 @@ func TestNoQuantileIsQuieterThanALowerOne(t *testing.T) {
 	t.Parallel()
 	quick, full := alike(4, 1.02), alike(4, 1.01)
 	full.Plan.Window = fullWindow.Seconds()
-	quick.Result.Arms[1].Blocks["p50"] = []float64{1.3, 1 / 1.3, 1.3, 1 / 1.3}
+	quick.Result.Arms[1].Blocks[stats.P50] = []float64{1.3, 1 / 1.3, 1.3, 1 / 1.3}
 	n := NewNoise("quick", []AA{quick, full}, plans)
 	for _, j := range n.Judges {
 		want := .02
 		switch {
 		case j.Comparison == "full":
 			want = .01
-		case stats.MetricOf(j.Metric).Quantile > 0: // p50's
+		case j.Metric.Row().Quantile > 0: // p50's
 			want = .3
 		}
 		if got := half(j); math.Abs(got-want) > .005 {

@@ -128,8 +128,8 @@ func (n *Noise) table() [][]string {
 		if j.Metric == n.Judges[0].Metric {
 			head = append(head, fmt.Sprintf("%s: %d blocks of %.3g s in %v", j.Comparison, j.Blocks, j.Window, record.Duration(j.Takes).Round(time.Second)))
 		}
-		if last := len(rows) - 1; last < 0 || rows[last][0] != j.Metric {
-			rows = append(rows, []string{j.Metric})
+		if last := len(rows) - 1; last < 0 || rows[last][0] != j.Metric.String() {
+			rows = append(rows, []string{j.Metric.String()})
 		}
 		rows[len(rows)-1] = append(rows[len(rows)-1], j.fact(noiseWidth).String())
 	}

@@ -30,8 +30,8 @@ var errUnknown = record.Fact{Code: noChallenger}
 func (f fake) Rate() float64   { return 100 }
 func (f fake) Window() float64 { return 2 }
 func (f fake) Blocks() int     { return f.blocks }
-func (f fake) Figure(block int, metric, arm string) (float64, error) {
-	if v := f.figures[metric+" "+arm]; block < len(v) {
+func (f fake) Figure(block int, figure stats.Figure, arm string) (float64, error) {
+	if v := f.figures[figure.String()+" "+arm]; block < len(v) {
 		return v[block], nil
 	}
 	return 0, errUnknown
@@ -57,8 +57,8 @@ func (f fake) XMax(arm string) (float64, error) {
 	}
 	return 0, errors.New("no probe")
 }
-func (f fake) Verdict(metric, arm string) (record.Verdict, error) {
-	if v, ok := f.verdicts[metric+" "+arm]; ok {
+func (f fake) Verdict(metric stats.Figure, arm string) (record.Verdict, error) {
+	if v, ok := f.verdicts[metric.String()+" "+arm]; ok {
 		return v, nil
 	}
 	return record.Verdict{}, errUnknown
@@ -261,7 +261,7 @@ func TestDecideWithinTheDoubtOfAProbe(t *testing.T) {
 func TestDecideVerdicts(t *testing.T) {
 	t.Parallel()
 	v := func(verdict string, low, high float64) record.Verdict {
-		return record.Verdict{Arm: "b", Metric: "p99", Verdict: decision(verdict), Low: low, High: high, Ratio: 7}
+		return record.Verdict{Arm: "b", Metric: stats.P99, Verdict: decision(verdict), Low: low, High: high, Ratio: 7}
 	}
 	const off = 1e-6
 	for _, c := range []struct {
@@ -527,8 +527,8 @@ func TestExpectationsShareTheError(t *testing.T) {
 func TestStatementsOfVerdicts(t *testing.T) {
 	t.Parallel()
 	r := fake{blocks: 12, verdicts: map[string]record.Verdict{
-		"p50 b": {Metric: "p50", Arm: "b", Verdict: decision("SLOWER"), Ratio: 1.3, Low: 1.2, High: 1.4},
-		"p99 b": {Metric: "p99", Arm: "b", Verdict: decision("open"), Ratio: 1.1, Low: .9, High: 1.4},
+		"p50 b": {Metric: stats.P50, Arm: "b", Verdict: decision("SLOWER"), Ratio: 1.3, Low: 1.2, High: 1.4},
+		"p99 b": {Metric: stats.P99, Arm: "b", Verdict: decision("open"), Ratio: 1.1, Low: .9, High: 1.4},
 	}}
 	for text, want := range map[string]struct {
 		outcome    outcome.Outcome

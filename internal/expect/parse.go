@@ -142,13 +142,16 @@ func UsesAny(texts []string, words ...string) bool {
 // quantileName finds the name of a quantile as a whole word.
 var quantileName = regexp.MustCompile(`\b(` + strings.Join(stats.Names(stats.Quantiles()), "|") + `)\b`)
 
-// Quantiles returns the names of the quantiles that expectations name, ascending, without duplicates.
-func Quantiles(texts []string) (names []string) {
+// Quantiles returns the quantiles that expectations name, ascending, without duplicates.
+func Quantiles(texts []string) (all []stats.Figure) {
 	for _, text := range texts {
-		names = append(names, quantileName.FindAllString(text, -1)...)
+		for _, name := range quantileName.FindAllString(text, -1) {
+			f, _ := stats.FigureOf(name)
+			all = append(all, f)
+		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // A Sentence is what a claim says, with figures in braces: its mean is {mean("pool")}. The zero value says nothing. A

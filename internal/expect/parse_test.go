@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"schedlab/internal/stats"
 )
 
 // One statement may ask for the x_max of so many arms, and not of more.
@@ -53,7 +55,7 @@ func FuzzRewrite(f *testing.F) {
 func TestQuantiles(t *testing.T) {
 	t.Parallel()
 	got := Quantiles([]string{`p99("a") < p50("b") && same("goodput")`, `not slower("p99", "new")`, `mean("a") < 3ms`, `explained("queue", "p9")`})
-	if !slices.Equal(got, []string{"p50", "p99"}) {
+	if !slices.Equal(got, []stats.Figure{stats.P50, stats.P99}) {
 		t.Errorf("got %q", got)
 	}
 }

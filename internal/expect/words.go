@@ -35,7 +35,7 @@ type Run interface {
 	Window() float64 // measured seconds of a trial
 	Blocks() int     // number of valid blocks
 	// Figure returns a figure of an arm in a block: of its window, or of its ideal twin.
-	Figure(block int, metric, arm string) (float64, error)
+	Figure(block int, f stats.Figure, arm string) (float64, error)
 	// Ratio returns, for a verdict, the challenger's figure divided by its reference's in a block.
 	Ratio(block int, v record.Verdict) float64
 	// Phase returns the mean time that an arm's requests spent in one of [PhaseNames] in a block, Spent in all phases.
@@ -44,7 +44,7 @@ type Run interface {
 	// XMax returns an arm's closed-loop throughput, in requests per second.
 	XMax(arm string) (float64, error)
 	// Verdict returns the verdict on a challenger at a metric; an error if it was refused.
-	Verdict(metric, arm string) (record.Verdict, error)
+	Verdict(metric stats.Figure, arm string) (record.Verdict, error)
 	// Challengers returns pairs of a challenger and the arm that it is compared with.
 	Challengers() [][2]string
 }
@@ -122,7 +122,7 @@ func (s *scope) words() map[string]word {
 		// A challenger's figure divided by its reference's. An inconclusive verdict has ratios, too: the
 		// blocks decide the statement anew.
 		"ratio": {arguments: of("metric", "arm"), value: func(metric, arm string) (float64, error) {
-			v, err := s.run.Verdict(metric, arm)
+			v, err := s.verdictOn(metric, arm)
 			if err != nil {
 				return 0, err
 			}
@@ -144,7 +144,7 @@ func (s *scope) words() map[string]word {
 			continue
 		}
 		w[m.Word] = word{unit: m.Unit, arguments: of("arm"), value: func(arm string) (float64, error) {
-			return s.run.Figure(s.block, m.Name, arm)
+			return s.run.Figure(s.block, m.Figure, arm)
 		}}
 	}
 	return w
@@ -164,9 +164,15 @@ func within(value, target, share float64) bool {
 	return math.Abs(value-target) <= share*math.Abs(target)
 }
 
+// verdictOn returns the run's verdict on a challenger at a metric, which Parse has found in the table.
+func (s *scope) verdictOn(metric, arm string) (record.Verdict, error) {
+	f, _ := stats.FigureOf(metric)
+	return s.run.Verdict(f, arm)
+}
+
 // verdict returns the word of a challenger's verdict; an inconclusive one cannot answer.
 func (s *scope) verdict(metric, arm string) (string, error) {
-	v, err := s.run.Verdict(metric, arm)
+	v, err := s.verdictOn(metric, arm)
 	if err == nil && v.Verdict.Outcome == outcome.Open {
 		err = bounds(verdictOpen, v)
 	}
@@ -176,13 +182,14 @@ func (s *scope) verdict(metric, arm string) (string, error) {
 // same reports whether the intervals of all challengers lie within the band that counts as equal; false if one lies
 // completely outside, and open if one crosses an edge.
 func (s *scope) same(metric string) (bool, error) {
-	m := stats.MetricOf(metric)
+	f, _ := stats.FigureOf(metric)
+	m := f.Row()
 	// The band is symmetric in the logarithm. The factor forgives rounding at the edge.
 	band := math.Log1p(m.Same) * (1 + 1e-9)
 	var open error
 	for _, pair := range s.run.Challengers() {
 		arm := pair[0]
-		v, err := s.run.Verdict(metric, arm)
+		v, err := s.verdictOn(metric, arm)
 		if err != nil {
 			open = err // another challenger outside the band may settle the answer
 			continue
@@ -205,8 +212,9 @@ func (s *scope) same(metric string) (bool, error) {
 // if the whole interval falls short of the smallest effect in that direction, and open if it reaches the effect.
 func (s *scope) moved(better bool) func(metric, arm string) (bool, error) {
 	return func(metric, arm string) (bool, error) {
-		m := stats.MetricOf(metric)
-		v, err := s.run.Verdict(metric, arm)
+		f, _ := stats.FigureOf(metric)
+		m := f.Row()
+		v, err := s.verdictOn(metric, arm)
 		if err != nil || better && m.Better(v.Verdict.Rank) || !better && m.Worse(v.Verdict.Rank) {
 			return err == nil, err
 		}
@@ -227,7 +235,7 @@ func (s *scope) moved(better bool) func(metric, arm string) (bool, error) {
 
 // interval returns the low and the high end of a verdict's interval.
 func (s *scope) interval(metric, arm string) ([]float64, error) {
-	v, err := s.run.Verdict(metric, arm)
+	v, err := s.verdictOn(metric, arm)
 	if err == nil && v.Low == 0 {
 		err = bounds(noInterval, v)
 	}
@@ -236,7 +244,7 @@ func (s *scope) interval(metric, arm string) ([]float64, error) {
 
 // bounds returns a fact about a verdict's interval. low is 0 if the verdict has no interval.
 func bounds(code record.Code, v record.Verdict) record.Fact {
-	return record.Fact{Code: code, Arm: v.Arm, Metric: v.Metric, Values: record.Values{"low": v.Low, "high": v.High, "blocks": float64(v.Blocks)}}
+	return record.Fact{Code: code, Arm: v.Arm, Metric: v.Metric.String(), Values: record.Values{"low": v.Low, "high": v.High, "blocks": float64(v.Blocks)}}
 }
 
 // leastDifference is the smallest difference of means that can be explained.

@@ -158,7 +158,11 @@ func (r *running) shorten(block int, each time.Duration) bool {
 	}
 	needed := time.Since(r.began) + time.Duration(scenario.MinBlocks-block)*each + after(scenario.MinBlocks*len(was.Arms))
 	shorter.Before = &record.Before{Blocks: block, Window: was.Window}
-	said := record.Fact{Code: windowsShortened, Arm: behind[0], Names: record.Names{"lost": strings.Join(shorter.short(record.Duration(shorter.Window), was.needs().Quantiles...), ", ")}, Values: record.Values{
+	var lost []string
+	for _, f := range shorter.shortOf(record.Duration(shorter.Window), was.needs().Quantiles) {
+		lost = append(lost, f.String())
+	}
+	said := record.Fact{Code: windowsShortened, Arm: behind[0], Names: record.Names{"lost": strings.Join(lost, ", ")}, Values: record.Values{
 		"blocks": float64(block), "next": float64(block + 1), "first": float64(scenario.MinBlocks), "window": shorter.Window, "was": was.Window,
 		"needed": roundUp(needed+needed/budgetSpare, time.Second).Seconds(),
 	}}
@@ -216,7 +220,7 @@ func (r *running) leftOpen(blocks int, each time.Duration) (doubts []record.Fact
 				remedy = longerWindows
 			}
 		}
-		names[remedy] = append(names[remedy], v.Arm+" "+stats.MetricOf(v.Metric).In)
+		names[remedy] = append(names[remedy], v.Arm+" "+v.Metric.Row().In)
 		needed[remedy] = max(needed[remedy], v.Needed)
 	}
 	for remedy, open := range names {

@@ -319,7 +319,7 @@ func resultDoubts(r *record.Result) (texts []string) {
 func verdictIn(t *testing.T, vs []record.Verdict, arm, metric string) record.Verdict {
 	t.Helper()
 	for _, v := range vs {
-		if v.Arm == arm && v.Metric == metric {
+		if v.Arm == arm && v.Metric.String() == metric {
 			return v
 		}
 	}

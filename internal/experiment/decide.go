@@ -59,7 +59,7 @@ func (p plan) decide(given times) (record.Feasibility, time.Duration) {
 	// length is the window with room in the budget, all the window for everything that was asked for.
 	length, all := window, window
 	for _, m := range stats.Quantiles() { // p50 first: it needs the fewest requests
-		if rate == 0 || !slices.Contains(asked, m.Name) {
+		if rate == 0 || !slices.Contains(asked, m.Figure) {
 			continue
 		}
 		need := p.windowFor(m.Quantile, window)
@@ -75,7 +75,7 @@ func (p plan) decide(given times) (record.Feasibility, time.Duration) {
 	for _, m := range stats.Quantiles() {
 		// The first cause that applies is told: too few blocks or a short budget leave every
 		// metric undecided, too few requests only this one.
-		u := record.Undecidable{Metric: m.Name, Asked: slices.Contains(asked, m.Name)}
+		u := record.Undecidable{Metric: m.Figure, Asked: slices.Contains(asked, m.Figure)}
 		switch {
 		case few:
 			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(p.opts.Blocks), float64(first)
@@ -90,8 +90,8 @@ func (p plan) decide(given times) (record.Feasibility, time.Duration) {
 	}
 	// While the rate is not known, tell the rate that would be enough, if even the lowest rate is
 	// not sure to be.
-	for _, name := range asked {
-		if need := judge.RequestsFor(stats.MetricOf(name).Quantile) / length.Seconds(); rate == 0 && need > p.leastFloor() {
+	for _, quantile := range asked {
+		if need := judge.RequestsFor(quantile.Row().Quantile) / length.Seconds(); rate == 0 && need > p.leastFloor() {
 			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
 		}
 	}
@@ -126,8 +126,8 @@ func (p plan) windowFor(quantile float64, window time.Duration) time.Duration {
 // windows must have grown for quantiles that were asked for; they may lose one, but none that the aim must have.
 func (p plan) shorter(fits func(window time.Duration) bool) (plan, bool) {
 	lengths := []time.Duration{p.asked.window}
-	for _, name := range p.needs().Quantiles {
-		lengths = append(lengths, p.windowFor(stats.MetricOf(name).Quantile, p.asked.window))
+	for _, f := range p.needs().Quantiles {
+		lengths = append(lengths, p.windowFor(f.Row().Quantile, p.asked.window))
 	}
 	slices.Sort(lengths)
 	for _, window := range slices.Backward(lengths) {
@@ -154,11 +154,19 @@ func (p *plan) settleWindow() {
 
 // short returns which of the quantiles that expectations name have too few requests in a window of this
 // length, ascending. A rate that is not known yet is short of nothing.
-func (p plan) short(window time.Duration, texts ...string) []string {
+func (p plan) short(window time.Duration, texts ...string) []stats.Figure {
+	return p.shortOf(window, expect.Quantiles(texts))
+}
+
+// shortOf does the same for the quantiles among these figures.
+func (p plan) shortOf(window time.Duration, figures []stats.Figure) (short []stats.Figure) {
 	rate := p.leastRate()
-	return slices.DeleteFunc(expect.Quantiles(texts), func(name string) bool {
-		return rate == 0 || rate*window.Seconds() >= judge.RequestsFor(stats.MetricOf(name).Quantile)
-	})
+	for _, f := range figures {
+		if q := f.Row().Quantile; q > 0 && rate > 0 && rate*window.Seconds() < judge.RequestsFor(q) {
+			short = append(short, f)
+		}
+	}
+	return short
 }
 
 // roomyBlocks is the number of blocks that a budget has room for after it grew for judge.Needs.Must. The
@@ -191,7 +199,7 @@ func (p plan) mustJudge() error {
 		return nil
 	}
 	// The last is the highest quantile, which needs the most requests.
-	metric := stats.MetricOf(short[len(short)-1])
+	metric := short[len(short)-1].Row()
 	advice := "raise --rate, or expect a lower quantile"
 	if flags := wouldDo(p.Feasible.Would); flags != "" {
 		advice = "give " + flags
@@ -291,7 +299,7 @@ func Undecided(f record.Feasibility, all bool) (facts []record.Fact) {
 			continue
 		}
 		said := record.Fact{
-			Code: cannotBeDecided, Metric: u.Metric, Values: record.Values{"has": u.Value, "needs": u.Limit, "first": float64(f.First)},
+			Code: cannotBeDecided, Metric: u.Metric.String(), Values: record.Values{"has": u.Value, "needs": u.Limit, "first": float64(f.First)},
 			Names: record.Names{"short": string(u.Code), "asked": "no"},
 		}
 		if u.Asked {

@@ -32,12 +32,12 @@ func asking(rate float64, budget time.Duration) plan {
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	requests := func(metric string, has, needs float64, asked bool) record.Undecidable {
+	requests := func(metric stats.Figure, has, needs float64, asked bool) record.Undecidable {
 		return record.Undecidable{Metric: metric, Code: record.ShortRequests, Value: has, Limit: needs, Asked: asked}
 	}
 	var all []record.Undecidable
 	for _, m := range stats.Quantiles() {
-		all = append(all, requests(m.Name, 0, math.Ceil(judge.RequestsFor(m.Quantile)), true))
+		all = append(all, requests(m.Figure, 0, math.Ceil(judge.RequestsFor(m.Quantile)), true))
 	}
 	for _, c := range []struct {
 		name   string
@@ -50,16 +50,16 @@ func TestDecide(t *testing.T) {
 		{"enough requests", nil, 2000, 80 * time.Second, 1050 * time.Millisecond, record.Feasibility{First: 10}},
 		{"a longer window", nil, 800, 2 * time.Minute, 1400 * time.Millisecond, record.Feasibility{First: 10, Planned: 1.05}},
 		{"a longer window and no budget for it", nil, 800, time.Minute, 1050 * time.Millisecond, record.Feasibility{
-			First: 10, Cannot: []record.Undecidable{requests("p99", 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4, Budget: 70},
+			First: 10, Cannot: []record.Undecidable{requests(stats.P99, 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4, Budget: 70},
 		}},
 		{"budget for p90 alone", nil, 50, 4 * time.Minute, 2200 * time.Millisecond, record.Feasibility{
-			First: 10, Planned: 1.05, Cannot: []record.Undecidable{requests("p99", 110, 1100, true)}, Would: &record.WouldDo{Window: 22, Budget: 894},
+			First: 10, Planned: 1.05, Cannot: []record.Undecidable{requests(stats.P99, 110, 1100, true)}, Would: &record.WouldDo{Window: 22, Budget: 894},
 		}},
 		{"a window of the user's", func(p *plan) { p.opts.Window = 1050 * time.Millisecond }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
-			First: 10, Cannot: []record.Undecidable{requests("p99", 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4},
+			First: 10, Cannot: []record.Undecidable{requests(stats.P99, 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4},
 		}},
-		{"nothing asks for p99", func(p *plan) { p.aim = judge.Winner{Quantiles: []string{"p50", "p90"}} }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
-			First: 10, Cannot: []record.Undecidable{requests("p99", 840, 1100, false)},
+		{"nothing asks for p99", func(p *plan) { p.aim = judge.Winner{Quantiles: []stats.Figure{stats.P50, stats.P90}} }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
+			First: 10, Cannot: []record.Undecidable{requests(stats.P99, 840, 1100, false)},
 		}},
 		{"whole periods of the arrivals", func(p *plan) { p.Arms[0].arrivals.Kind = arrivals.KindSine }, 800, 3 * time.Minute, 2100 * time.Millisecond, record.Feasibility{First: 10, Planned: 1.05}},
 		{"a rate not known yet", nil, 0, time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 10, NeedsRate: 1048}},
@@ -117,7 +117,7 @@ func TestUndecided(t *testing.T) {
 	if got := undecided(f, false); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100; --window 1.4s --budget 1m10s would do"}) {
 		t.Errorf("got %q", got)
 	}
-	d.aim = judge.Winner{Quantiles: []string{}}
+	d.aim = judge.Winner{Quantiles: []stats.Figure{}}
 	f, _ = d.decide(d.asked)
 	if got := undecided(f, false); len(got) != 0 {
 		t.Errorf("nothing is asked for: got %q", got)

@@ -104,7 +104,7 @@ func TestAnArmThatLagsShortensTheWindows(t *testing.T) {
 					t.Fatalf("judged again, after %d trials: %+v", len(trials), result)
 				}
 				for _, v := range result.Verdicts {
-					if v.Metric == "goodput" && (v.Verdict.Rank != stats.Lower || v.Ratio > .7) {
+					if v.Metric == stats.Goodput && (v.Verdict.Rank != stats.Lower || v.Ratio > .7) {
 						t.Errorf("goodput: %+v", v)
 					}
 				}

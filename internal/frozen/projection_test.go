@@ -181,7 +181,7 @@ func answer(r *record.Result) (rows []row) {
 		rows = append(rows, waterfall("difference", d.Arm, d.Baseline, d.Tail, d.Waterfall)...)
 	}
 	for _, g := range r.Gate {
-		rows = append(rows, row{Of: "gate", Figure: g.Metric, Outcome: said(g.Outcome), Value: number(g.Ratio), Interval: interval(g.Low, g.High), Codes: codes(g.Reason)})
+		rows = append(rows, row{Of: "gate", Figure: g.Metric.String(), Outcome: said(g.Outcome), Value: number(g.Ratio), Interval: interval(g.Low, g.High), Codes: codes(g.Reason)})
 	}
 	if len(r.Gate) > 0 {
 		rows = append(rows, row{Of: "gate", Figure: "all", Outcome: said(r.GateOutcome())})
@@ -249,7 +249,7 @@ func figures(a record.Arm) (all []row) {
 // verdicts returns a row for each verdict.
 func verdicts(of string, all []record.Verdict) (rows []row) {
 	for _, v := range all {
-		x := row{Of: of, Arm: v.Arm, Against: v.Baseline, Figure: v.Metric, Outcome: said(v.Verdict.String()), Interval: interval(v.Low, v.High), Blocks: v.Blocks, Codes: codes(v.Reason)}
+		x := row{Of: of, Arm: v.Arm, Against: v.Baseline, Figure: v.Metric.String(), Outcome: said(v.Verdict.String()), Interval: interval(v.Low, v.High), Blocks: v.Blocks, Codes: codes(v.Reason)}
 		if v.Verdict.Outcome != outcome.Refused {
 			x.Value = number(v.Ratio)
 		}

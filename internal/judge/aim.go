@@ -35,7 +35,7 @@ type Aim interface {
 
 // Needs are what a plan has to make decidable.
 type Needs struct {
-	Quantiles []string // that must be decidable
+	Quantiles []stats.Figure // that must be decidable
 	// Must are expectations and metrics that the plan has to be able to judge, and Flag is the flag that has the last
 	// of them. If a window holds too few requests for a quantile that they name, the window grows, and so does the
 	// budget; if the user gave these, the plan is refused.
@@ -62,10 +62,10 @@ func AimOf(p record.Plan) Aim {
 
 // A Winner asks for the verdicts, the best arm and the scenario's expectations.
 type Winner struct {
-	Standings   bool     // do not wait for verdicts that cannot change an arm's standing
-	WholeBudget bool     // wait for verdicts that seem to need more blocks than there is room for
-	Quantiles   []string // that must be decidable; nil: those that expectations name or, without expectations, all
-	Keep        string   // an assertion that the plan has to be able to judge, from --slo; "" for none
+	Standings   bool           // do not wait for verdicts that cannot change an arm's standing
+	WholeBudget bool           // wait for verdicts that seem to need more blocks than there is room for
+	Quantiles   []stats.Figure // that must be decidable; nil: those that expectations name or, without expectations, all
+	Keep        string         // an assertion that the plan has to be able to judge, from --slo; "" for none
 }
 
 // Record notes nothing: it is what a plan asks without a note.
@@ -82,7 +82,9 @@ func (w Winner) Needs(texts []string, arms int) Needs {
 	case len(texts) > 0:
 		n.Quantiles = expect.Quantiles(texts)
 	default:
-		n.Quantiles = stats.Names(stats.Quantiles())
+		for _, m := range stats.Quantiles() {
+			n.Quantiles = append(n.Quantiles, m.Figure)
+		}
 	}
 	return n
 }
@@ -135,7 +137,7 @@ func (e Expectations) answered(g judgement, _ int) bool { return g.expectationsD
 func (e Expectations) awaits(judgement, record.Verdict) bool { return false }
 
 // A Gate asks whether the last arm is worse than the first: what is allowed of it, by metric. It asks for no verdict.
-type Gate map[string]record.Allowance
+type Gate map[stats.Figure]record.Allowance
 
 // Record notes the gate.
 func (a Gate) Record(p *record.Plan) { p.Gate = a }
@@ -144,10 +146,9 @@ func (a Gate) Record(p *record.Plan) { p.Gate = a }
 // allowed, the longer it takes: twice as long where a metric may be half as much worse as usual, and four times at most.
 func (a Gate) Needs([]string, int) Needs {
 	n := Needs{Quantiles: slices.Sorted(maps.Keys(a)), Flag: "--metric", Comparisons: gateShares(len(a)), Bases: 2, Stretch: 1}
-	_, usual := GateMetrics()
-	for _, name := range n.Quantiles {
-		if n.Stretch = max(n.Stretch, usual[name]/a[name].Share); !a[name].Watched {
-			n.Must = append(n.Must, name)
+	for _, f := range n.Quantiles {
+		if n.Stretch = max(n.Stretch, f.Row().Allow/a[f].Share); !a[f].Watched {
+			n.Must = append(n.Must, f.String())
 		}
 	}
 	n.Stretch = min(n.Stretch, 4)

@@ -25,13 +25,13 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			v := b.series(pa.Name, m.Figure)
 			// Without a value in every block it cannot be paired with another arm's.
 			if !slices.ContainsFunc(v, math.IsNaN) {
-				a.Blocks[m.Name] = v
+				a.Blocks[m.Figure] = v
 			}
 		}
 		// A quantile is shown only if windows hold enough requests for it.
-		for name, field := range a.Medians() {
-			if f, _ := stats.FigureOf(name); f.Metric().Quantile == 0 || b.judged[f] {
-				*field = b.median(pa.Name, f).Pointer()
+		for _, m := range stats.Metrics() {
+			if m.Quantile == 0 || b.judged[m.Figure] {
+				a.SetMedian(m.Figure, b.median(pa.Name, m.Figure))
 			}
 		}
 		a.Mean = stats.Known(meanOver(b.series(pa.Name, stats.Mean))).Pointer()
@@ -102,7 +102,7 @@ func Alone(run record.Run, w window.Window) *record.Result {
 func newArm(run record.Run, pa record.PlanArm, s servers) record.Arm {
 	a := record.Arm{
 		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command), Procs: pa.Procs, Attached: pa.URL != "",
-		CPUs: s.cpus(pa.Name), Clients: pa.Clients, Blocks: map[string][]float64{}, Failures: map[string]int{}, Curve: []record.Point{},
+		CPUs: s.cpus(pa.Name), Clients: pa.Clients, Failures: map[string]int{}, Curve: []record.Point{},
 	}
 	// What the server says of itself outweighs the plan. 0 stays for the run's own.
 	if is := s.procs(pa.Name); is > 0 && is != cmp.Or(pa.Procs, run.Env.ServerProcs) {
@@ -412,7 +412,7 @@ func (b blocks) differences(arms []record.Arm, verdicts []record.Verdict) (all [
 	for i, a := range arms {
 		base := arms[reference(b.run.Plan.Arms, i)]
 		judged := slices.ContainsFunc(verdicts, func(v record.Verdict) bool {
-			return v.Arm == a.Name && v.Primary && v.Verdict.Outcome != outcome.Refused && stats.MetricOf(v.Metric).Quantile > 0
+			return v.Arm == a.Name && v.Primary && v.Verdict.Outcome != outcome.Refused && v.Metric.Row().Quantile > 0
 		})
 		if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 || !judged {
 			continue

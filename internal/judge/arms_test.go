@@ -273,7 +273,7 @@ func TestDifferencesThatAreTold(t *testing.T) {
 				b.windows[block][name] = &modelled{Window: window.Window{Phases: p}}
 			}
 		}
-		return b.differences(arms, []record.Verdict{{Arm: "pool", Baseline: "a", Metric: "p50", Primary: true, Verdict: said}})
+		return b.differences(arms, []record.Verdict{{Arm: "pool", Baseline: "a", Metric: stats.P50, Primary: true, Verdict: said}})
 	}
 	for _, c := range []struct {
 		name                           string

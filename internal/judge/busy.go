@@ -109,7 +109,7 @@ func (b blocks) busy(r *record.Result) record.Fact {
 	// What the run cannot tell shows in the widest interval.
 	for _, v := range r.Verdicts {
 		if v.Primary && v.Verdict.Outcome == outcome.Open && v.Low > 0 && v.High/v.Low > max(1, f.Values["high"]/max(f.Values["low"], 1e-9)) {
-			f.Baseline, f.Metric, f.Names["arm"] = v.Baseline, v.Metric, v.Arm
+			f.Baseline, f.Metric, f.Names["arm"] = v.Baseline, v.Metric.String(), v.Arm
 			f.Values["low"], f.Values["high"] = v.Low, v.High
 		}
 	}

@@ -473,7 +473,7 @@ func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
 		// the load alone breaks it.
 		f, _ := stats.FigureOf(t.Metric)
 		own, sent := w.Values[f].Float(), w.FromSent[f].Float()
-		if f.Metric().Quantile > 0 && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
+		if f.Row().Quantile > 0 && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
 			return record.Fact{Code: sentLate, Metric: t.Metric, Values: record.Values{"own": own, "sent": sent}}
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"schedlab/internal/stats"
 )
 
-// plain is a run in which nothing but the given figures is known: by arm and metric, a value
+// plain is a run in which nothing but the given figures is known: by arm and figure, a value
 // for each block. The first arm is the baseline, the second its copy.
-func plain(names []string, figures map[string]map[string][]float64) (blocks, []record.Arm) {
+func plain(names []string, figures map[string]*stats.Series) (blocks, []record.Arm) {
 	b := blocks{windows: windows{}, judged: map[stats.Figure]bool{}, over: map[string]bool{}}
 	for _, m := range stats.Quantiles() {
 		b.judged[m.Figure] = true
@@ -22,8 +22,8 @@ func plain(names []string, figures map[string]map[string][]float64) (blocks, []r
 	for i, name := range names {
 		role := []record.Role{record.Baseline, record.Copy, record.Challenger}[min(i, 2)]
 		b.run.Plan.Arms = append(b.run.Plan.Arms, record.PlanArm{Name: name, Role: role})
-		arms = append(arms, record.Arm{Name: name, Role: role, Blocks: figures[name]})
-		for metric, values := range figures[name] {
+		arms = append(arms, record.Arm{Name: name, Role: role, Blocks: *figures[name]})
+		for f, values := range figures[name] {
 			for i, v := range values {
 				if b.windows[i+1] == nil {
 					b.windows[i+1] = map[string]*modelled{}
@@ -31,7 +31,6 @@ func plain(names []string, figures map[string]map[string][]float64) (blocks, []r
 				if b.windows[i+1][name] == nil {
 					b.windows[i+1][name] = &modelled{}
 				}
-				f, _ := stats.FigureOf(metric)
 				w := b.windows[i+1][name]
 				w.Values[f], w.FromSent[f] = stats.Known(v), stats.Known(v)
 			}
@@ -46,17 +45,17 @@ func plain(names []string, figures map[string]map[string][]float64) (blocks, []r
 
 // contest is a result of arms with twelve blocks at each metric, steady at the given values
 // and judged by them. A value of 0 refuses the metric.
-func contest(figures map[string][]float64, names ...string) *record.Result {
+func contest(figures stats.Series, names ...string) *record.Result {
 	return contestOf(12, figures, names...)
 }
 
-func contestOf(n int, figures map[string][]float64, names ...string) *record.Result {
+func contestOf(n int, figures stats.Series, names ...string) *record.Result {
 	names = slices.Insert(names, 1, names[0]+"'")
-	values := map[string]map[string][]float64{}
+	values := map[string]*stats.Series{}
 	for i, name := range names {
-		values[name] = map[string][]float64{}
+		values[name] = &stats.Series{}
 		for metric, v := range figures {
-			for block := range n {
+			for block := range n * min(len(v), 1) {
 				values[name][metric] = append(values[name][metric], v[max(i-1, 0)]*(1+0.001*float64(block%3)))
 			}
 		}
@@ -94,20 +93,20 @@ func TestConcludeOfTwoArms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		figures map[string][]float64
+		figures stats.Series
 		want    record.AnswerKind
 		best    []string
 	}{
-		{"faster", map[string][]float64{"p50": {10, 8}}, record.OneWins, []string{"b"}},
-		{"slower", map[string][]float64{"p50": {10, 13}}, record.OneWins, []string{"a"}},
-		{"same", map[string][]float64{"p50": {10, 10.2}}, record.ATie, []string{"a", "b"}},
-		{"overloaded", map[string][]float64{"p50": {10, 0}, "goodput": {10, 5}}, record.OneWins, []string{"a"}},
-		{"refused", map[string][]float64{"p50": {10, 0}, "goodput": {10, 10}}, "refused", nil},
-		{"faster at one of three metrics", map[string][]float64{"p50": {10, 10}, "p90": {10, 8}, "p99": {10, 9}}, record.OneWins, []string{"b"}},
-		{"a trade", map[string][]float64{"p50": {10, 8}, "p90": {10, 14}}, record.ATrade, nil},
-		{"all the same", map[string][]float64{"p50": {10, 10}, "p90": {10, 10.1}}, record.ATie, []string{"a", "b"}},
-		{"all overloaded", map[string][]float64{"p50": {10, 0}, "p90": {10, 0}, "goodput": {10, 5}}, record.OneWins, []string{"a"}},
-		{"nothing", nil, "refused", nil},
+		{"faster", stats.Series{stats.P50: {10, 8}}, record.OneWins, []string{"b"}},
+		{"slower", stats.Series{stats.P50: {10, 13}}, record.OneWins, []string{"a"}},
+		{"same", stats.Series{stats.P50: {10, 10.2}}, record.ATie, []string{"a", "b"}},
+		{"overloaded", stats.Series{stats.P50: {10, 0}, stats.Goodput: {10, 5}}, record.OneWins, []string{"a"}},
+		{"refused", stats.Series{stats.P50: {10, 0}, stats.Goodput: {10, 10}}, "refused", nil},
+		{"faster at one of three metrics", stats.Series{stats.P50: {10, 10}, stats.P90: {10, 8}, stats.P99: {10, 9}}, record.OneWins, []string{"b"}},
+		{"a trade", stats.Series{stats.P50: {10, 8}, stats.P90: {10, 14}}, record.ATrade, nil},
+		{"all the same", stats.Series{stats.P50: {10, 10}, stats.P90: {10, 10.1}}, record.ATie, []string{"a", "b"}},
+		{"all overloaded", stats.Series{stats.P50: {10, 0}, stats.P90: {10, 0}, stats.Goodput: {10, 5}}, record.OneWins, []string{"a"}},
+		{"nothing", stats.Series{}, "refused", nil},
 	} {
 		r := contest(c.figures, "a", "b")
 		if got, best := answered(r); got != c.want || !slices.Equal(best, c.best) {
@@ -134,7 +133,7 @@ func TestLessGoodputInAClosedLoopIsATrade(t *testing.T) {
 		{"closed", []float64{10, 4}, []float64{10, 10}, record.OneWins},
 		{"open", []float64{10, 4}, []float64{10, 3}, record.OneWins},
 	} {
-		r := contest(map[string][]float64{"p50": c.p50, "goodput": c.goodput}, "a", "b")
+		r := contest(stats.Series{stats.P50: c.p50, stats.Goodput: c.goodput}, "a", "b")
 		for i := range r.Arms {
 			r.Arms[i].Clients.Loop = c.loop
 		}
@@ -146,7 +145,7 @@ func TestLessGoodputInAClosedLoopIsATrade(t *testing.T) {
 
 func TestConcludeNothingWhileAVerdictIsOpen(t *testing.T) {
 	t.Parallel()
-	r := contest(map[string][]float64{"p50": {10, 10.2}, "p90": {10, 10.1}, "goodput": {10, 5}}, "a", "b")
+	r := contest(stats.Series{stats.P50: {10, 10.2}, stats.P90: {10, 10.1}, stats.Goodput: {10, 5}}, "a", "b")
 	r.Verdicts[0].Verdict = stats.Decision{Outcome: outcome.Open}
 	if got, best := answered(r); got != "open" || best != nil {
 		t.Errorf("got %s %q, want it open", got, best)
@@ -158,7 +157,7 @@ func TestConcludeNothingWhileAVerdictIsOpen(t *testing.T) {
 // than a, and which of them is best is open.
 func TestDuelsShareTheError(t *testing.T) {
 	t.Parallel()
-	p50 := map[string][]float64{"p50": {10, 8, 8, 8, 7}}
+	p50 := stats.Series{stats.P50: {10, 8, 8, 8, 7}}
 	r := contestOf(12, p50, "a", "b", "c", "d", "e")
 	if got, _ := answered(r); got != record.SeveralWin || r.Verdicts[3].Verdict.String() != "FASTER" {
 		t.Errorf("twelve blocks: got %s, want four that are faster, and no best", got)
@@ -171,7 +170,7 @@ func TestDuelsShareTheError(t *testing.T) {
 
 func TestWhoStarvesOthersWinsNothing(t *testing.T) {
 	t.Parallel()
-	r := contest(map[string][]float64{"p50": {10, 8}, "p90": {10, 8}}, "a", "b")
+	r := contest(stats.Series{stats.P50: {10, 8}, stats.P90: {10, 8}}, "a", "b")
 	r.Arms[2].StarvedConnections = 3
 	if got, best := answered(r); got != "open" || best != nil {
 		t.Errorf("got %s %q, want it open", got, best)
@@ -182,24 +181,24 @@ func TestConcludeOfThreeArms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		figures map[string][]float64
+		figures stats.Series
 		want    record.AnswerKind
 		best    []string
 	}{
-		{"one beats both", map[string][]float64{"p50": {10, 8, 6}}, record.OneWins, []string{"c"}},
-		{"the baseline beats both", map[string][]float64{"p50": {6, 8, 10}}, record.OneWins, []string{"a"}},
-		{"two share the lead", map[string][]float64{"p50": {10, 8, 8.1}}, record.TieForBest, []string{"b", "c"}},
-		{"all share it", map[string][]float64{"p50": {10, 10, 10.1}}, record.ATie, []string{"a", "b", "c"}},
-		{"one overloaded arm leaves the others to share the lead", map[string][]float64{"p50": {10, 0, 10}, "goodput": {10, 5, 10}}, record.TieForBest, []string{"a", "c"}},
-		{"the winner need not win at each metric", map[string][]float64{"p50": {10, 8, 6}, "p90": {10, 8, 8}}, record.OneWins, []string{"c"}},
-		{"c wins at p50 and loses at p90 to both", map[string][]float64{"p50": {10, 8, 6}, "p90": {8, 8, 10}}, record.ATrade, nil},
+		{"one beats both", stats.Series{stats.P50: {10, 8, 6}}, record.OneWins, []string{"c"}},
+		{"the baseline beats both", stats.Series{stats.P50: {6, 8, 10}}, record.OneWins, []string{"a"}},
+		{"two share the lead", stats.Series{stats.P50: {10, 8, 8.1}}, record.TieForBest, []string{"b", "c"}},
+		{"all share it", stats.Series{stats.P50: {10, 10, 10.1}}, record.ATie, []string{"a", "b", "c"}},
+		{"one overloaded arm leaves the others to share the lead", stats.Series{stats.P50: {10, 0, 10}, stats.Goodput: {10, 5, 10}}, record.TieForBest, []string{"a", "c"}},
+		{"the winner need not win at each metric", stats.Series{stats.P50: {10, 8, 6}, stats.P90: {10, 8, 8}}, record.OneWins, []string{"c"}},
+		{"c wins at p50 and loses at p90 to both", stats.Series{stats.P50: {10, 8, 6}, stats.P90: {8, 8, 10}}, record.ATrade, nil},
 	} {
 		if got, best := answered(contest(c.figures, "a", "b", "c")); got != c.want || !slices.Equal(best, c.best) {
 			t.Errorf("%s: got %s %q, want %s %q", c.name, got, best, c.want, c.best)
 		}
 	}
 	// Who fails requests has no times: the others have a winner without it.
-	r := contest(map[string][]float64{"p50": {10, 0, 6}}, "a", "b", "c")
+	r := contest(stats.Series{stats.P50: {10, 0, 6}}, "a", "b", "c")
 	r.Verdicts[0].Reason = record.Fact{Code: causeErrors, Arm: "b"}
 	if got, best := answered(r); got != record.OneWins || !slices.Equal(best, []string{"c"}) {
 		t.Errorf("b fails requests: got %s %q, want c", got, best)
@@ -215,7 +214,7 @@ func TestConcludeOfThreeArms(t *testing.T) {
 // tells.
 func TestNobodyWinsAcrossLoads(t *testing.T) {
 	t.Parallel()
-	r := contest(map[string][]float64{"p50": {10, 8}, "p90": {10, 8}, "p99": {10, 8}}, "a", "b")
+	r := contest(stats.Series{stats.P50: {10, 8}, stats.P90: {10, 8}, stats.P99: {10, 8}}, "a", "b")
 	if winner, _ := conclude(r); winner != (record.Winner{Outcome: outcome.Yes, Arm: "b"}) {
 		t.Errorf("asked alike: got %q, want b", winner)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/stats"
 )
 
 // One CPU for every server is a doubt; more for all of them, or for one that was started
@@ -252,7 +253,7 @@ func TestTimesOfServersWithoutTheirCPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range []string{"p50", "p99"} {
+		for _, m := range []stats.Figure{stats.P50, stats.P99} {
 			i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return v.Arm == "pool" && v.Metric == m })
 			if v := r.Verdicts[i]; v.Verdict.String() != c.verdict || v.Reason.Code != c.code {
 				t.Errorf("%s: pool at %s is %s (%v)", name, m, v.Verdict, v.Reason)

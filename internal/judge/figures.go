@@ -60,22 +60,21 @@ func (g judgement) Blocks() int     { return len(g.valid) }
 
 // Figure returns a value of an arm's window in a block; NaN and refused figures are errors. block
 // is an index of the valid blocks.
-func (g judgement) Figure(block int, metric, arm string) (float64, error) {
+func (g judgement) Figure(block int, f stats.Figure, arm string) (float64, error) {
 	w, err := g.window(block, arm)
 	if err != nil {
 		return 0, err
 	}
 	// A figure of the twin is missing because the arm has no twin, and the fact says why not.
-	if (metric == stats.TwinMean.String() || metric == stats.Overhead.String()) && !w.noTwin.None() {
+	if (f == stats.TwinMean || f == stats.Overhead) && !w.noTwin.None() {
 		return 0, record.Fact{Code: noTwin, Arm: arm, Because: []record.Fact{w.noTwin}}
 	}
-	if why := g.refuseFigure(metric, *armOf(g.result.Arms, arm)); !why.None() {
-		return 0, record.Fact{Code: figureRefused, Arm: arm, Metric: metric, Because: []record.Fact{why}}
+	if why := g.refuseFigure(f, *armOf(g.result.Arms, arm)); !why.None() {
+		return 0, record.Fact{Code: figureRefused, Arm: arm, Metric: f.String(), Because: []record.Fact{why}}
 	}
-	f, _ := stats.FigureOf(metric)
 	v, ok := w.Values[f].Get()
 	if !ok {
-		return 0, record.Fact{Code: notMeasured, Arm: arm, Metric: metric}
+		return 0, record.Fact{Code: notMeasured, Arm: arm, Metric: f.String()}
 	}
 	return v, nil
 }
@@ -83,8 +82,7 @@ func (g judgement) Figure(block int, metric, arm string) (float64, error) {
 // Ratio returns the arm's value divided by its reference's, for the metric of a verdict.
 func (g judgement) Ratio(block int, v record.Verdict) float64 {
 	windows := g.windows[g.valid[block]]
-	f, _ := stats.FigureOf(v.Metric)
-	return windows[v.Arm].Values[f].Float() / windows[v.Baseline].Values[f].Float()
+	return windows[v.Arm].Values[v.Metric].Float() / windows[v.Baseline].Values[v.Metric].Float()
 }
 
 // XMax returns an arm's measured closed-loop throughput, requests per second. An arm that was not
@@ -97,17 +95,17 @@ func (g judgement) XMax(arm string) (float64, error) {
 }
 
 // Verdict returns the run's verdict on a challenger; a refused verdict comes with an error.
-func (g judgement) Verdict(metric, arm string) (record.Verdict, error) {
+func (g judgement) Verdict(metric stats.Figure, arm string) (record.Verdict, error) {
 	for _, v := range g.result.Verdicts {
 		if v.Metric != metric || v.Arm != arm {
 			continue
 		}
 		if v.Verdict.Outcome == outcome.Refused {
-			return v, record.Fact{Code: verdictRefused, Arm: arm, Metric: metric, Because: []record.Fact{v.Reason}}
+			return v, record.Fact{Code: verdictRefused, Arm: arm, Metric: metric.String(), Because: []record.Fact{v.Reason}}
 		}
 		return v, nil
 	}
-	return record.Verdict{}, record.Fact{Code: verdictAbsent, Arm: arm, Metric: metric}
+	return record.Verdict{}, record.Fact{Code: verdictAbsent, Arm: arm, Metric: metric.String()}
 }
 
 // Challengers returns each challenger with the name of its reference. Both are in the order of the
@@ -172,12 +170,12 @@ func (g judgement) Phase(block int, arm, name string) (float64, error) {
 // refuseFigure returns the reason against a figure of one arm, whatever the figure is compared
 // with; no fact if there is none. It is about the arm alone, so drift and disturbances play no
 // part.
-func (b blocks) refuseFigure(metric string, a record.Arm) (why record.Fact) {
-	m := stats.MetricOf(metric)
+func (b blocks) refuseFigure(f stats.Figure, a record.Arm) (why record.Fact) {
+	m := f.Row()
 	if m.Proof == stats.InOverload {
 		return why
 	}
-	if why = b.refuseMetric(m, a); why.None() && metric != "good_mean" && b.fails(a.Name) {
+	if why = b.refuseMetric(m, a); why.None() && f != stats.GoodMean && b.fails(a.Name) {
 		share := float64(a.Errors) / float64(max(a.Requests, 1))
 		return record.Fact{Code: badReplies, Values: record.Values{"share": share}}
 	}

@@ -9,12 +9,14 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Pair asks how an arm compares with another at a metric. Metric is a name that [stats.MetricOf]
-// knows. The ratio is Arm divided by Baseline.
+// A Pair asks how an arm compares with another at a metric. The ratio is Arm divided by Baseline.
 //
 // This file answers what other commands ask of the blocks of a run: how any two arms compare (choose),
 // whether a new build is worse (gate), and whether arms keep an objective (size).
-type Pair struct{ Metric, Baseline, Arm string }
+type Pair struct {
+	Metric        stats.Figure
+	Baseline, Arm string
+}
 
 // Pairs judges a record, and compares any pairs of its arms. It uses the verdict of the run if
 // there is one, and otherwise the blocks of the two arms. Goodput, memory and the mean of good
@@ -36,7 +38,7 @@ func Pairs(dir *record.Dir, run record.Run, pairs []Pair) (*record.Result, []rec
 // pair returns the verdict on one pair.
 func (g judgement) pair(p Pair) record.Verdict {
 	arms := g.result.Arms
-	m := stats.MetricOf(p.Metric)
+	m := p.Metric.Row()
 	for _, name := range []string{p.Baseline, p.Arm} {
 		if armOf(arms, name) == nil {
 			return verdict(stats.Comparison{Metric: m}, record.Arm{Name: p.Baseline}, record.Arm{Name: p.Arm}, record.Fact{Code: noSuchArm, Arm: name})
@@ -51,12 +53,12 @@ func (g judgement) pair(p Pair) record.Verdict {
 	}
 	why := g.refuseRun()
 	switch p.Metric {
-	case "goodput", "memory", "good_mean": // whatever became of the requests
+	case stats.Goodput, stats.Memory, stats.GoodMean: // whatever became of the requests
 	default:
 		why = g.refusePair(m, base, arm)
 	}
 	for _, a := range []record.Arm{base, arm} { // a mean over some clients is not the mean over all
-		if p.Metric == "good_mean" && g.starvesTooMany(a.Name) {
+		if p.Metric == stats.GoodMean && g.starvesTooMany(a.Name) {
 			why = firstOf(why, record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
 		}
 	}
@@ -70,7 +72,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 // winner. best holds the winner, or the arms that share the first place, or all arms faster than
 // the baseline, or else the arms that are not surely worse than another and starved no client. Two
 // challengers are compared by their duel in r.Duels. The names are in the order of the plan.
-func Leaders(r *record.Result, metrics []string) (kind record.AnswerKind, best []string) {
+func Leaders(r *record.Result, metrics []stats.Figure) (kind record.AnswerKind, best []string) {
 	f := newRanking(r, func(v record.Verdict) bool { return slices.Contains(metrics, v.Metric) }, false)
 	kind, best = f.decide()
 	switch kind {
@@ -100,16 +102,14 @@ func gateShares(metrics int) int {
 	return int(math.Ceil(float64(metrics) * stats.Alpha / (2 * gateAlpha)))
 }
 
-// GateMetrics returns the metrics that a gate can ask for, with the largest worsening that it
-// allows unless told otherwise, as a ratio. The names are in the order of stats.Figures.
-func GateMetrics() (names []string, allowed map[string]float64) {
-	allowed = map[string]float64{}
+// GateMetrics returns the metrics that a gate can ask for, in the order of the table.
+func GateMetrics() (all []stats.Metric) {
 	for _, m := range stats.All() {
 		if m.Allow > 0 {
-			names, allowed[m.Name] = append(names, m.Name), m.Allow
+			all = append(all, m)
 		}
 	}
-	return names, allowed
+	return all
 }
 
 // gated tells for each metric of a gate whether the last arm is worse than the first, by the
@@ -123,11 +123,11 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 	base, twin, challenger := arms[0], arms[1], arms[len(arms)-1]
 	shares := gateShares(len(gate))
 	for _, m := range stats.All() {
-		asked, is := gate[m.Name]
+		asked, is := gate[m.Figure]
 		if !is {
 			continue
 		}
-		name, allow := m.Name, asked.Share
+		allow := asked.Share
 		// The smallest effect that counts is half of the allowed worsening, so that a small sure
 		// difference does not make a build worse.
 		m.Effect, m.Same = allow/2, allow
@@ -143,7 +143,7 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 			c.Decision = stats.Decided(stats.Same) // of which drift and disturbances are checked
 		}
 		why := b.against(c, base, challenger, b.refusePair(m, base, challenger), newRuler(aa, base.Name, b.refuseMetric(m, twin)))
-		g := record.Gated{Metric: name, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Outcome: outcome.Open, Watched: asked.Watched}
+		g := record.Gated{Metric: m.Figure, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Outcome: outcome.Open, Watched: asked.Watched}
 		switch {
 		case !why.None():
 			g.Outcome, g.Reason, g.Final = outcome.Refused, why, final(why)
@@ -167,7 +167,7 @@ func (b blocks) copyHides(r *record.Result) (f record.Fact) {
 	}
 	base, most := r.Arms[0].Name, 0.
 	for _, g := range r.Gate {
-		m, allowed := stats.MetricOf(g.Metric), 1+g.Allow
+		m, allowed := g.Metric.Row(), 1+g.Allow
 		aa := stats.Compare(m, b.series(base, m.Figure), b.series(r.Arms[1].Name, m.Figure), gateShares(len(r.Gate)))
 		if g.Outcome != outcome.Open || g.Watched || aa.Low == 0 {
 			continue
@@ -178,7 +178,7 @@ func (b blocks) copyHides(r *record.Result) (f record.Fact) {
 		}
 		if noise > most && (noise > 1 || aa.Low > 1 || aa.High < 1) {
 			most = noise
-			f = record.Fact{Code: gateNoise, Baseline: base, Metric: g.Metric, Values: record.Values{"low": aa.Low, "high": aa.High, "allowed": allowed}}
+			f = record.Fact{Code: gateNoise, Baseline: base, Metric: g.Metric.String(), Values: record.Values{"low": aa.Low, "high": aa.High, "allowed": allowed}}
 		}
 	}
 	return f

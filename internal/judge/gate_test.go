@@ -28,16 +28,16 @@ func TestPairs(t *testing.T) {
 		want string
 		why  record.Code
 	}{
-		{Pair{"p50", "nethttp", "pool"}, "SLOWER", ""},
-		{Pair{"p50", "nethttp'", "pool"}, "SLOWER", ""},
-		{Pair{"p50", "pool", "nethttp"}, "FASTER", ""},
-		{Pair{"p50", "nethttp", "nethttp'"}, "SAME", ""},
-		{Pair{"p50", "pool", "fasthttp"}, "refused", causeErrors},
-		{Pair{"p50", "fasthttp", "pool"}, "refused", causeErrors},
-		{Pair{"good_mean", "pool", "fasthttp"}, "FASTER", ""}, // of the good replies, as they are
-		{Pair{"goodput", "pool", "fasthttp"}, "LOWER", ""},
-		{Pair{"p50", "pool", "ghost"}, "refused", noSuchArm},
-		{Pair{"p50", "ghost", "pool"}, "refused", noSuchArm},
+		{Pair{stats.P50, "nethttp", "pool"}, "SLOWER", ""},
+		{Pair{stats.P50, "nethttp'", "pool"}, "SLOWER", ""},
+		{Pair{stats.P50, "pool", "nethttp"}, "FASTER", ""},
+		{Pair{stats.P50, "nethttp", "nethttp'"}, "SAME", ""},
+		{Pair{stats.P50, "pool", "fasthttp"}, "refused", causeErrors},
+		{Pair{stats.P50, "fasthttp", "pool"}, "refused", causeErrors},
+		{Pair{stats.GoodMean, "pool", "fasthttp"}, "FASTER", ""}, // of the good replies, as they are
+		{Pair{stats.Goodput, "pool", "fasthttp"}, "LOWER", ""},
+		{Pair{stats.P50, "pool", "ghost"}, "refused", noSuchArm},
+		{Pair{stats.P50, "ghost", "pool"}, "refused", noSuchArm},
 	}
 	var asked []Pair
 	for _, p := range pairs {
@@ -83,13 +83,13 @@ func TestPairsAreRefused(t *testing.T) {
 		pair Pair
 		why  record.Code
 	}{
-		"nothing is":                     {synthetic{}, Pair{"p50", "fasthttp", "pool"}, ""},
-		"memory that was not measured":   {synthetic{}, Pair{"memory", "fasthttp", "pool"}, causeUnfit},
-		"no block":                       {synthetic{edit: each("pool", func(t *record.Trial) { t.Window = 0 })}, Pair{"p50", "fasthttp", "pool"}, causeNoBlocks},
-		"an arm was sent to late":        {synthetic{edit: late}, Pair{"p50", "fasthttp", "pool"}, causeImbalance},
-		"the good replies of a few":      {synthetic{edit: starved, plan: closed}, Pair{"good_mean", "fasthttp", "pool"}, record.CauseStarvation},
-		"the same, as the baseline":      {synthetic{edit: starved, plan: closed}, Pair{"good_mean", "pool", "fasthttp"}, record.CauseStarvation},
-		"goodput of clients that starve": {synthetic{edit: starved, plan: closed}, Pair{"goodput", "fasthttp", "pool"}, ""},
+		"nothing is":                     {synthetic{}, Pair{stats.P50, "fasthttp", "pool"}, ""},
+		"memory that was not measured":   {synthetic{}, Pair{stats.Memory, "fasthttp", "pool"}, causeUnfit},
+		"no block":                       {synthetic{edit: each("pool", func(t *record.Trial) { t.Window = 0 })}, Pair{stats.P50, "fasthttp", "pool"}, causeNoBlocks},
+		"an arm was sent to late":        {synthetic{edit: late}, Pair{stats.P50, "fasthttp", "pool"}, causeImbalance},
+		"the good replies of a few":      {synthetic{edit: starved, plan: closed}, Pair{stats.GoodMean, "fasthttp", "pool"}, record.CauseStarvation},
+		"the same, as the baseline":      {synthetic{edit: starved, plan: closed}, Pair{stats.GoodMean, "pool", "fasthttp"}, record.CauseStarvation},
+		"goodput of clients that starve": {synthetic{edit: starved, plan: closed}, Pair{stats.Goodput, "fasthttp", "pool"}, ""},
 	} {
 		dir, run := c.run.write(t)
 		_, verdicts, err := Pairs(dir, run, []Pair{c.pair})
@@ -126,17 +126,16 @@ func TestPairsOfABrokenRecord(t *testing.T) {
 func gatePlayed(rng *rand.Rand, s shape, size float64, correlated bool, ratio float64) ([]record.Gated, int) {
 	values := drawn(rng, s, size, correlated, ratio)
 	for name, factor := range map[string]float64{"a": 1, "b": 1, "c": ratio} {
-		for i := range values[name]["p50"] {
-			values[name]["cpu_per_request"][i] = factor * math.Exp(size/2*s.draw(rng))
-			values[name]["memory"] = append(values[name]["memory"], math.Exp(size/4*s.draw(rng)))
-			values[name]["goodput"][i] = math.Exp(size / 20 * s.draw(rng))
+		for i := range values[name][stats.P50] {
+			values[name][stats.CPUPerRequest][i] = factor * math.Exp(size/2*s.draw(rng))
+			values[name][stats.Memory] = append(values[name][stats.Memory], math.Exp(size/4*s.draw(rng)))
+			values[name][stats.Goodput][i] = math.Exp(size / 20 * s.draw(rng))
 		}
 	}
 	b, arms := plain([]string{"a", "b", "c"}, values)
-	names, allowed := GateMetrics()
-	b.run.Plan.Gate = map[string]record.Allowance{}
-	for _, name := range names {
-		b.run.Plan.Gate[name] = record.Allowance{Share: allowed[name]}
+	b.run.Plan.Gate = map[stats.Figure]record.Allowance{}
+	for _, m := range GateMetrics() {
+		b.run.Plan.Gate[m.Figure] = record.Allowance{Share: m.Allow}
 	}
 	whole := b.valid
 	for _, n := range stats.Looks() {
@@ -212,8 +211,8 @@ func TestGateDoubtsTheCopyFirst(t *testing.T) {
 			sign := float64(1 - 2*(i%2))
 			p50["a"], p50["b"], p50["c"] = append(p50["a"], 1), append(p50["b"], math.Exp(tt.shift+sign*tt.twin)), append(p50["c"], math.Exp(-sign*.4))
 		}
-		b, arms := plain([]string{"a", "b", "c"}, map[string]map[string][]float64{"a": {"p50": p50["a"]}, "b": {"p50": p50["b"]}, "c": {"p50": p50["c"]}})
-		b.run.Plan.Gate = map[string]record.Allowance{"p50": {Share: .1, Watched: tt.watched}}
+		b, arms := plain([]string{"a", "b", "c"}, map[string]*stats.Series{"a": {stats.P50: p50["a"]}, "b": {stats.P50: p50["b"]}, "c": {stats.P50: p50["c"]}})
+		b.run.Plan.Gate = map[stats.Figure]record.Allowance{stats.P50: {Share: .1, Watched: tt.watched}}
 		r := &record.Result{Arms: arms, Gate: b.gated(b.run.Plan.Gate, arms)}
 		if r.Gate[0].Outcome != outcome.Open {
 			t.Fatalf("%s: the gate is %+v, want it open", tt.name, r.Gate[0])

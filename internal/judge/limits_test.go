@@ -66,7 +66,7 @@ func TestStatusesAtTheirLimit(t *testing.T) {
 	for share, want := range map[float64]bool{statusLimit: false, statusLimit * 1.01: true} {
 		b := of(stats.Figures{})
 		b.windows[1] = map[string]*modelled{"a": {Window: window.Window{Status: map[uint16]float64{404: share}}}, "base": {Window: window.Window{Status: map[uint16]float64{404: 0}}}}
-		if refused := !b.refuseArm(stats.MetricOf("p50"), record.Arm{Name: "a"}, record.Arm{Name: "base"}).None(); refused != want {
+		if refused := !b.refuseArm(stats.P50.Row(), record.Arm{Name: "a"}, record.Arm{Name: "base"}).None(); refused != want {
 			t.Errorf("a share of %v more: refused %v, want %v", share, refused, want)
 		}
 		for metric, want := range map[string]bool{"cpu_per_request": want, "goodput": false} {
@@ -93,7 +93,7 @@ func TestRequestsOfAPlan(t *testing.T) {
 	}
 	b := of(stats.Figures{})
 	b.run.Plan = plan(10)
-	if why := b.refuseMetric(stats.MetricOf("p50"), record.Arm{Name: "a"}); why.None() || why.Values["requests"] != 20 || math.Abs(why.Values["needed"]-22) > 1e-9 {
+	if why := b.refuseMetric(stats.P50.Row(), record.Arm{Name: "a"}); why.None() || why.Values["requests"] != 20 || math.Abs(why.Values["needed"]-22) > 1e-9 {
 		t.Errorf("20 requests a window of 22: %+v", why)
 	}
 

@@ -63,7 +63,7 @@ func (j *Judge) Open() (open []record.Verdict) {
 // awaited reports whether a run waits for a verdict: a primary one, or goodput where an arm is
 // overloaded or fails requests. Other verdicts come along without being waited for.
 func (g judgement) awaited(v record.Verdict) bool {
-	return v.Primary || v.Metric == stats.Goodput.String() && slices.ContainsFunc([]string{v.Arm, v.Baseline}, func(arm string) bool { return g.over[arm] || g.fails(arm) })
+	return v.Primary || v.Metric == stats.Goodput && slices.ContainsFunc([]string{v.Arm, v.Baseline}, func(arm string) bool { return g.over[arm] || g.fails(arm) })
 }
 
 // settled reports whether the blocks still to come can change nothing. A verdict is settled when
@@ -108,13 +108,13 @@ func (g judgement) settled(room int, standings bool) bool {
 // arm is worse at every higher quantile that is judged, and the interval of this one excludes that
 // it is better. Then its standing is slower whatever this quantile says.
 func (g judgement) moot(open record.Verdict) bool {
-	m := stats.MetricOf(open.Metric)
+	m := open.Metric.Row()
 	if m.Quantile == 0 || open.Low <= 1/(1+m.Effect) {
 		return false
 	}
 	higher, worse := 0, 0
 	for _, v := range g.result.Verdicts {
-		if v.Primary && v.Arm == open.Arm && v.Baseline == open.Baseline && stats.MetricOf(v.Metric).Quantile > m.Quantile {
+		if v.Primary && v.Arm == open.Arm && v.Baseline == open.Baseline && v.Metric.Row().Quantile > m.Quantile {
 			higher, worse = higher+1, worse+stats.Count(v.Worse())
 		}
 	}

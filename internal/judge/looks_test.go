@@ -188,7 +188,7 @@ func TestLookAtOpenGoodputOfAnOverloadedArm(t *testing.T) {
 		t.Error("the run ends before its budget")
 	}
 	open := j.Open()
-	if len(open) != 1 || open[0].Arm != "pool" || open[0].Metric != "goodput" {
+	if len(open) != 1 || open[0].Arm != "pool" || open[0].Metric != stats.Goodput {
 		t.Errorf("open are %+v, want the goodput of pool", open)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // What the trials serverDoubts of their servers is told once, and footprints are medians.
@@ -40,7 +41,7 @@ func TestNotes(t *testing.T) {
 		t.Errorf("got %q, want %q", odd, want)
 	}
 	for _, v := range r.Verdicts {
-		if unknown := v.Metric == "cpu_per_request" && v.Arm == "pool"; unknown != (words(v.Reason) == "the server CPU time of pool is not known") {
+		if unknown := v.Metric == stats.CPUPerRequest && v.Arm == "pool"; unknown != (words(v.Reason) == "the server CPU time of pool is not known") {
 			t.Errorf("got %+v", v)
 		}
 	}

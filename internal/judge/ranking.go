@@ -98,10 +98,10 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 		if v.Better() {
 			less = against
 		}
-		if v.Metric == stats.Goodput.String() && v.Verdict.Rank.Differs() && fallsShort(less, verdicts) {
+		if v.Metric == stats.Goodput && v.Verdict.Rank.Differs() && fallsShort(less, verdicts) {
 			keeps, judged = v, true
 		}
-		if v.Metric == stats.Goodput.String() && arm.Clients.Closed() && against.Clients.Closed() {
+		if v.Metric == stats.Goodput && arm.Clients.Closed() && against.Clients.Closed() {
 			done = v
 		}
 		if !asked(v) {

@@ -100,7 +100,7 @@ func TestImplied(t *testing.T) {
 		var verdicts []record.Verdict
 		for arm, on := range map[string]string{"a": c.onA, "b": c.onB} {
 			for i, word := range strings.Fields(on) {
-				verdicts = append(verdicts, record.Verdict{Arm: arm, Baseline: "base", Metric: []string{"p50", "p90"}[i], Verdict: decision(word)})
+				verdicts = append(verdicts, record.Verdict{Arm: arm, Baseline: "base", Metric: []stats.Figure{stats.P50, stats.P90}[i], Verdict: decision(word)})
 			}
 		}
 		all := func(record.Verdict) bool { return true }
@@ -115,26 +115,26 @@ func TestImplied(t *testing.T) {
 // holds; one that the noise refuses is not.
 func TestDuels(t *testing.T) {
 	t.Parallel()
-	r := contest(map[string][]float64{"p50": {10, 8, 6}}, "a", "b", "c")
+	r := contest(stats.Series{stats.P50: {10, 8, 6}}, "a", "b", "c")
 	winner, answer := conclude(r)
 	if winner.Arm != "c" || len(answer.Duels) != 1 || answer.Duels[0].Arm != "c" || answer.Duels[0].Baseline != "b" || answer.Duels[0].Place != record.Placed(stats.Faster) {
 		t.Errorf("got %s, %+v", winner, answer.Duels)
 	}
-	if v := answer.Duels[0].Verdicts[0]; v.Metric != "p50" || v.Verdict.String() != "FASTER" || v.Ratio != .75 {
+	if v := answer.Duels[0].Verdicts[0]; v.Metric != stats.P50 || v.Verdict.String() != "FASTER" || v.Ratio != .75 {
 		t.Errorf("got %+v, want b's p50 less a quarter", v)
 	}
-	r = contest(map[string][]float64{"p50": {10, 8, 12}}, "a", "b", "c")
+	r = contest(stats.Series{stats.P50: {10, 8, 12}}, "a", "b", "c")
 	if winner, answer := conclude(r); winner.Arm != "b" || answer.Duels != nil {
 		t.Errorf("c is slower than the baseline: got %s, %+v", winner, answer.Duels)
 	}
-	r = contest(map[string][]float64{"p50": {10, 8, 6}}, "a", "b", "c")
+	r = contest(stats.Series{stats.P50: {10, 8, 6}}, "a", "b", "c")
 	for _, v := range []*record.Verdict{&r.Verdicts[1], &r.Duels[0]} {
 		v.Verdict, v.Reason = decision("refused"), record.Fact{Code: causeDrift, Arm: "c", Baseline: "a"}
 	}
 	if winner, answer := conclude(r); winner.String() != "open" || answer.Duels != nil {
 		t.Errorf("c is refused for its drift: got %s, %+v", winner, answer.Duels)
 	}
-	r = contest(map[string][]float64{"p50": {10, 8, 6}}, "a", "b", "c")
+	r = contest(stats.Series{stats.P50: {10, 8, 6}}, "a", "b", "c")
 	for i := range r.Arms {
 		r.Arms[i].Clients = record.Clients{Loop: "closed", Connections: 1 + i}
 	}
@@ -295,7 +295,7 @@ func TestFigures(t *testing.T) {
 	near("p99 of pool", *pool.P99, 1.5*usual(.99))
 	near("goodput", *base.Goodput, fakeRate)
 	near("CPU per request", *base.CPUPerRequest, .3/fakeRate)
-	if *base.XMax != 3000 || base.Requests != 12*1200 || base.Errors != 0 || len(base.Blocks["p99"]) != 12 {
+	if *base.XMax != 3000 || base.Requests != 12*1200 || base.Errors != 0 || len(base.Blocks[stats.P99]) != 12 {
 		t.Errorf("got %+v", base)
 	}
 	if pool.StarvedConnections != 2 || *pool.Jain != .5 {

@@ -237,7 +237,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 // windowFor returns the window that would hold enough requests for a quantile which needs one of least
 // seconds, and the budget for it: what the plan's doubt advises, if it has that doubt; zero for none.
 func (b blocks) windowFor(m stats.Metric, least float64) (would record.WouldDo) {
-	if f := b.run.Plan.Feasible; f != nil && f.Would != nil && slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked && u.Metric == m.Name }) {
+	if f := b.run.Plan.Feasible; f != nil && f.Would != nil && slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked && u.Metric == m.Figure }) {
 		return *f.Would
 	}
 	if math.IsInf(least, 1) {

@@ -349,7 +349,7 @@ func TestSilentArmHasLessGoodput(t *testing.T) {
 func TestOverloadGoesBeforeFewRequests(t *testing.T) {
 	t.Parallel()
 	b := blocks{over: map[string]bool{"pool": true}, judged: map[stats.Figure]bool{}}
-	if why := b.refuseMetric(stats.MetricOf("p99"), record.Arm{Name: "pool"}); why.Code != causeOverload {
+	if why := b.refuseMetric(stats.P99.Row(), record.Arm{Name: "pool"}); why.Code != causeOverload {
 		t.Errorf("got %v, want %s", why, causeOverload)
 	}
 }

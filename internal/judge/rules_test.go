@@ -402,7 +402,7 @@ func TestFallsShort(t *testing.T) {
 		{"drift", "a", "open", record.Fact{Code: causeDrift, Arm: "a"}, false},
 	} {
 		less := record.Arm{Name: c.less, Clients: record.Clients{Loop: c.loop}}
-		if got := fallsShort(less, []record.Verdict{{Metric: "p50", Verdict: decision("refused"), Reason: c.why}}); got != c.want {
+		if got := fallsShort(less, []record.Verdict{{Metric: stats.P50, Verdict: decision("refused"), Reason: c.why}}); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -414,7 +414,7 @@ func TestGoodputOfAFailingArmIsAwaited(t *testing.T) {
 	for errors, want := range map[float64]bool{errorLimit: false, .3: true} {
 		g := judgement{blocks: of(stats.Figures{stats.Errors: stats.Known(errors)})}
 		g.windows[1]["base"] = &modelled{}
-		if got := g.awaited(record.Verdict{Metric: "goodput", Arm: "a", Baseline: "base"}); got != want {
+		if got := g.awaited(record.Verdict{Metric: stats.Goodput, Arm: "a", Baseline: "base"}); got != want {
 			t.Errorf("%v of its requests fail: awaited %v, want %v", errors, got, want)
 		}
 	}

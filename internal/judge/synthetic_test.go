@@ -205,7 +205,7 @@ func decisions(r *record.Result, arm string) map[string]string {
 	got := map[string]string{}
 	for _, v := range r.Verdicts {
 		if v.Arm == arm {
-			got[v.Metric] = v.Verdict.String()
+			got[v.Metric.String()] = v.Verdict.String()
 		}
 	}
 	return got
@@ -214,7 +214,7 @@ func decisions(r *record.Result, arm string) map[string]string {
 func verdictOf(t *testing.T, vs []record.Verdict, arm, metric string) record.Verdict {
 	t.Helper()
 	for _, v := range vs {
-		if v.Arm == arm && v.Metric == metric {
+		if v.Arm == arm && v.Metric.String() == metric {
 			return v
 		}
 	}

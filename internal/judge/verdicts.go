@@ -48,7 +48,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 		v.aa = append(v.aa, verdict(c, base, twin, why))
 		rulers[m.Figure] = newRuler(c, base.Name, why)
 	}
-	differs := func(metric, arm string) bool { // surely, from its reference
+	differs := func(metric stats.Figure, arm string) bool { // surely, from its reference
 		return slices.ContainsFunc(v.all, func(v record.Verdict) bool {
 			return v.Metric == metric && v.Arm == arm && (v.Low > 1 || v.High > 0 && v.High < 1)
 		})
@@ -66,7 +66,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 				c := b.compared(m, other.Name, a.Name, duelShares(challengers))
 				// Two arms that both may equal the baseline: compare them again, with the smaller
 				// error that is left.
-				if c.Decision.Rank.Differs() && !differs(m.Name, a.Name) && !differs(m.Name, other.Name) {
+				if c.Decision.Rank.Differs() && !differs(m.Figure, a.Name) && !differs(m.Figure, other.Name) {
 					c = b.compared(m, other.Name, a.Name, spareShares(challengers))
 				}
 				v.duels = append(v.duels, judged(c, other, a))
@@ -279,7 +279,7 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 // verdict returns the verdict of a comparison, or a refused one without figures if why is a fact. If more blocks may lift the
 // refusal, Least is the next block.
 func verdict(c stats.Comparison, base, arm record.Arm, why record.Fact) record.Verdict {
-	v := record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
+	v := record.Verdict{Metric: c.Metric.Figure, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
 	if !why.None() {
 		v.Verdict, v.Reason = stats.Decision{Outcome: outcome.Refused}, why
 		if !final(why) {

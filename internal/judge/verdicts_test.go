@@ -394,28 +394,28 @@ var shapes = []shape{
 // drawn draws the times of a run: of the baseline, its copy, and challengers, which take the given
 // multiples of the baseline's time. The quantiles of a window share their noise if correlated,
 // else each has its own. size is the standard deviation of the noise.
-func drawn(rng *rand.Rand, s shape, size float64, correlated bool, challengers ...float64) map[string]map[string][]float64 {
-	all := map[string]map[string][]float64{}
+func drawn(rng *rand.Rand, s shape, size float64, correlated bool, challengers ...float64) map[string]*stats.Series {
+	all := map[string]*stats.Series{}
 	for i, ratio := range append([]float64{1, 1}, challengers...) {
 		name := string(rune('a' + i))
-		all[name] = map[string][]float64{}
+		all[name] = &stats.Series{}
 		for range stats.Looks()[len(stats.Looks())-1] {
 			window := s.draw(rng)
-			for _, metric := range stats.Names(stats.Quantiles()) {
+			for _, m := range stats.Quantiles() {
 				if own := s.draw(rng); correlated {
-					all[name][metric] = append(all[name][metric], ratio*math.Exp(size*(window+.3*own)))
+					all[name][m.Figure] = append(all[name][m.Figure], ratio*math.Exp(size*(window+.3*own)))
 				} else {
-					all[name][metric] = append(all[name][metric], ratio*math.Exp(size*own))
+					all[name][m.Figure] = append(all[name][m.Figure], ratio*math.Exp(size*own))
 				}
 			}
-			all[name]["goodput"], all[name]["cpu_per_request"] = append(all[name]["goodput"], 1), append(all[name]["cpu_per_request"], 1)
+			all[name][stats.Goodput], all[name][stats.CPUPerRequest] = append(all[name][stats.Goodput], 1), append(all[name][stats.CPUPerRequest], 1)
 		}
 	}
 	return all
 }
 
 // played is the ranking of such a run, which ends at the first look that decides it.
-func played(values map[string]map[string][]float64, names ...string) (f ranking, r *record.Result) {
+func played(values map[string]*stats.Series, names ...string) (f ranking, r *record.Result) {
 	b, arms := plain(names, values)
 	whole := b.valid
 	for _, n := range stats.Looks() {
@@ -478,7 +478,7 @@ func mistaken(f ranking, r *record.Result, ratio float64) bool {
 				return true
 			}
 		case v.Verdict.Rank == stats.Same:
-			if math.Abs(math.Log(truth)) > math.Log1p(stats.MetricOf(v.Metric).Same)+1e-9 {
+			if math.Abs(math.Log(truth)) > math.Log1p(v.Metric.Row().Same)+1e-9 {
 				return true
 			}
 		}

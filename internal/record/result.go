@@ -168,27 +168,41 @@ type Arm struct {
 	Phases []Phase `json:"phases,omitempty"`
 	// Joined is the share of good requests with the server's stamps, 0..1.
 	Joined float64 `json:"joined,omitempty"`
-	// Blocks holds the per-block values by metric name, one per valid block.
-	Blocks map[string][]float64 `json:"blocks"`
+	// Blocks holds the per-block values of figures, one per valid block.
+	Blocks stats.Series `json:"blocks"`
 }
 
-// Medians returns the fields for the medians of compared metrics, by the metric's name.
-// A caller sets a median through the map: each value points at a field, which is nil while unknown.
-func (a *Arm) Medians() map[string]**float64 {
-	return map[string]**float64{"p50": &a.P50, "p90": &a.P90, "p99": &a.P99, "goodput": &a.Goodput, "cpu_per_request": &a.CPUPerRequest}
+// median returns the arm's field for the median of a compared figure; nil if the figure has none.
+func (a *Arm) median(f stats.Figure) **float64 {
+	switch f {
+	case stats.P50:
+		return &a.P50
+	case stats.P90:
+		return &a.P90
+	case stats.P99:
+		return &a.P99
+	case stats.Goodput:
+		return &a.Goodput
+	case stats.CPUPerRequest:
+		return &a.CPUPerRequest
+	}
+	return nil
 }
 
-// Median returns the arm's median of a compared metric; nil if it is not judged. A metric without a field of
-// its own has the median of its Blocks. The median of Blocks is computed at every call.
-func (a *Arm) Median(metric string) *float64 {
-	if at, ok := a.Medians()[metric]; ok {
+// Median returns the arm's median of a figure; nil if it is not judged. A figure without a field of its own has
+// the median of its Blocks, which is computed at every call.
+func (a *Arm) Median(f stats.Figure) *float64 {
+	if at := a.median(f); at != nil {
 		return *at
 	}
-	if v := a.Blocks[metric]; len(v) > 0 {
+	if v := a.Blocks[f]; len(v) > 0 {
 		return new(stats.Median(v))
 	}
 	return nil
 }
+
+// SetMedian sets the arm's median of a compared figure.
+func (a *Arm) SetMedian(f stats.Figure, v stats.Opt) { *a.median(f) = v.Pointer() }
 
 // Fairness tells how evenly an arm's replies are spread over its connections. In a closed loop
 // each client counts as one connection.
@@ -245,7 +259,7 @@ type Point struct {
 
 // A Verdict compares one metric of one arm with the baseline.
 type Verdict struct {
-	Metric   string         `json:"metric"` // p50, p90, p99, goodput, cpu_per_request
+	Metric   stats.Figure   `json:"metric"` // p50, p90, p99, goodput, cpu_per_request
 	Primary  bool           `json:"primary"`
 	Baseline string         `json:"baseline"`
 	Arm      string         `json:"arm"`
@@ -268,7 +282,7 @@ type Verdict struct {
 // Quotient returns the figure of the verdict's arm divided by its baseline's, both as reports print them; 0 if one is not
 // known. It is the change that is printed beside them, while [Verdict.Ratio] is the median of the blocks' own ratios.
 func (r *Result) Quotient(v Verdict) float64 {
-	m := stats.MetricOf(v.Metric)
+	m := v.Metric.Row()
 	printed := func(name string) float64 {
 		if i := slices.IndexFunc(r.Arms, func(a Arm) bool { return a.Name == name }); i >= 0 {
 			if figure := r.Arms[i].Median(v.Metric); figure != nil {
@@ -289,7 +303,7 @@ func (r *Result) Quotient(v Verdict) float64 {
 // than goodput.
 func (r *Result) Judged() bool {
 	reached := slices.ContainsFunc(r.Verdicts, func(v Verdict) bool {
-		return v.Primary && v.Verdict.Outcome != outcome.Refused || v.Metric == "goodput" && v.Verdict.Rank.Differs()
+		return v.Primary && v.Verdict.Outcome != outcome.Refused || v.Metric == stats.Goodput && v.Verdict.Rank.Differs()
 	})
 	open := len(r.Expectations) == 0
 	for _, e := range r.Expectations {
@@ -303,10 +317,10 @@ func (r *Result) Judged() bool {
 
 // Better reports whether the arm is better: faster, or with more goodput or less CPU time.
 // It is false without a verdict, so Better and Worse can both be false.
-func (v Verdict) Better() bool { return stats.MetricOf(v.Metric).Better(v.Verdict.Rank) }
+func (v Verdict) Better() bool { return v.Metric.Row().Better(v.Verdict.Rank) }
 
 // Worse reports whether the arm is worse.
-func (v Verdict) Worse() bool { return stats.MetricOf(v.Metric).Worse(v.Verdict.Rank) }
+func (v Verdict) Worse() bool { return v.Metric.Row().Worse(v.Verdict.Rank) }
 
 // Disturbed is the disturbances of an arm's windows and of the load in them: medians over the blocks, and the
 // worst block. They are noise that the intervals include, unless a verdict is refused because of them.
@@ -332,7 +346,7 @@ type Refusal struct {
 // Starves reports whether the arm left connections without a reply in more than a tenth of its blocks, not
 // by a chance of one short window. An arm that does not count its blocks does.
 func (a Arm) Starves() bool {
-	return a.StarvedConnections > 0 && (a.StarvedBlocks == 0 || 10*a.StarvedBlocks > len(a.Blocks["goodput"]))
+	return a.StarvedConnections > 0 && (a.StarvedBlocks == 0 || 10*a.StarvedBlocks > len(a.Blocks[stats.Goodput]))
 }
 
 // Busy returns the doubt that others took much of the CPUs; no fact if they did not.
@@ -485,7 +499,7 @@ type Allowance struct {
 // A Gated is a gate's answer for one metric: is the new build worse than the old one by more than a margin?
 // Ratios are new / old. Metric is one of the compared metrics, such as p99.
 type Gated struct {
-	Metric  string          `json:"metric"`
+	Metric  stats.Figure    `json:"metric"`
 	Allow   float64         `json:"allow"`           // largest worsening that is allowed, as a ratio: 0.1 is 10 %
 	Outcome outcome.Outcome `json:"outcome"`         // Yes: surely not worse by more than is allowed; No: surely worse, and more than half of what is allowed in the median
 	Answer  string          `json:"answer"`          // Outcome in words: fine, worse, open, refused

@@ -101,7 +101,7 @@ type Plan struct {
 	// Claims holds the sentences that assertions in Expect decide, by the assertion's text.
 	Claims map[string]string `json:"claims,omitempty"`
 	// Gate is set by `schedlab gate`: what it allows, by metric.
-	Gate map[string]Allowance `json:"gate,omitempty"`
+	Gate map[stats.Figure]Allowance `json:"gate,omitempty"`
 	// Before tells of the first blocks, which do not count since the windows were shortened after them; nil if they were not.
 	Before  *Before `json:"before,omitempty"`
 	Asked   string  `json:"asked,omitempty"`   // what a request does, in words
@@ -227,11 +227,11 @@ type Feasibility struct {
 
 // Undecidable is one metric that the plan cannot decide.
 type Undecidable struct {
-	Metric string   `json:"metric"` // p50, p90 or p99
-	Code   Shortage `json:"code"`
-	Value  float64  `json:"value"` // the amount there is, in the unit of the code
-	Limit  float64  `json:"limit"` // the amount needed
-	Asked  bool     `json:"asked"` // an expectation, an SLO or --metric asks for it; or none does for any metric, and this one is primary
+	Metric stats.Figure `json:"metric"` // p50, p90 or p99
+	Code   Shortage     `json:"code"`
+	Value  float64      `json:"value"` // the amount there is, in the unit of the code
+	Limit  float64      `json:"limit"` // the amount needed
+	Asked  bool         `json:"asked"` // an expectation, an SLO or --metric asks for it; or none does for any metric, and this one is primary
 }
 
 // A Shortage names the resource that a metric has too little of.

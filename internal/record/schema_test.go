@@ -41,13 +41,24 @@ func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
+	series, err := jsonschema.For[map[string][]float64](nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, err := jsonschema.For[map[string]record.Allowance](nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[record.Fact]():    ref(),
-		reflect.TypeFor[stats.Figures]():  figures,
-		reflect.TypeFor[stats.Decision](): {Type: "string"},
-		reflect.TypeFor[record.Place]():   {Type: "string"},
-		reflect.TypeFor[record.Winner]():  {Type: "string"},
-		reflect.TypeFor[map[uint16]int](): {Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "integer"}}, // replies by status
+		reflect.TypeFor[record.Fact]():                       ref(),
+		reflect.TypeFor[stats.Figure]():                      {Type: "string"},
+		reflect.TypeFor[stats.Figures]():                     figures,
+		reflect.TypeFor[stats.Series]():                      series,
+		reflect.TypeFor[stats.Decision]():                    {Type: "string"},
+		reflect.TypeFor[map[stats.Figure]record.Allowance](): gate,
+		reflect.TypeFor[record.Place]():                      {Type: "string"},
+		reflect.TypeFor[record.Winner]():                     {Type: "string"},
+		reflect.TypeFor[map[uint16]int]():                    {Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "integer"}}, // replies by status
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -159,7 +159,7 @@ func marked(r *record.Result) document.Part {
 	var used []string
 	for _, m := range stats.Metrics() {
 		marks := each(shown, func(a record.Arm) string {
-			return cmp.Or(mark(r, verdictOn(r.Verdicts, a.Name, m.Name)), unjudged(r, a, m))
+			return cmp.Or(mark(r, verdictOn(r.Verdicts, a.Name, m.Figure)), unjudged(r, a, m))
 		})
 		used = append(used, marks...)
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marks...))
@@ -186,7 +186,7 @@ func marked(r *record.Result) document.Part {
 // was asked for, which a reader would otherwise take for a mistake.
 func aboveRate(r *record.Result, arms []record.Arm) bool {
 	return r.Rate > 0 && slices.ContainsFunc(arms, func(a record.Arm) bool {
-		good := a.Median("goodput")
+		good := a.Median(stats.Goodput)
 		return good != nil && *good > 1.005*r.Rate
 	})
 }
@@ -202,7 +202,7 @@ func refusedMarks(r *record.Result, arms []record.Arm) []string {
 	})
 	return each(grouped(marked, reason), func(same []record.Verdict) string {
 		of := grouped(same, func(v record.Verdict) string { return v.Arm })
-		at := listed(of[0], func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label })
+		at := listed(of[0], func(v record.Verdict) string { return v.Metric.Row().Label })
 		return markRefused + " " + listed(of, func(v []record.Verdict) string { return v[0].Arm }) + " at " + at + ": " + reason(same[0])
 	})
 }
@@ -230,9 +230,9 @@ func mark(r *record.Result, v record.Verdict) string {
 // unjudged returns the mark of the baseline's own time where every verdict against it is refused for what the
 // baseline itself does: its backlog grows, or it fails requests; "" otherwise.
 func unjudged(r *record.Result, baseline record.Arm, m stats.Metric) string {
-	against := only(r.Verdicts, func(v record.Verdict) bool { return v.Baseline == baseline.Name && v.Metric == m.Name })
+	against := only(r.Verdicts, func(v record.Verdict) bool { return v.Baseline == baseline.Name && v.Metric == m.Figure })
 	judged := slices.ContainsFunc(against, func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Refused })
-	if len(against) == 0 || judged || m.Quantile == 0 || baseline.Median(m.Name) == nil || !baseline.Behind && baseline.Errors == 0 {
+	if len(against) == 0 || judged || m.Quantile == 0 || baseline.Median(m.Figure) == nil || !baseline.Behind && baseline.Errors == 0 {
 		return ""
 	}
 	return markRefused
@@ -306,14 +306,14 @@ func few(lines []string, most int) []string {
 func sure(r *record.Result) []string {
 	text := blocks(r)
 	// The intervals of the quantiles that were judged are corrected for several comparisons.
-	judged := only(stats.Names(stats.Quantiles()), func(m string) bool {
-		return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == m && v.Verdict.Outcome != outcome.Refused })
-	})
+	judged := stats.Names(only(stats.Quantiles(), func(m stats.Metric) bool {
+		return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == m.Figure && v.Verdict.Outcome != outcome.Refused })
+	}))
 	// Where all of them are open, there is nothing yet that could hold.
 	decided := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
 		return v.Primary && (v.Verdict.Rank.Differs() || v.Verdict.Rank == stats.Same)
 	})
-	text += when(judged != nil && decided, "; verdicts on %s hold together with 95%s%%", strings.Join(judged, ", "), say.NBSP)
+	text += when(len(judged) > 0 && decided, "; verdicts on %s hold together with 95%s%%", strings.Join(judged, ", "), say.NBSP)
 	failed := append(silent(r), failings(r.Arms)...)
 	text += "; " + aaBriefly(r.AA, r.Valid) + when(len(failed) == 0 && allGood(r), "; every request got a good reply")
 	return slices.Concat([]string{text}, failed, []string{openVerdicts(r)})
@@ -332,7 +332,7 @@ func openVerdicts(r *record.Result) string {
 		hasTimes := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
 			return v.Primary && v.Arm == of.Arm && v.Baseline == of.Baseline && v.Verdict.Outcome != outcome.Refused
 		})
-		return of.Primary || of.Metric == "goodput" && (overloaded || !hasTimes)
+		return of.Primary || of.Metric == stats.Goodput && (overloaded || !hasTimes)
 	}
 	open := only(r.Verdicts, func(v record.Verdict) bool {
 		return v.Verdict.Outcome == outcome.Open && !waits(v.Arm) && !waits(v.Baseline) && counts(v)
@@ -346,7 +346,7 @@ func openVerdicts(r *record.Result) string {
 	}
 	name := func(v record.Verdict) string {
 		against := when(best(v.Baseline), " against %s", v.Baseline)
-		return v.Arm + against + " " + stats.MetricOf(v.Metric).In + when(v.Lean != "", " (leans %s)", lower(v.Lean))
+		return v.Arm + against + " " + v.Metric.Row().In + when(v.Lean != "", " (leans %s)", lower(v.Lean))
 	}
 	// Verdicts with the same remedy share it.
 	parts := each(grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }), func(group []record.Verdict) string {
@@ -363,7 +363,7 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 		return "no copy of the baseline to check it by"
 	}
 	baseline := aa[0].Baseline
-	label := func(v record.Verdict) string { return stats.MetricOf(v.Metric).Label }
+	label := func(v record.Verdict) string { return v.Metric.Row().Label }
 	judged := only(aa, func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Refused })
 	same := only(judged, func(v record.Verdict) bool { return v.Verdict.Rank == stats.Same })
 	open := only(judged, func(v record.Verdict) bool { return v.Primary && v.Verdict.Rank != stats.Same })

@@ -56,12 +56,12 @@ func TestBriefNamesNoReasonThatDeniesTheVerdict(t *testing.T) {
 // The copy does not differ where its intervals are within SAME; else the widest is told.
 func TestHowLikeTheCopyIs(t *testing.T) {
 	t.Parallel()
-	narrow := record.Verdict{Primary: true, Metric: "p50", Baseline: "nethttp", Verdict: decision("SAME"), Ratio: 1, Low: .98, High: 1.02}
-	wide := record.Verdict{Primary: true, Metric: "p99", Baseline: "nethttp", Verdict: decision("open"), Ratio: 1.3, Low: .36, High: 2.75}
-	early := record.Verdict{Primary: true, Metric: "p90", Baseline: "nethttp", Verdict: decision("open"), Ratio: 1}
-	cpu := record.Verdict{Metric: "cpu_per_request", Baseline: "nethttp", Verdict: decision("open"), Ratio: 1, Low: .8, High: 1.1}
-	overloaded := record.Verdict{Primary: true, Metric: "p50", Baseline: "nethttp", Verdict: decision("refused")}
-	goodput := record.Verdict{Metric: "goodput", Baseline: "nethttp", Verdict: decision("SAME"), Ratio: 1, Low: .99, High: 1.01}
+	narrow := record.Verdict{Primary: true, Metric: stats.P50, Baseline: "nethttp", Verdict: decision("SAME"), Ratio: 1, Low: .98, High: 1.02}
+	wide := record.Verdict{Primary: true, Metric: stats.P99, Baseline: "nethttp", Verdict: decision("open"), Ratio: 1.3, Low: .36, High: 2.75}
+	early := record.Verdict{Primary: true, Metric: stats.P90, Baseline: "nethttp", Verdict: decision("open"), Ratio: 1}
+	cpu := record.Verdict{Metric: stats.CPUPerRequest, Baseline: "nethttp", Verdict: decision("open"), Ratio: 1, Low: .8, High: 1.1}
+	overloaded := record.Verdict{Primary: true, Metric: stats.P50, Baseline: "nethttp", Verdict: decision("refused")}
+	goodput := record.Verdict{Metric: stats.Goodput, Baseline: "nethttp", Verdict: decision("SAME"), Ratio: 1, Low: .99, High: 1.01}
 	for want, aa := range map[string][]record.Verdict{
 		"nethttp and its own copy do not differ in goodput":             {overloaded, goodput},
 		"nethttp and its own copy do not differ in p50":                 {narrow, cpu},
@@ -85,7 +85,7 @@ func TestEveryRequestGotAGoodReply(t *testing.T) {
 		"overloaded": func(r *record.Result) { r.Doubts = append(r.Doubts, record.Fact{Code: record.Overloaded, Arm: "pool"}) },
 		"starved":    func(r *record.Result) { r.Arms[2].StarvedConnections = 1 },
 		"lower goodput": func(r *record.Result) {
-			r.Verdicts = append(r.Verdicts, record.Verdict{Metric: "goodput", Verdict: decision("LOWER"), Arm: "pool", Ratio: .48})
+			r.Verdicts = append(r.Verdicts, record.Verdict{Metric: stats.Goodput, Verdict: decision("LOWER"), Arm: "pool", Ratio: .48})
 		},
 	} {
 		r := quick()
@@ -149,7 +149,7 @@ func TestBriefSaysWhatMayMislead(t *testing.T) {
 		{"arms differ", func(*record.Verdict) {}, true, false},
 		{"no arm differs", func(v *record.Verdict) { v.Verdict = decision("SAME") }, false, false},
 		{"p99 refused", func(v *record.Verdict) {
-			if v.Verdict = decision("SAME"); v.Metric == "p99" {
+			if v.Verdict = decision("SAME"); v.Metric == stats.P99 {
 				v.Verdict, v.Reason = decision("refused"), short
 			}
 		}, false, true},
@@ -232,7 +232,7 @@ func TestBriefAnswersWhatWasAsked(t *testing.T) {
 func TestBriefMarksABaselineThatIsNotJudged(t *testing.T) {
 	t.Parallel()
 	r := quick()
-	p90 := stats.MetricOf("p90")
+	p90 := stats.P90.Row()
 	if got := unjudged(r, r.Arms[0], p90); got != "" {
 		t.Errorf("of a judged baseline: got %q", got)
 	}
@@ -246,7 +246,7 @@ func TestBriefMarksABaselineThatIsNotJudged(t *testing.T) {
 	if got := unjudged(r, r.Arms[0], p90); got != markRefused {
 		t.Errorf("of one whose backlog grows: got %q", got)
 	}
-	if got := unjudged(r, r.Arms[0], stats.MetricOf("goodput")); got != "" {
+	if got := unjudged(r, r.Arms[0], stats.Goodput.Row()); got != "" {
 		t.Errorf("of its goodput: got %q", got)
 	}
 }

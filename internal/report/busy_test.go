@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // hogged is the doubt about a program that took 83 % of the servers' CPU.
@@ -28,13 +29,13 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		"Next: end hog, or give --wait-idle 2m, which starts as soon as 3 s were quiet", "So far: ",
 	}
 	open := func(r *record.Result) {
-		v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: decision("open"), Ratio: 1.2, Low: .9, High: 1.3, Lean: "SLOWER", Blocks: 12, Lost: 11, Won: 1, Needed: 20}
+		v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: stats.P50, Primary: true, Verdict: decision("open"), Ratio: 1.2, Low: .9, High: 1.3, Lean: "SLOWER", Blocks: 12, Lost: 11, Won: 1, Needed: 20}
 		r.Verdicts, r.Winner = []record.Verdict{v}, record.Winner{Outcome: outcome.Open}
 		r.Answer = record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Place{Outcome: outcome.Open}}}}
 	}
 	gate := func(r *record.Result) {
 		open(r)
-		r.Gate = []record.Gated{{Metric: "p50", Allow: .1, Ratio: 1.05, Low: .9, High: 1.3, Needed: 20, Outcome: outcome.Open}}
+		r.Gate = []record.Gated{{Metric: stats.P50, Allow: .1, Ratio: 1.05, Low: .9, High: 1.3, Needed: 20, Outcome: outcome.Open}}
 	}
 	search := func(r *record.Result) {
 		r.Capacity = &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{{Name: "pool", Outcome: "open", Answer: said("pool for p99<=10ms: open,")}}}

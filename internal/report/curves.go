@@ -117,7 +117,7 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart.Chart {
 	var values []float64
 	blocks, rows := 0, 0
 	for _, a := range arms {
-		of := a.Blocks[m.Name]
+		of := a.Blocks[m.Figure]
 		values, blocks, rows = append(values, of...), max(blocks, len(of)), rows+min(len(of), 1)
 	}
 	if blocks < 2 {
@@ -129,7 +129,7 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart.Chart {
 	unit := say.TimeScale(values...)
 	pairs := make([]chart.Line, blocks)
 	for i, s := range chart.SeriesOf(arms) {
-		of := arms[i].Blocks[m.Name]
+		of := arms[i].Blocks[m.Figure]
 		if len(of) == 0 {
 			continue
 		}
@@ -158,7 +158,7 @@ func sweeps(r *record.Result) (charts []chart.Chart) {
 	levels := slices.Concat(each(r.Arms, func(a record.Arm) []record.Level { return a.Levels })...)
 	for _, factor := range unique(each(levels, func(l record.Level) string { return l.Factor })) {
 		for _, m := range stats.Metrics() {
-			if c := sweep(factor, m, r.Arms); c != nil && m.Name != "p90" {
+			if c := sweep(factor, m, r.Arms); c != nil && m.Figure != stats.P90 {
 				charts = append(charts, *c)
 			}
 		}
@@ -188,7 +188,7 @@ func sweep(factor string, m stats.Metric, arms []record.Arm) *chart.Chart {
 	values := unique(nonEmpty(each(arms, valueOf)...))
 	place, x := places(values, 74, 400)
 	arms = only(arms, func(a record.Arm) bool {
-		v := a.Median(m.Name)
+		v := a.Median(m.Figure)
 		return valueOf(a) != "" && v != nil && (*v != 0 || m.Unit != "s")
 	})
 	if len(values) < 2 || len(arms) < 2 {
@@ -199,7 +199,7 @@ func sweep(factor string, m stats.Metric, arms []record.Arm) *chart.Chart {
 		name := lineOf(group[0])
 		l := chart.Line{Series: chart.Series{Name: name, Class: "c" + strconv.Itoa(i%7)}, Title: name, Stroke: "line"}
 		l.Points = each(group, func(a record.Arm) chart.Point {
-			v := *a.Median(m.Name)
+			v := *a.Median(m.Figure)
 			return chart.Point{X: place[valueOf(a)], Y: v, Class: "dot", Title: fmt.Sprintf("%s, %s %s: %s", name, factor, valueOf(a), Figure(m, v))}
 		})
 		slices.SortStableFunc(l.Points, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
@@ -207,7 +207,7 @@ func sweep(factor string, m stats.Metric, arms []record.Arm) *chart.Chart {
 	}
 	x.Ticks = each(values, func(v string) chart.Tick { return chart.Tick{At: x.At(place[v]), Label: v} })
 	chart.Thin(x.Ticks)
-	figures := each(arms, func(a record.Arm) float64 { return *a.Median(m.Name) })
+	figures := each(arms, func(a record.Arm) float64 { return *a.Median(m.Figure) })
 	p := chart.Panel{X: x, Y: chart.NewAxis(figures, 216, 14).Marked(5, either(m.Unit == "s", say.TimeLabel, say.CountLabel)), Lines: lines}
 	return &chart.Chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []chart.Panel{p}}
 }

@@ -20,7 +20,7 @@ var drawings string
 var comparisonTemplates = sync.OnceValue(func() *template.Template {
 	return chart.Templates(drawings, template.FuncMap{
 		"inverse": func(v float64) float64 { return 1 / v },
-		"label":   func(metric string) string { return stats.MetricOf(metric).Label }, "change": say.Change, "between": between,
+		"label":   func(f stats.Figure) string { return f.Row().Label }, "change": say.Change, "between": between,
 	})
 })
 

@@ -139,7 +139,7 @@ func grew(r *record.Result) string {
 // doNotKeepUp returns a clause about the arms that do not keep up in any block so far; "" for none.
 func doNotKeepUp(r *record.Result) string {
 	behind := only(choices(r.Arms), func(a record.Arm) bool { return a.Behind })
-	switch v := verdictOn(r.Verdicts, first(behind, func(record.Arm) bool { return true }).Name, "goodput"); {
+	switch v := verdictOn(r.Verdicts, first(behind, func(record.Arm) bool { return true }).Name, stats.Goodput); {
 	case len(behind) == 0:
 		return ""
 	case len(behind) == 1 && v.Arm != "":
@@ -199,7 +199,7 @@ func shownBy(r *record.Result, vs []record.Verdict) string {
 }
 
 // metric returns the name of a verdict's metric, for a list.
-func metric(v record.Verdict) string { return v.Metric }
+func metric(v record.Verdict) string { return v.Metric.String() }
 
 // standings returns a clause for each challenger against the baseline, then for each duel of
 // two challengers (before them if several beat the baseline), then for each arm that starved
@@ -230,7 +230,7 @@ func starvedBy(r *record.Result, name string) string {
 	a := armOf(r, name)
 	if f := a.Fairness; f != nil {
 		did := either(f.Short, "has given no answer yet to", "starved")
-		blocks := len(a.Blocks["goodput"])
+		blocks := len(a.Blocks[stats.Goodput])
 		return fmt.Sprintf("%s %d of %s", did, a.StarvedConnections, prose.Plural(f.Asked, "connection")) +
 			when(a.StarvedBlocks > 0 && a.StarvedBlocks < blocks, " in %d of %d blocks", a.StarvedBlocks, blocks)
 	}
@@ -240,7 +240,7 @@ func starvedBy(r *record.Result, name string) string {
 // standing returns a clause about a challenger by its rank, with the verdicts that decided.
 // verdicts must include this arm's against s.Baseline, and none of it against another arm.
 func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) string {
-	goodput := verdictOn(verdicts, s.Arm, "goodput")
+	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
 	of := func(want stats.Rank) []record.Verdict { // on primary metrics, which are times; "" for open and refused
 		return only(verdicts, func(v record.Verdict) bool {
 			return v.Arm == s.Arm && v.Primary && v.Verdict.Rank == want
@@ -251,7 +251,7 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 		// Only work done and its cost can be compared where response times follow other loads.
 		work := only(r.Verdicts, func(v record.Verdict) bool { return v.Arm == s.Arm && !v.Primary })
 		done := listed(work, func(v record.Verdict) string {
-			return strings.ReplaceAll(v.Metric, "_", " ") + " " + v.Verdict.String() + when(v.Verdict.Outcome != outcome.Refused, " (%s)", changedPlainly(r, v))
+			return strings.ReplaceAll(v.Metric.String(), "_", " ") + " " + v.Verdict.String() + when(v.Verdict.Outcome != outcome.Refused, " (%s)", changedPlainly(r, v))
 		})
 		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.Arm, s.Baseline, done, strings.Join(s.Differs, ", "))
 	case record.Place{Outcome: outcome.Refused, Why: record.StarvesClients}:
@@ -354,13 +354,13 @@ func flagsFor(r *record.Result, arms ...string) string {
 }
 
 // verdictOn returns the verdict on an arm's metric; the zero Verdict if there is none.
-func verdictOn(verdicts []record.Verdict, arm, metric string) record.Verdict {
+func verdictOn(verdicts []record.Verdict, arm string, metric stats.Figure) record.Verdict {
 	return first(verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Metric == metric })
 }
 
 // changes lists verdicts as "p50 +12 %, p99 +30 %"; "" for none.
 func changes(r *record.Result, vs []record.Verdict) string {
-	return listed(vs, func(v record.Verdict) string { return v.Metric + " " + changedPlainly(r, v) })
+	return listed(vs, func(v record.Verdict) string { return v.Metric.String() + " " + changedPlainly(r, v) })
 }
 
 // capacityHeadline returns the answer of a search in one sentence: the capacity of the only arm, or the arm

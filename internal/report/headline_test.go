@@ -13,13 +13,13 @@ import (
 // A trade names what is gained and what it costs, goodput where times alone tell one of the two.
 func TestHeadlineOfATrade(t *testing.T) {
 	t.Parallel()
-	verdict := func(metric string, verdict string, ratio float64) record.Verdict {
-		return record.Verdict{Metric: metric, Primary: metric != "goodput", Arm: "b", Baseline: "a", Verdict: decision(verdict), Ratio: ratio}
+	verdict := func(metric stats.Figure, verdict string, ratio float64) record.Verdict {
+		return record.Verdict{Metric: metric, Primary: metric != stats.Goodput, Arm: "b", Baseline: "a", Verdict: decision(verdict), Ratio: ratio}
 	}
 	for want, verdicts := range map[string][]record.Verdict{
-		"A trade: b trades with a: better at p50 -60 %, worse at p99 +40 %.":      {verdict("p50", "FASTER", .4), verdict("p99", "SLOWER", 1.4), verdict("goodput", "LOWER", .9)},
-		"A trade: b trades with a: better at p50 -60 %, worse at goodput -70 %.":  {verdict("p50", "FASTER", .4), verdict("p99", "open", 1), verdict("goodput", "LOWER", .3)},
-		"A trade: b trades with a: better at goodput +150 %, worse at p99 +40 %.": {verdict("p99", "SLOWER", 1.4), verdict("goodput", "HIGHER", 2.5)},
+		"A trade: b trades with a: better at p50 -60 %, worse at p99 +40 %.":      {verdict(stats.P50, "FASTER", .4), verdict(stats.P99, "SLOWER", 1.4), verdict(stats.Goodput, "LOWER", .9)},
+		"A trade: b trades with a: better at p50 -60 %, worse at goodput -70 %.":  {verdict(stats.P50, "FASTER", .4), verdict(stats.P99, "open", 1), verdict(stats.Goodput, "LOWER", .3)},
+		"A trade: b trades with a: better at goodput +150 %, worse at p99 +40 %.": {verdict(stats.P99, "SLOWER", 1.4), verdict(stats.Goodput, "HIGHER", 2.5)},
 	} {
 		r := &record.Result{Verdicts: verdicts, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.ATrade, Standings: []record.Standing{{Arm: "b", Baseline: "a", Place: record.Placed(stats.Trade)}}}}
 		if got := Headline(r); got != want {
@@ -34,10 +34,10 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	t.Parallel()
 	overload := record.Fact{Code: "aa", Because: []record.Fact{{Code: "overload", Arm: "a", Values: record.Values{}}}}
 	refused := func(arm, baseline string) record.Verdict {
-		return record.Verdict{Arm: arm, Baseline: baseline, Metric: "p90", Primary: true, Verdict: stats.Decision{Outcome: outcome.Refused}, Blocks: 10, Reason: overload}
+		return record.Verdict{Arm: arm, Baseline: baseline, Metric: stats.P90, Primary: true, Verdict: stats.Decision{Outcome: outcome.Refused}, Blocks: 10, Reason: overload}
 	}
 	higher := func(arm string) record.Verdict {
-		return record.Verdict{Arm: arm, Baseline: "a", Metric: "goodput", Verdict: decision("HIGHER"), Ratio: 1.5, Blocks: 10}
+		return record.Verdict{Arm: arm, Baseline: "a", Metric: stats.Goodput, Verdict: decision("HIGHER"), Ratio: 1.5, Blocks: 10}
 	}
 	r := &record.Result{
 		Arms:     []record.Arm{{Name: "a"}, {Name: "b"}, {Name: "c"}},
@@ -62,7 +62,7 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	if got := strings.Join(sure(r), "\n"); strings.Contains(got, "hold together") {
 		t.Errorf("got %s, want no promise about verdicts on times", got)
 	}
-	r.Verdicts = append(r.Verdicts, record.Verdict{Arm: "b", Baseline: "a", Metric: "p50", Verdict: decision("SAME")}, record.Verdict{Arm: "b", Baseline: "a", Metric: "p90", Primary: true, Verdict: decision("SLOWER")})
+	r.Verdicts = append(r.Verdicts, record.Verdict{Arm: "b", Baseline: "a", Metric: stats.P50, Verdict: decision("SAME")}, record.Verdict{Arm: "b", Baseline: "a", Metric: stats.P90, Primary: true, Verdict: decision("SLOWER")})
 	if got := strings.Join(sure(r), "\n"); !strings.Contains(got, "verdicts on p50, p90 hold together") {
 		t.Errorf("got %s, want a promise about p50 and p90 alone", got)
 	}
@@ -131,12 +131,12 @@ func TestClaimsAreTheAnswer(t *testing.T) {
 // Each hint names its arm and metric, and no hint about one metric denies a hint about another.
 func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 	t.Parallel()
-	open := func(metric string, lean stats.Rank, lost, needed int) record.Verdict {
+	open := func(metric stats.Figure, lean stats.Rank, lost, needed int) record.Verdict {
 		return record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: metric, Primary: true, Verdict: decision("open"), Ratio: 1.2, Low: .9, High: 1.3, Lean: lean, Blocks: 12, Lost: lost, Won: 12 - lost, Needed: needed}
 	}
 	r := &record.Result{
 		Valid: 12, Ran: 12, Window: .5, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
-		Verdicts: []record.Verdict{open("p50", "SLOWER", 11, 20), open("p90", "SLOWER", 10, 28), open("p99", "", 6, 50_000)},
+		Verdicts: []record.Verdict{open(stats.P50, "SLOWER", 11, 20), open(stats.P90, "SLOWER", 10, 28), open(stats.P99, "", 6, 50_000)},
 		Answer:   record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Place{Outcome: outcome.Open}}}},
 	}
 	const headline = "No single winner: pool against nethttp is open after 12 blocks and leans slower (p50 +20 %, p90 +20 %): about 20 blocks would decide p50, about 28 blocks would decide p90."
@@ -153,7 +153,7 @@ func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 // A lean that every block shows says so, and how many more blocks would decide it.
 func TestHeadlineOfALeanInAllBlocks(t *testing.T) {
 	t.Parallel()
-	v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: decision("open"), Ratio: 14, Lean: "SLOWER", Blocks: 10, Lost: 10, Needed: 12}
+	v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: stats.P50, Primary: true, Verdict: decision("open"), Ratio: 14, Lean: "SLOWER", Blocks: 10, Lost: 10, Needed: 12}
 	r := &record.Result{Verdicts: []record.Verdict{v}, Answer: record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Place{Outcome: outcome.Open}}}}}
 	const want = "No single winner: pool against nethttp is open after 10 blocks and leans slower (p50 ×14): 10 of 10 blocks show it; 2 more would decide."
 	if got := Headline(r); got != want {
@@ -173,8 +173,8 @@ func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
 		r := &record.Result{
 			Winner: record.Winner{Outcome: outcome.Yes, Arm: "nethttp"}, Arms: []record.Arm{{Name: "nethttp", P50: new(.0206), Clients: clients}, {Name: "pool", P50: new(.289), Clients: clients}},
 			Verdicts: []record.Verdict{
-				{Arm: "pool", Baseline: "nethttp", Metric: "p50", Primary: true, Verdict: decision("SLOWER"), Ratio: 14, Blocks: 12, Lost: 12},
-				{Arm: "pool", Baseline: "nethttp", Metric: "goodput", Verdict: decision("LOWER"), Ratio: .63, Blocks: 12, Lost: 12},
+				{Arm: "pool", Baseline: "nethttp", Metric: stats.P50, Primary: true, Verdict: decision("SLOWER"), Ratio: 14, Blocks: 12, Lost: 12},
+				{Arm: "pool", Baseline: "nethttp", Metric: stats.Goodput, Verdict: decision("LOWER"), Ratio: .63, Blocks: 12, Lost: 12},
 			},
 			Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Placed(stats.Slower)}}},
 		}

@@ -133,7 +133,7 @@ func TestEachRefusedMarkHasItsReason(t *testing.T) {
 	for _, r := range []*record.Result{quick(), interrupted(), comingAndGoing()} {
 		for i := range r.Verdicts {
 			if v := &r.Verdicts[i]; i%3 == 0 {
-				v.Verdict, v.Reason = stats.Decision{Outcome: outcome.Refused}, said("reason of "+v.Metric)
+				v.Verdict, v.Reason = stats.Decision{Outcome: outcome.Refused}, said("reason of "+v.Metric.String())
 			}
 		}
 		text := strings.ReplaceAll(inBrief(t, r, 100), say.NBSP, " ")
@@ -173,18 +173,18 @@ func TestBriefSaysWhatLoweredTheRate(t *testing.T) {
 // answer names the quantiles that are open.
 func TestHeadlineHasTheGoodput(t *testing.T) {
 	t.Parallel()
-	verdict := func(metric string, d stats.Decision) record.Verdict {
-		return record.Verdict{Arm: "b", Baseline: "a", Metric: metric, Primary: metric != "goodput", Verdict: d, Ratio: 1.043, Low: 1.02, High: 1.06}
+	verdict := func(metric stats.Figure, d stats.Decision) record.Verdict {
+		return record.Verdict{Arm: "b", Baseline: "a", Metric: metric, Primary: metric != stats.Goodput, Verdict: d, Ratio: 1.043, Low: 1.02, High: 1.06}
 	}
 	for _, tt := range []struct {
 		rank     record.Place
 		verdicts []record.Verdict
 		want     string
 	}{
-		{record.Place{Outcome: outcome.Open, Rank: stats.Same}, []record.Verdict{verdict("p50", stats.Decided(stats.Same)), verdict("p90", stats.Decided(stats.Same)), verdict("p99", stats.Decision{Outcome: outcome.Open}), verdict("goodput", stats.Decided(stats.Higher))},
+		{record.Place{Outcome: outcome.Open, Rank: stats.Same}, []record.Verdict{verdict(stats.P50, stats.Decided(stats.Same)), verdict(stats.P90, stats.Decided(stats.Same)), verdict(stats.P99, stats.Decision{Outcome: outcome.Open}), verdict(stats.Goodput, stats.Decided(stats.Higher))},
 			"b is the same as a at p50, p90, open at p99, and its goodput is +4.3 %"},
-		{record.Placed(stats.Same), []record.Verdict{verdict("p50", stats.Decided(stats.Same)), verdict("goodput", stats.Decided(stats.Higher))}, "b is the same as a, and its goodput is +4.3 %"},
-		{record.Placed(stats.Same), []record.Verdict{verdict("p50", stats.Decided(stats.Same)), verdict("goodput", stats.Decided(stats.Same))}, "b is the same as a"},
+		{record.Placed(stats.Same), []record.Verdict{verdict(stats.P50, stats.Decided(stats.Same)), verdict(stats.Goodput, stats.Decided(stats.Higher))}, "b is the same as a, and its goodput is +4.3 %"},
+		{record.Placed(stats.Same), []record.Verdict{verdict(stats.P50, stats.Decided(stats.Same)), verdict(stats.Goodput, stats.Decided(stats.Same))}, "b is the same as a"},
 	} {
 		r := &record.Result{Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Verdicts: tt.verdicts}
 		if got := standing(r, record.Standing{Arm: "b", Baseline: "a", Place: tt.rank}, tt.verdicts); got != tt.want {

@@ -23,7 +23,7 @@ func TestFiguresArePrintedAsTheirMetricSays(t *testing.T) {
 	t.Parallel()
 	units := map[string]float64{"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 	rng := rand.New(rand.NewPCG(4, 3))
-	for _, m := range append(stats.Metrics(), stats.MetricOf("memory")) {
+	for _, m := range append(stats.Metrics(), stats.Memory.Row()) {
 		for range 2000 {
 			v, other := math.Exp(rng.Float64()*18-12), 0.0
 			if m.Unit == "s" {
@@ -38,7 +38,7 @@ func TestFiguresArePrintedAsTheirMetricSays(t *testing.T) {
 			}
 			texts := []string{text}
 			if m.Quantile > 0 {
-				texts = append(texts, cells(m, []record.Arm{{Blocks: map[string][]float64{m.Name: {v}}, P50: &v, P90: &v, P99: &v}, {P50: &other, P90: &other, P99: &other}})...)[:2]
+				texts = append(texts, cells(m, []record.Arm{{P50: &v, P90: &v, P99: &v}, {P50: &other, P90: &other, P99: &other}})...)[:2]
 			}
 			for _, text := range texts {
 				number, unit, _ := strings.Cut(strings.TrimSuffix(text, "/s"), say.NBSP)
@@ -78,12 +78,12 @@ func recorded(t *testing.T) (all []*record.Result) {
 		}}
 		spread := []float64{.01, .3}[i%2]
 		for j := range r.Arms {
-			for name, figure := range r.Arms[j].Medians() {
-				if *figure != nil {
-					*figure = new(**figure * math.Exp(spread*rng.NormFloat64()))
+			for _, m := range stats.Metrics() {
+				if median := r.Arms[j].Median(m.Figure); median != nil {
+					r.Arms[j].SetMedian(m.Figure, stats.Known(*median*math.Exp(spread*rng.NormFloat64())))
 				}
-				for k := range r.Arms[j].Blocks[name] {
-					r.Arms[j].Blocks[name][k] *= math.Exp(spread * rng.NormFloat64())
+				for k := range r.Arms[j].Blocks[m.Figure] {
+					r.Arms[j].Blocks[m.Figure][k] *= math.Exp(spread * rng.NormFloat64())
 				}
 			}
 		}
@@ -96,12 +96,12 @@ func recorded(t *testing.T) (all []*record.Result) {
 func gated() *record.Result {
 	r := quick()
 	for _, m := range stats.Metrics() {
-		pool := r.Arms[3].Blocks[m.Name]
-		c := stats.CompareCopies(m, r.Arms[0].Blocks[m.Name], r.Arms[1].Blocks[m.Name], pool, 6)
+		pool := r.Arms[3].Blocks[m.Figure]
+		c := stats.CompareCopies(m, r.Arms[0].Blocks[m.Figure], r.Arms[1].Blocks[m.Figure], pool, 6)
 		answer := either(m.Worse(c.Decision.Rank), outcome.No, outcome.Yes)
-		r.Gate = append(r.Gate, record.Gated{Metric: m.Name, Allow: .1, Ratio: c.Ratio, Low: c.Low, High: c.High, Outcome: answer})
+		r.Gate = append(r.Gate, record.Gated{Metric: m.Figure, Allow: .1, Ratio: c.Ratio, Low: c.Low, High: c.High, Outcome: answer})
 	}
-	r.Gate = append(r.Gate, record.Gated{Metric: "memory", Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.No})
+	r.Gate = append(r.Gate, record.Gated{Metric: stats.Memory, Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.No})
 	return r
 }
 
@@ -139,7 +139,7 @@ func TestChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 		forest := forestOf(r)
 		for _, v := range r.Verdicts {
 			of, to := armOf(r, v.Arm), armOf(r, v.Baseline)
-			m, base, arm := stats.MetricOf(v.Metric), to.Median(v.Metric), of.Median(v.Metric)
+			m, base, arm := v.Metric.Row(), to.Median(v.Metric), of.Median(v.Metric)
 			if v.Verdict.Outcome == outcome.Refused || base == nil || arm == nil {
 				continue
 			}
@@ -167,7 +167,7 @@ func TestChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 					}
 				}
 			}
-			says := strings.ReplaceAll(v.Metric+" "+want, " ", say.NBSP)
+			says := strings.ReplaceAll(v.Metric.String()+" "+want, " ", say.NBSP)
 			if differs(v) && v.Primary && r.Answer.Kind == record.ATrade && !strings.Contains(answer, says) {
 				t.Errorf("the answer %q, want %s in it", answer, says)
 			}
@@ -189,7 +189,7 @@ func TestGateChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 		rows := gateFigures(r).Parts[0].(document.Table).Rows
 		answer := gateAnswer(r)
 		for i, g := range r.Gate {
-			m := stats.MetricOf(g.Metric)
+			m := g.Metric.Row()
 			before, after := builds(r, m)
 			if before == nil || after == nil || m.Unit == "bytes" {
 				continue
@@ -224,7 +224,7 @@ func TestSeenContradictions(t *testing.T) {
 		{.0225, .0338, 2.08, 1.4, 3, "+50 %"},
 	} {
 		r := &record.Result{Arms: []record.Arm{{Name: "a", P90: &tt.base}, {Name: "b", P90: &tt.arm}}}
-		v := record.Verdict{Metric: "p90", Primary: true, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Slower), Ratio: tt.ratio, Low: tt.low, High: tt.high}
+		v := record.Verdict{Metric: stats.P90, Primary: true, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Slower), Ratio: tt.ratio, Low: tt.low, High: tt.high}
 		r.Verdicts = []record.Verdict{v}
 		var b bytes.Buffer
 		if err := Brief(&b, r, TextOptions{}); err != nil {

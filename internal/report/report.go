@@ -105,10 +105,10 @@ func CSV(w io.Writer, r *record.Result) error {
 	for _, a := range r.Arms {
 		for _, m := range stats.Metrics() {
 			value, judged := "", make([]string, 8)
-			if v := a.Median(m.Name); v != nil {
+			if v := a.Median(m.Figure); v != nil {
 				value = float(*v)
 			}
-			if v := verdictOn(either(a.Role == record.Copy, r.AA, r.Verdicts), a.Name, m.Name); v.Arm != "" {
+			if v := verdictOn(either(a.Role == record.Copy, r.AA, r.Verdicts), a.Name, m.Figure); v.Arm != "" {
 				// A refused verdict counts no blocks as won; 0 would read as "lost all".
 				won := either(v.Verdict.Outcome == outcome.Refused, "", strconv.Itoa(v.Won))
 				judged = []string{v.Verdict.String(), ratio(v.Ratio), ratio(v.Low), ratio(v.High),
@@ -193,7 +193,7 @@ func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
 		for _, m := range stats.Metrics() {
 			scale := either(m.Unit == "s", 1e9, 1.) // to ns
 			// A metric may lack blocks, where a window had too few requests for a quantile.
-			if values := a.Blocks[m.Name]; i < len(values) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
+			if values := a.Blocks[m.Figure]; i < len(values) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
 				figures.WriteString(" " + strconv.FormatFloat(values[i]*scale, 'f', 3, 64) + " " + m.Bench)
 			}
 		}

@@ -78,7 +78,7 @@ func TestUnknownIsNoZero(t *testing.T) {
 	r.Valid = 0
 	for i := range r.Arms {
 		a := &r.Arms[i]
-		a.Goodput, a.CPUPerRequest, a.XMax, a.Jain, a.Twin, a.Requests, a.Blocks = nil, nil, nil, nil, nil, 0, map[string][]float64{}
+		a.Goodput, a.CPUPerRequest, a.XMax, a.Jain, a.Twin, a.Requests, a.Blocks = nil, nil, nil, nil, nil, 0, stats.Series{}
 	}
 	zero := regexp.MustCompile(`\b0(/s| s| ns)|"(goodput|cpu_per_request|x_max|jain|ratio|low|high)": 0|,0,|1/s,0|Benchmark`)
 	for _, f := range Formats() {
@@ -127,7 +127,7 @@ func TestTextSaysWhatAReaderNeedsFirst(t *testing.T) {
 func TestSentences(t *testing.T) {
 	t.Parallel()
 	v := func(verdict string, ratio, low, high float64, won, needed int, reason string) record.Verdict {
-		return record.Verdict{Metric: "p50", Primary: true, Baseline: "a", Arm: "b", Verdict: decision(verdict), Ratio: ratio, Low: low, High: high, Blocks: 12, Won: won, Lost: 12 - won, Needed: needed, Reason: said(reason)}
+		return record.Verdict{Metric: stats.P50, Primary: true, Baseline: "a", Arm: "b", Verdict: decision(verdict), Ratio: ratio, Low: low, High: high, Blocks: 12, Won: won, Lost: 12 - won, Needed: needed, Reason: said(reason)}
 	}
 	for _, c := range []struct {
 		v    record.Verdict
@@ -155,16 +155,16 @@ func TestSentences(t *testing.T) {
 func TestWordsOfWhatIsNoTime(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		metric          string
+		metric          stats.Figure
 		verdict         string
 		sentence, class string
 	}{
-		{"cpu_per_request", "LOWER", "b is LOWER than a in CPU per request: -13 % (95 % interval -15 % to -11 %), lower in 10 of 12 blocks", "FASTER"},
-		{"cpu_per_request", "HIGHER", "b is HIGHER than a in CPU per request: -13 % (95 % interval -15 % to -11 %), higher in 2 of 12 blocks", "SLOWER"},
-		{"goodput", "HIGHER", "b is HIGHER than a in goodput: -13 % (95 % interval -15 % to -11 %), higher in 10 of 12 blocks", "FASTER"},
-		{"goodput", "LOWER", "b is LOWER than a in goodput: -13 % (95 % interval -15 % to -11 %), lower in 2 of 12 blocks", "SLOWER"},
-		{"goodput", "SAME", "b is the SAME as a in goodput: -13 % (95 % interval -15 % to -11 %), within ±3 %", "SAME"},
-		{"p99", "FASTER", "b is FASTER than a at p99: -13 % (95 % interval -15 % to -11 %), faster in 10 of 12 blocks", "FASTER"},
+		{stats.CPUPerRequest, "LOWER", "b is LOWER than a in CPU per request: -13 % (95 % interval -15 % to -11 %), lower in 10 of 12 blocks", "FASTER"},
+		{stats.CPUPerRequest, "HIGHER", "b is HIGHER than a in CPU per request: -13 % (95 % interval -15 % to -11 %), higher in 2 of 12 blocks", "SLOWER"},
+		{stats.Goodput, "HIGHER", "b is HIGHER than a in goodput: -13 % (95 % interval -15 % to -11 %), higher in 10 of 12 blocks", "FASTER"},
+		{stats.Goodput, "LOWER", "b is LOWER than a in goodput: -13 % (95 % interval -15 % to -11 %), lower in 2 of 12 blocks", "SLOWER"},
+		{stats.Goodput, "SAME", "b is the SAME as a in goodput: -13 % (95 % interval -15 % to -11 %), within ±3 %", "SAME"},
+		{stats.P99, "FASTER", "b is FASTER than a at p99: -13 % (95 % interval -15 % to -11 %), faster in 10 of 12 blocks", "FASTER"},
 	} {
 		v := record.Verdict{Metric: c.metric, Baseline: "a", Arm: "b", Verdict: decision(c.verdict), Ratio: .87, Low: .85, High: .89, Blocks: 12, Won: 10, Lost: 2}
 		r := &record.Result{}
@@ -181,8 +181,8 @@ func TestWordsOfWhatIsNoTime(t *testing.T) {
 func TestControlThatWasNotJudged(t *testing.T) {
 	t.Parallel()
 	aa := []record.Verdict{
-		{Metric: "p50", Baseline: "a", Arm: "a'", Verdict: decision("SAME"), Ratio: 1.01, Low: .98, High: 1.03},
-		{Metric: "p99", Baseline: "a", Arm: "a'", Verdict: decision("refused"), Reason: said("too few requests")},
+		{Metric: stats.P50, Baseline: "a", Arm: "a'", Verdict: decision("SAME"), Ratio: 1.01, Low: .98, High: 1.03},
+		{Metric: stats.P99, Baseline: "a", Arm: "a'", Verdict: decision("refused"), Reason: said("too few requests")},
 	}
 	if got, want := aaBriefly(aa, 12), "a and its own copy do not differ in p50"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -59,7 +59,7 @@ func summaryTable(r *record.Result) document.Part {
 		return a.Name + when(v.Arm != "", " (against %s)", v.Baseline)
 	}
 	return document.Table{Rows: transposed(armColumns(choices(r.Arms), named, func(a record.Arm, m stats.Metric) string {
-		v := verdictOn(r.Verdicts, a.Name, m.Name)
+		v := verdictOn(r.Verdicts, a.Name, m.Figure)
 		sign := mark(r, v)
 		if differs(v) && !within(quotient(r, v), v.Low, v.High) {
 			sign = "" // the interval alone
@@ -187,20 +187,20 @@ func gateEvidence(r *record.Result) document.Facts {
 // What is asked for less must include a time or the CPU time, which a slower build does not leave alone.
 func remedies(r *record.Result) string {
 	const mostBusy = .4 // ratio of the servers' CPU time above which queueing makes much of the noise
-	word := func(g record.Gated) string { return cmp.Or(stats.MetricOf(g.Metric).Word, g.Metric) }
+	word := func(g record.Gated) string { return cmp.Or(g.Metric.Row().Word, g.Metric.String()) }
 	fine := only(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.Yes })
 	open := only(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.Open && !g.Watched })
 	// An open metric that looks worse must not be left out, nor allowed.
 	looksWorse := slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
-		ratio := either(stats.MetricOf(g.Metric).HigherIsBetter, 1/g.Ratio, g.Ratio)
+		ratio := either(g.Metric.Row().HigherIsBetter, 1/g.Ratio, g.Ratio)
 		return g.Outcome == outcome.Open && ratio > 1+g.Allow/4
 	})
 	slows := slices.ContainsFunc(fine, func(g record.Gated) bool {
-		return stats.MetricOf(g.Metric).Quantile > 0 || g.Metric == "cpu_per_request"
+		return g.Metric.Row().Quantile > 0 || g.Metric == stats.CPUPerRequest
 	})
 	known := len(open) > 0 && !slices.ContainsFunc(open, func(g record.Gated) bool { return g.Low <= 0 })
 	allows := listed(open, func(g record.Gated) string {
-		most := either(stats.MetricOf(g.Metric).HigherIsBetter, 1/g.Low, g.High)
+		most := either(g.Metric.Row().HigherIsBetter, 1/g.Low, g.High)
 		return fmt.Sprintf("%s=%.0f%%", word(g), math.Ceil(100*(most-1)))
 	})
 	busy := *cmp.Or(r.Arms[0].CPUPerRequest, new(0.)) * r.Rate / float64(max(r.Env.ServerProcs, 1))
@@ -220,7 +220,7 @@ func gateAnswer(r *record.Result) string {
 			return g.Outcome == answer && !(g.Watched && answer == outcome.Open && r.GateOutcome() == outcome.Open)
 		})
 		return listed(said, func(g record.Gated) string {
-			return stats.MetricOf(g.Metric).Label +
+			return g.Metric.Row().Label +
 				when(g.Low > 0 && answer != outcome.Yes, " %s", gateChange(r, g, when(answer == outcome.Open, "; %s", allowed(g)))) +
 				when(answer == outcome.Refused, " (%s)", g.Reason.String())
 		})
@@ -235,13 +235,13 @@ func gateAnswer(r *record.Result) string {
 		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, of(outcome.Yes))
 		// Surely better, by half of what it may be worse.
 		better := only(r.Gate, func(g record.Gated) bool {
-			if stats.MetricOf(g.Metric).HigherIsBetter {
+			if g.Metric.Row().HigherIsBetter {
 				return g.Low > 1 && g.Ratio >= 1+g.Allow/2
 			}
 			return 0 < g.High && g.High < 1 && g.Ratio <= 1/(1+g.Allow/2)
 		})
 		gained := each(better, func(g record.Gated) string {
-			return stats.MetricOf(g.Metric).Label + " " + changeWithin(gateQuotient(r, g), g.Low, g.High, false)
+			return g.Metric.Row().Label + " " + changeWithin(gateQuotient(r, g), g.Low, g.High, false)
 		})
 		text += when(len(gained) > 0, " Surely better: %s.", strings.Join(gained, ", "))
 		return text + strings.ReplaceAll(open, " Open: ", " Open, and only watched: ")
@@ -253,7 +253,7 @@ func gateAnswer(r *record.Result) string {
 
 // allowed returns how much worse a metric may be: "+10 % allowed", or "-3 % allowed" for goodput.
 func allowed(g record.Gated) string {
-	return say.Change(either(stats.MetricOf(g.Metric).HigherIsBetter, 1/(1+g.Allow), 1+g.Allow)) + " allowed"
+	return say.Change(either(g.Metric.Row().HigherIsBetter, 1/(1+g.Allow), 1+g.Allow)) + " allowed"
 }
 
 // gateFigures returns the table of a gate with the rule for its answers: a row for each metric with both
@@ -263,7 +263,7 @@ func gateFigures(r *record.Result) document.Section {
 	const rule = "fine: surely within what is allowed; worse: not so, surely above no change, and in the median by more than half of what is allowed. Both by the changes within the blocks. The first build runs twice in each block: its figure is the median of both"
 	rows := [][]string{{"", r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name, "change", "surely between", "allowed", "answer"}}
 	for _, g := range r.Gate {
-		m := stats.MetricOf(g.Metric)
+		m := g.Metric.Row()
 		before, after := builds(r, m)
 		figure := func(v *float64) string {
 			return say.OrNone(v, func(v float64) string { return either(m.Unit == "bytes", bytesText(int64(v)), Figure(m, v)) })
@@ -281,7 +281,7 @@ func gateFigures(r *record.Result) document.Section {
 // its figure is the median over both runs.
 func builds(r *record.Result, m stats.Metric) (before, after *float64) {
 	old, copied, last := r.Arms[0], r.Arms[1], r.Arms[len(r.Arms)-1]
-	if m.Name == "memory" { // which is no metric of blocks
+	if m.Figure == stats.Memory { // which is no metric of blocks
 		held := func(arms ...record.Arm) *float64 {
 			known := only(arms, func(a record.Arm) bool { return a.Footprint != nil })
 			if len(known) == 0 {
@@ -291,8 +291,8 @@ func builds(r *record.Result, m stats.Metric) (before, after *float64) {
 		}
 		return held(old, copied), held(last)
 	}
-	before, after = old.Median(m.Name), last.Median(m.Name)
-	if both := slices.Concat(old.Blocks[m.Name], copied.Blocks[m.Name]); before != nil && len(both) > 0 {
+	before, after = old.Median(m.Figure), last.Median(m.Figure)
+	if both := slices.Concat(old.Blocks[m.Figure], copied.Blocks[m.Figure]); before != nil && len(both) > 0 {
 		before = new(stats.Median(both))
 	}
 	return before, after
@@ -301,7 +301,7 @@ func builds(r *record.Result, m stats.Metric) (before, after *float64) {
 // gateQuotient returns the ratio of both builds' figures, as they are printed; 0 without a ratio of the blocks, and that
 // of the blocks where a figure is not known.
 func gateQuotient(r *record.Result, g record.Gated) float64 {
-	m := stats.MetricOf(g.Metric)
+	m := g.Metric.Row()
 	before, after := builds(r, m)
 	if g.Ratio == 0 || before == nil || after == nil || m.Printed(*before) == 0 {
 		return g.Ratio

@@ -46,10 +46,10 @@ func TestPack(t *testing.T) {
 func TestGateSaysWhatIsBetter(t *testing.T) {
 	t.Parallel()
 	r := &record.Result{Arms: []record.Arm{{Name: "old"}, {Name: "old'"}, {Name: "new"}}, Gate: []record.Gated{
-		{Metric: "p50", Allow: .10, Ratio: .67, Low: .6, High: .7, Outcome: outcome.Yes},
-		{Metric: "goodput", Allow: .03, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.Yes},
-		{Metric: "cpu_per_request", Allow: .10, Ratio: .97, Low: .95, High: .99, Outcome: outcome.Yes}, // too little
-		{Metric: "memory", Allow: .10, Ratio: .8, Low: .7, High: 1.01, Outcome: outcome.Yes},           // not sure
+		{Metric: stats.P50, Allow: .10, Ratio: .67, Low: .6, High: .7, Outcome: outcome.Yes},
+		{Metric: stats.Goodput, Allow: .03, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.Yes},
+		{Metric: stats.CPUPerRequest, Allow: .10, Ratio: .97, Low: .95, High: .99, Outcome: outcome.Yes}, // too little
+		{Metric: stats.Memory, Allow: .10, Ratio: .8, Low: .7, High: 1.01, Outcome: outcome.Yes},         // not sure
 	}}
 	want := "new is not worse than old: p50, goodput, CPU/request, memory within what is allowed. Surely better: p50 -33 %, goodput +20 %."
 	if got := strings.ReplaceAll(gateAnswer(r), say.NBSP, " "); got != want {
@@ -62,8 +62,8 @@ func TestBothRunsOfTheOldBuild(t *testing.T) {
 	t.Parallel()
 	held := func(bytes int64) *record.Footprint { return &record.Footprint{Memory: bytes} }
 	r := &record.Result{Arms: []record.Arm{
-		{P50: new(1.), P99: new(9.), Blocks: map[string][]float64{"p50": {1, 1, 2}, "p90": {1}}, Footprint: held(100)},
-		{Blocks: map[string][]float64{"p50": {3, 4, 4}, "p90": {1}}, Footprint: held(300)}, {P50: new(5.)},
+		{P50: new(1.), P99: new(9.), Blocks: stats.Series{stats.P50: {1, 1, 2}, stats.P90: {1}}, Footprint: held(100)},
+		{Blocks: stats.Series{stats.P50: {3, 4, 4}, stats.P90: {1}}, Footprint: held(300)}, {P50: new(5.)},
 	}}
 	for metric, want := range map[string]float64{"p50": 2.5, "p99": 9, "memory": 200} {
 		if before, _ := builds(r, stats.MetricOf(metric)); before == nil || *before != want {
@@ -71,8 +71,8 @@ func TestBothRunsOfTheOldBuild(t *testing.T) {
 		}
 	}
 	if p90, memory := func() (*float64, *float64) {
-		p90, _ := builds(r, stats.MetricOf("p90"))
-		_, memory := builds(r, stats.MetricOf("memory"))
+		p90, _ := builds(r, stats.P90.Row())
+		_, memory := builds(r, stats.Memory.Row())
 		return p90, memory
 	}(); p90 != nil || memory != nil {
 		t.Errorf("got a p90 of %v, which was not judged, and a memory of %v, which is not known", p90, memory)
@@ -83,7 +83,7 @@ func TestBothRunsOfTheOldBuild(t *testing.T) {
 func TestReportOfAGateHasItsAnswers(t *testing.T) {
 	t.Parallel()
 	r := quick()
-	r.Gate = []record.Gated{{Metric: "p50", Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.No}}
+	r.Gate = []record.Gated{{Metric: stats.P50, Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.No}}
 	got := whole(r, true).Text(document.Options{Width: 100})
 	if !strings.Contains(got, "surely between") || strings.Contains(got, "is SLOWER than") {
 		t.Errorf("got\n%s", got)
@@ -97,9 +97,9 @@ func TestRemediesOfAnOpenGate(t *testing.T) {
 	r := &record.Result{
 		Rate: 2000, Arms: []record.Arm{{Name: "old", CPUPerRequest: new(100e-6)}, {Name: "old'"}, {Name: "new"}},
 		Gate: []record.Gated{
-			{Metric: "p50", Allow: .1, Ratio: 1.01, Low: .94, High: 1.122, Outcome: outcome.Open},
-			{Metric: "p99", Allow: .2, Ratio: 1, Low: .6, High: 2, Outcome: outcome.Open, Watched: true},
-			{Metric: "goodput", Allow: .03, Ratio: 1, Low: 1, High: 1, Outcome: outcome.Yes},
+			{Metric: stats.P50, Allow: .1, Ratio: 1.01, Low: .94, High: 1.122, Outcome: outcome.Open},
+			{Metric: stats.P99, Allow: .2, Ratio: 1, Low: .6, High: 2, Outcome: outcome.Open, Watched: true},
+			{Metric: stats.Goodput, Allow: .03, Ratio: 1, Low: 1, High: 1, Outcome: outcome.Yes},
 		},
 	}
 	check := func(want string) {
@@ -109,7 +109,7 @@ func TestRemediesOfAnOpenGate(t *testing.T) {
 		}
 	}
 	check("--allow p50=13% is what this machine can tell")
-	r.Gate = append(r.Gate, record.Gated{Metric: "cpu_per_request", Allow: .1, Ratio: 1, Low: .99, High: 1.01, Outcome: outcome.Yes})
+	r.Gate = append(r.Gate, record.Gated{Metric: stats.CPUPerRequest, Allow: .1, Ratio: 1, Low: .99, High: 1.01, Outcome: outcome.Yes})
 	check("--allow p50=13% is what this machine can tell; --metric goodput,cpu asks only for what this machine can tell")
 	r.Rate = 6000
 	r.Gate[0].Ratio = 1.08

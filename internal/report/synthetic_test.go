@@ -57,7 +57,7 @@ func quick() *record.Result {
 	for i := range r.Arms {
 		a := &r.Arms[i]
 		a.Twin, a.Counters, a.Heat = twinned(i), opened(i), heated(12, i)
-		a.Requests, a.Blocks, a.Curve = 14196, map[string][]float64{}, shape(effect[i])
+		a.Requests, a.Blocks, a.Curve = 14196, stats.Series{}, shape(effect[i])
 		a.Switches, a.Overflows = new(digits(2.13+.4*float64(i))), new(0.)
 		a.Jain, a.Fairness = new(digits(1-.004*float64(i))), &record.Fairness{Asked: 64, Served: 64, FirstReply: digits(.0118 + .0007*float64(i))}
 	}
@@ -67,14 +67,14 @@ func quick() *record.Result {
 			for i := range r.Arms {
 				own := cmp.Or(noise[m.Name], .01)
 				v := cmp.Or(level[m.Name], 1) * cmp.Or(effect[i][m.Name], 1) * math.Exp(common*own*20+own*rng.NormFloat64())
-				r.Arms[i].Blocks[m.Name] = append(r.Arms[i].Blocks[m.Name], digits(v))
+				r.Arms[i].Blocks[m.Figure] = append(r.Arms[i].Blocks[m.Figure], digits(v))
 			}
 		}
 	}
 	for i := range r.Arms {
 		a := &r.Arms[i]
-		for name, median := range a.Medians() {
-			*median = new(digits(stats.Median(a.Blocks[name])))
+		for _, m := range stats.Metrics() {
+			a.SetMedian(m.Figure, stats.Known(digits(stats.Median(a.Blocks[m.Figure]))))
 		}
 	}
 	for i := range r.Arms {
@@ -82,13 +82,13 @@ func quick() *record.Result {
 	}
 	for _, m := range stats.Metrics() {
 		if m.Primary {
-			c := stats.Compare(m, r.Arms[0].Blocks[m.Name], r.Arms[1].Blocks[m.Name], 6)
+			c := stats.Compare(m, r.Arms[0].Blocks[m.Figure], r.Arms[1].Blocks[m.Figure], 6)
 			r.AA = append(r.AA, verdict(c, "nethttp", "nethttp'"))
 		}
 	}
 	for i := 2; i < 4; i++ {
 		for _, m := range stats.Metrics() {
-			r.Verdicts = append(r.Verdicts, verdict(stats.Compare(m, r.Arms[0].Blocks[m.Name], r.Arms[i].Blocks[m.Name], 6), "nethttp", r.Arms[i].Name))
+			r.Verdicts = append(r.Verdicts, verdict(stats.Compare(m, r.Arms[0].Blocks[m.Figure], r.Arms[i].Blocks[m.Figure], 6), "nethttp", r.Arms[i].Name))
 		}
 	}
 	return r
@@ -121,7 +121,7 @@ func digits(v float64) float64 {
 }
 
 func verdict(c stats.Comparison, base, arm string) record.Verdict {
-	return record.Verdict{Metric: c.Metric.Name, Primary: c.Metric.Primary, Baseline: base, Arm: arm, Verdict: c.Decision,
+	return record.Verdict{Metric: c.Metric.Figure, Primary: c.Metric.Primary, Baseline: base, Arm: arm, Verdict: c.Decision,
 		Ratio: digits(c.Ratio), Low: digits(c.Low), High: digits(c.High), Blocks: c.Blocks, Look: c.Look, Lean: c.Lean, Won: c.Won, Lost: c.Lost, Needed: c.Needed, Reason: said(c.Reason)}
 }
 
@@ -158,14 +158,14 @@ func interrupted() *record.Result {
 	r.Arms[2].P99 = nil
 	r.Arms[2].Curve = r.Arms[2].Curve[:30]
 	for i, v := range r.Verdicts {
-		if v.Arm == "fasthttp" && v.Metric == "p99" {
-			r.Verdicts[i] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "fasthttp", Verdict: decision("refused"), Blocks: 10,
+		if v.Arm == "fasthttp" && v.Metric == stats.P99 {
+			r.Verdicts[i] = record.Verdict{Metric: stats.P99, Primary: true, Baseline: "nethttp", Arm: "fasthttp", Verdict: decision("refused"), Blocks: 10,
 				Reason: said("940 requests in the shortest window, p99 needs 1,000")}
 		}
 	}
 	r.Arms[2].Twin = &record.Twin{Why: said("unknown discipline: another program")}
 	r.Expectations = expecting()
-	r.AA[2] = record.Verdict{Metric: "p99", Primary: true, Baseline: "nethttp", Arm: "nethttp'", Verdict: decision("refused"), Blocks: 10, Reason: said("too few requests")}
+	r.AA[2] = record.Verdict{Metric: stats.P99, Primary: true, Baseline: "nethttp", Arm: "nethttp'", Verdict: decision("refused"), Blocks: 10, Reason: said("too few requests")}
 	r.AA[0].Verdict, r.AA[0].Ratio, r.AA[0].Low, r.AA[0].High = decision("SLOWER"), 1.08, 1.02, 1.12
 	return r
 }
@@ -191,8 +191,8 @@ func hopeless() *record.Result {
 		a := &r.Arms[i]
 		a.Requests = 4 * 1183
 		a.P50, a.P90, a.P99, a.Curve, a.Fairness = nil, nil, nil, nil, nil
-		for name := range a.Blocks {
-			a.Blocks[name] = slices.Clip(a.Blocks[name][:1])
+		for f, v := range a.Blocks {
+			a.Blocks[f] = slices.Clip(v[:min(len(v), 1)])
 		}
 	}
 	return r

@@ -19,13 +19,13 @@ import (
 //
 // This file builds tables for all reports from fields; when and either choose parts of sentences.
 func cells(m stats.Metric, arms []record.Arm) []string {
-	values := each(arms, func(a record.Arm) float64 { return *cmp.Or(a.Median(m.Name), new(float64)) })
+	values := each(arms, func(a record.Arm) float64 { return *cmp.Or(a.Median(m.Figure), new(float64)) })
 	s := say.TimeScale(values...)
 	low, high := say.Span(values)
 	// Each time gets its best unit where one for all would write the largest in thousands, or two digits of the smallest.
 	apart := high >= 100*low || low < s.Factor/10
 	return each(arms, func(a record.Arm) string {
-		switch v := a.Median(m.Name); {
+		switch v := a.Median(m.Figure); {
 		// A time of 0 was not measured: every request takes some.
 		case v == nil || *v == 0 && m.Unit == "s":
 			return say.None

@@ -38,7 +38,7 @@ func TestColumnSharesOneUnit(t *testing.T) {
 	t.Parallel()
 	a, b := 0.0004123, 0.0131
 	arms := []record.Arm{{P99: &a}, {P99: &b}, {}}
-	got := strings.ReplaceAll(strings.Join(cells(stats.MetricOf("p99"), arms), "|"), say.NBSP, " ")
+	got := strings.ReplaceAll(strings.Join(cells(stats.P99.Row(), arms), "|"), say.NBSP, " ")
 	if want := "0.412 ms|13.1 ms|-"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -49,7 +49,7 @@ func TestColumnOfTimesFarApart(t *testing.T) {
 	t.Parallel()
 	a, b := 0.0212, 1.168
 	arms := []record.Arm{{P99: &a}, {P99: &b}}
-	got := strings.ReplaceAll(strings.Join(cells(stats.MetricOf("p99"), arms), "|"), say.NBSP, " ")
+	got := strings.ReplaceAll(strings.Join(cells(stats.P99.Row(), arms), "|"), say.NBSP, " ")
 	if want := "21.2 ms|1.17 s"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -76,7 +76,7 @@ func TestAxisStaysInItsFrame(t *testing.T) {
 // Blocks in which an arm was neither better nor worse are not among those it lost.
 func TestForestCountsNoTies(t *testing.T) {
 	t.Parallel()
-	v := record.Verdict{Metric: "p99", Verdict: stats.Decided(stats.Slower), Ratio: 1.5, Low: 1.4, High: 1.6, Blocks: 12, Won: 0, Lost: 11}
+	v := record.Verdict{Metric: stats.P99, Verdict: stats.Decided(stats.Slower), Ratio: 1.5, Low: 1.4, High: 1.6, Blocks: 12, Won: 0, Lost: 11}
 	if got := forestRowOf(&record.Result{}, v).Note; got != "slower in 11 of 12"+say.NBSP+"blocks" {
 		t.Errorf("got %q, want 11 of 12: one is a tie", got)
 	}

@@ -259,7 +259,7 @@ func forestRowOf(r *record.Result, v record.Verdict) forestRow {
 		// For times lower is better, for goodput higher: better has the same colour for every metric.
 		Class:   either(v.Better(), string(stats.Faster), either(v.Worse(), string(stats.Slower), v.Verdict.String())),
 		Verdict: v, Sentence: sentence(r, v), Change: when(within(quotient(r, v), v.Low, v.High), "%s", say.Change(quotient(r, v))),
-		Same: 1 + stats.MetricOf(v.Metric).Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
+		Same: 1 + v.Metric.Row().Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
 	}
 	switch {
 	case hint(r, v) != "":

@@ -23,7 +23,7 @@ import (
 //
 // This file puts verdicts, the state of a run, its loads and its machine in words.
 func sentence(r *record.Result, v record.Verdict) string {
-	m := stats.MetricOf(v.Metric)
+	m := v.Metric.Row()
 	by := changed(r, v) + either(within(quotient(r, v), v.Low, v.High),
 		when(v.Low > 0, " (95%s%% interval %s)", say.NBSP, between(v)), " (95"+say.NBSP+"% interval, which the quotient of the two figures lies outside)")
 	switch {
@@ -43,7 +43,7 @@ func sentence(r *record.Result, v record.Verdict) string {
 
 // agreeing tells how many blocks point the way of a rank: "9 of 10 blocks".
 func agreeing(v record.Verdict, way stats.Rank) string {
-	n := either(stats.MetricOf(v.Metric).Worse(way), v.Lost, v.Won)
+	n := either(v.Metric.Row().Worse(way), v.Lost, v.Won)
 	return fmt.Sprintf("%d of %s", n, say.Plural(v.Blocks, "block"))
 }
 
@@ -240,7 +240,7 @@ func allGood(r *record.Result) bool {
 	behind := func(d record.Fact) bool {
 		return d.Code == record.AnsweredNone || d.Code == record.Redirects || d.Code == record.Overloaded || d.Code == record.GeneratorLimit
 	}
-	less := func(v record.Verdict) bool { return v.Metric == "goodput" && v.Worse() }
+	less := func(v record.Verdict) bool { return v.Metric == stats.Goodput && v.Worse() }
 	return r.Valid > 0 && !slices.ContainsFunc(r.Arms, failed) && !slices.ContainsFunc(r.Doubts, behind) &&
 		!slices.ContainsFunc(r.Verdicts, less)
 }
@@ -274,7 +274,7 @@ func overflowed(arms []record.Arm) []string {
 func failings(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
 		counts := say.Endings(a.Failures)
-		blocks := len(a.Blocks["goodput"])
+		blocks := len(a.Blocks[stats.Goodput])
 		// in names the blocks in which something was, after lead, if these are not all.
 		in := func(lead string, some int) string {
 			return when(some > 0 && some < blocks, "%s in %d of %s", lead, some, say.Plural(blocks, "block"))

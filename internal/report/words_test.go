@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/say"
+	"schedlab/internal/stats"
 )
 
 // A rate that the generator limits is not left to look like the share that was asked
@@ -38,7 +39,7 @@ func TestFailuresAreTold(t *testing.T) {
 	if got, want := complaints(&record.Result{Arms: []record.Arm{arm}})[0], "new: 2,007 requests of 6,023 without a good reply (status 500: 2,000, timed out: 7)"; strings.ReplaceAll(got, say.NBSP, " ") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	arm.ErrorBlocks, arm.Blocks = 1, map[string][]float64{"goodput": {200, 210, 205}}
+	arm.ErrorBlocks, arm.Blocks = 1, stats.Series{stats.Goodput: {200, 210, 205}}
 	if got, want := complaints(&record.Result{Arms: []record.Arm{arm}})[0], "of 6,023 without a good reply, all in 1 of 3 blocks (status 500"; !strings.Contains(strings.ReplaceAll(got, say.NBSP, " "), want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -47,7 +48,7 @@ func TestFailuresAreTold(t *testing.T) {
 // Connections without an answer in one block of many are named with it, and are not called starved.
 func TestStarvationIsToldWithItsBlocks(t *testing.T) {
 	t.Parallel()
-	arm := record.Arm{Name: "new", StarvedConnections: 67, Blocks: map[string][]float64{"goodput": make([]float64, 20)}}
+	arm := record.Arm{Name: "new", StarvedConnections: 67, Blocks: stats.Series{stats.Goodput: make([]float64, 20)}}
 	for blocks, want := range map[int]string{
 		0: "new STARVED 67 connections that waited", 20: "new STARVED 67 connections that waited", 3: "new STARVED 67 connections in 3 of 20 blocks that waited",
 		1: "new: 67 connections got no answer in 1 of 20 blocks, too few blocks to call it starving",

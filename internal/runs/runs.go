@@ -136,7 +136,7 @@ func Trend(all []Run, m stats.Metric, arm string) (document.Table, error) {
 			continue
 		}
 		for i, a := range p.Record.Result.Arms {
-			if v := a.Median(m.Name); v != nil && (a.Name == arm || arm == "" && i == 0) {
+			if v := a.Median(m.Figure); v != nil && (a.Name == arm || arm == "" && i == 0) {
 				points, most = append(points, point{p, *v}), max(most, *v)
 			}
 		}
@@ -202,7 +202,7 @@ func Diff(a, b record.Run) document.Table {
 		y := b.Result.Arms[j]
 		setting(x.Name, x.Command, y.Command)
 		for _, m := range stats.Metrics() {
-			if v, w := x.Median(m.Name), y.Median(m.Name); v != nil && w != nil && m.Printed(*v) > 0 {
+			if v, w := x.Median(m.Figure), y.Median(m.Figure); v != nil && w != nil && m.Printed(*v) > 0 {
 				rows = append(rows, []string{x.Name + " " + m.Label, report.Figure(m, *v), report.Figure(m, *w), stats.Change(m.Printed(*w) / m.Printed(*v))})
 			}
 		}

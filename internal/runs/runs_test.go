@@ -55,7 +55,7 @@ func TestTrend(t *testing.T) {
 		for _, goodput := range []float64{tt.last, tt.first} { // the newest first
 			all = append(all, Run{Record: record.Run{Result: &record.Result{Arms: []record.Arm{{Name: "a", Goodput: &goodput}}}}})
 		}
-		table, err := Trend(all, stats.MetricOf("goodput"), "")
+		table, err := Trend(all, stats.Goodput.Row(), "")
 		if err != nil || len(table.Rows) != 3 || table.Rows[1][2] != tt.bars[0] || table.Rows[2][2] != tt.bars[1] {
 			t.Errorf("%g, %g: got %q, %v; want the bars %q", tt.first, tt.last, table.Rows, err, tt.bars)
 		}

@@ -49,8 +49,8 @@ func FigureOf(name string) (f Figure, ok bool) {
 	return NoFigure, false
 }
 
-// Metric returns the figure's row of the table; of NoFigure, a Metric without name and sizes.
-func (f Figure) Metric() Metric { return metrics[f] }
+// Row returns the figure's row of the table; of NoFigure, a Metric without name and sizes.
+func (f Figure) Row() Metric { return metrics[f] }
 
 // String returns the figure's name, such as p99; "" for NoFigure.
 func (f Figure) String() string { return metrics[f].Name }

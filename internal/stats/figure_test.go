@@ -13,7 +13,7 @@ func TestFiguresHaveNames(t *testing.T) {
 	var names []string
 	for f := P50; int(f) < NumFigures; f++ {
 		name := f.String()
-		if back, ok := FigureOf(name); name == "" || !ok || back != f || f.Metric().Figure != f || slices.Contains(names, name) {
+		if back, ok := FigureOf(name); name == "" || !ok || back != f || f.Row().Figure != f || slices.Contains(names, name) {
 			t.Errorf("figure %d is called %q, which is figure %d of the table", f, name, back)
 		}
 		names = append(names, name)
@@ -21,7 +21,7 @@ func TestFiguresHaveNames(t *testing.T) {
 	if f, ok := FigureOf("p51"); ok || f != NoFigure {
 		t.Errorf("p51 is %v, want no figure", f)
 	}
-	if f, ok := FigureOf(""); ok || f != NoFigure || f.String() != "" || f.Metric() != (Metric{}) {
+	if f, ok := FigureOf(""); ok || f != NoFigure || f.String() != "" || f.Row() != (Metric{}) {
 		t.Errorf("without a name: %v, want no figure", f)
 	}
 }

@@ -135,7 +135,7 @@ func Names(metrics []Metric) []string {
 // MetricOf returns the metric with this name; for one of another version's record, a Metric that has words and no sizes.
 func MetricOf(name string) Metric {
 	if f, ok := FigureOf(name); ok {
-		return f.Metric()
+		return f.Row()
 	}
 	return Metric{Name: name, Label: name, In: "in " + name}
 }

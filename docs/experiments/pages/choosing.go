@@ -53,7 +53,8 @@ func (c choice) pairs(matters string) (all []judge.Pair) {
 	for i, arm := range arms {
 		for _, before := range arms[:i] {
 			for metric := range strings.FieldsSeq(cmp.Or(c.metrics, deciding[matters])) {
-				all = append(all, judge.Pair{Metric: metric, Baseline: before, Arm: arm})
+				f, _ := stats.FigureOf(metric)
+				all = append(all, judge.Pair{Metric: f, Baseline: before, Arm: arm})
 			}
 		}
 	}
@@ -90,17 +91,17 @@ func (c choice) answerOf(rows []experiments.Row, matters string) (a answer) {
 	for i, name := range names {
 		r.Arms = append(r.Arms, record.Arm{Name: name, Role: []record.Role{record.Baseline, record.Challenger}[min(i, 1)]})
 	}
-	var metrics []string
+	var metrics []stats.Figure
 	for _, p := range c.pairs(matters) {
 		at := slices.IndexFunc(rows, func(r experiments.Row) bool {
-			return r.Scenario == c.scenario && r.Metric == p.Metric && r.Arm == p.Arm && r.Baseline == p.Baseline
+			return r.Scenario == c.scenario && r.Metric == p.Metric.String() && r.Arm == p.Arm && r.Baseline == p.Baseline
 		})
 		if at < 0 {
 			return answer{}
 		}
 		a.verdicts = append(a.verdicts, rows[at])
 		v := record.Verdict{
-			Metric: p.Metric, Primary: stats.MetricOf(p.Metric).Primary, Arm: p.Arm, Baseline: p.Baseline, Verdict: rows[at].Decision(),
+			Metric: p.Metric, Primary: p.Metric.Row().Primary, Arm: p.Arm, Baseline: p.Baseline, Verdict: rows[at].Decision(),
 			Ratio: rows[at].Ratio, Low: rows[at].Low, High: rows[at].High, Blocks: rows[at].Blocks,
 		}
 		if p.Baseline == names[0] {

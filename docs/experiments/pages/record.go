@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/stats"
 )
 
 // recorded returns the rows of a run's record, which is judged again.
@@ -66,7 +67,7 @@ func rowsOf(r *record.Result, pairs []record.Verdict, x *record.Explanation) (ro
 			continue
 		}
 		for _, f := range figuresOf(a) {
-			at := slices.IndexFunc(verdicts, func(v record.Verdict) bool { return v.Arm == a.Name && v.Metric == f.Metric })
+			at := slices.IndexFunc(verdicts, func(v record.Verdict) bool { return v.Arm == a.Name && v.Metric.String() == f.Metric })
 			if at >= 0 {
 				f = judged(f, verdicts[at])
 				verdicts = slices.Delete(verdicts, at, at+1)
@@ -77,7 +78,7 @@ func rowsOf(r *record.Result, pairs []record.Verdict, x *record.Explanation) (ro
 		}
 	}
 	for _, v := range verdicts {
-		add(judged(experiments.Row{Metric: v.Metric, Arm: v.Arm}, v))
+		add(judged(experiments.Row{Metric: v.Metric.String(), Arm: v.Arm}, v))
 	}
 	add(experiments.Row{Metric: "answer", Text: report.Headline(r)})
 	for _, d := range r.Doubts {
@@ -104,8 +105,8 @@ func figuresOf(a record.Arm) (rows []experiments.Row) {
 		}
 		rows = append(rows, row)
 	}
-	for _, metric := range []string{"p50", "p90", "p99", "goodput", "cpu_per_request"} {
-		add(metric, a.Median(metric))
+	for _, m := range stats.Metrics() {
+		add(m.Name, a.Median(m.Figure))
 	}
 	if f := a.Footprint; f != nil {
 		add("memory", new(float64(f.Memory)))

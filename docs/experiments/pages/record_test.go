@@ -27,15 +27,15 @@ func TestRowsOfARun(t *testing.T) {
 			{Name: "b", Role: record.Challenger, P99: new(.01), Goodput: new(300.), Footprint: &record.Footprint{Memory: 18_000_000, Threads: 6}},
 		},
 		Verdicts: []record.Verdict{
-			{Metric: "p99", Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Faster), Ratio: .5, Low: .4, High: .6},
-			{Metric: "goodput", Arm: "b", Baseline: "a", Verdict: stats.Decision{Outcome: outcome.Refused}, Reason: record.Fact{Code: "errors"}},
+			{Metric: stats.P99, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Faster), Ratio: .5, Low: .4, High: .6},
+			{Metric: stats.Goodput, Arm: "b", Baseline: "a", Verdict: stats.Decision{Outcome: outcome.Refused}, Reason: record.Fact{Code: "errors"}},
 		},
 		Expectations: []record.Expectation{{Text: "errors(\"b\") > 0.1", Claim: "It refuses some", Outcome: outcome.Yes}},
 		Doubts:       []record.Fact{{Code: "one-cpu"}},
 	}
 	pairs := []record.Verdict{
-		{Metric: "goodput", Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Same), Ratio: 1, Low: .99, High: 1.01},
-		{Metric: "good_mean", Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Faster), Ratio: .5, Low: .4, High: .6},
+		{Metric: stats.Goodput, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Same), Ratio: 1, Low: .99, High: 1.01},
+		{Metric: stats.GoodMean, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Faster), Ratio: .5, Low: .4, High: .6},
 	}
 	x := &record.Explanation{Outcome: outcome.Yes, Causes: []record.Suspect{
 		{Outcome: outcome.No, Fact: record.Fact{Text: "the lock"}}, {Outcome: outcome.Yes, Fact: record.Fact{Text: "too few workers"}},
