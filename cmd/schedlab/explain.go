@@ -180,6 +180,13 @@ func (f *explainFlags) again(cmd *cobra.Command, dir *record.Dir, recorded recor
 	}, f.mayRun(cmd.Context(), dir, recorded, t.Scenario)
 }
 
+// ofTests observes the test of an explanation: its doubts and its looks are not the answer.
+type ofTests struct{ experiment.Observer }
+
+func (ofTests) Doubt(record.Fact) {}
+
+func (ofTests) Look(*record.Result) {}
+
 // test runs the comparison that would confirm the causes. With an error it returns the untested
 // explanation. The test gets a separate record.
 func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) (*record.Explanation, error) {
@@ -197,7 +204,7 @@ func (f *explainFlags) test(cmd *cobra.Command, dir *record.Dir, recorded record
 	// Of the quantiles only p50 is asked for: the test judges parts of the time and not quantiles,
 	// and longer windows would cost blocks.
 	o.Seed, o.Budget, o.Aim, o.Sign = f.Seed, f.testBudget, judge.Winner{Quantiles: []stats.Figure{stats.P50}}, true
-	o.Note, o.OnTrouble, o.OnWindow = "tests the causes of "+c.Result.Dir, f.OnTrouble, f.OnWindow
+	o.Note, o.Observer = "tests the causes of "+c.Result.Dir, ofTests{f.Observer}
 	planned, err := experiment.Plan(t.Scenario, o)
 	if err != nil {
 		return x, f.cannotTest(err)

@@ -148,16 +148,10 @@ func (f *compareFlags) ready(cmd *cobra.Command, args []string) (*progress, erro
 // modes.
 func (f *compareFlags) prepare(cmd *cobra.Command) *progress {
 	show := newProgress(cmd.ErrOrStderr(), f.progress)
-	f.tell(show)
-	f.OnLook = show.soFar
+	f.Observer = show
+	knowSelf(&f.Options)
 	drawSeed(cmd, &f.Seed)
 	return show
-}
-
-// tell has a plan tell on show what may spoil it, and knows this program.
-func (f *compareFlags) tell(show *progress) {
-	f.OnTrouble, f.OnDoubt, f.OnWindow = show.trouble, show.doubt, show.window
-	knowSelf(&f.Options)
 }
 
 // drawSeed draws a seed if none was given. It has 32 bits, which are short enough to type.

@@ -35,8 +35,7 @@ const plainEvery = 10 * time.Second
 // CPU time from the servers or the load. So the time left stands still while a window lasts. It is not
 // safe for concurrent use.
 //
-// update shows the step. The other methods are given to the planner as its functions OnTrouble,
-// OnDoubt, OnLook and OnWindow. The first two print a sentence each.
+// It is the [experiment.Observer] of a run, and update shows its steps.
 type progress struct {
 	w      io.Writer
 	live   bool // w is a terminal to draw on
@@ -48,7 +47,7 @@ type progress struct {
 	last     time.Time
 	unread   bool            // the program has closed its end of the lines
 	told     map[string]bool // what note has said, by key
-	look     string          // the last answer that soFar printed, without its figures
+	look     string          // the last answer that Look printed, without its figures
 	screen   screen
 	drawn    int // lines of the drawing that stands above the cursor
 	width    int // columns of the terminal when it was drawn
@@ -174,8 +173,8 @@ func (p *progress) done() {
 	p.screen = screen{}
 }
 
-// window keeps the figures of a window for the screen. They are shown at the next step.
-func (p *progress) window(plan record.Plan, w window.Window) { p.screen.take(plan, w) }
+// Window keeps the figures of a window for the screen. They are shown at the next step.
+func (p *progress) Window(plan record.Plan, w window.Window) { p.screen.take(plan, w) }
 
 // note prints a sentence on its own line, once for each key.
 func (p *progress) note(key, text string) {
@@ -204,10 +203,10 @@ func (p *progress) machine(text string) {
 // say prints a sentence once: a pack's comparisons may all have the same doubt.
 func (p *progress) say(text string) { p.note(text, text) }
 
-// soFar prints the answer after a look, so that Ctrl-C is a sensible end: the user sees what would
+// Look prints the answer after a look, so that Ctrl-C is a sensible end: the user sees what would
 // be lost. An answer that differs from the last one in figures only is not printed. The live screen
 // shows each answer, and so do lines for a program.
-func (p *progress) soFar(r *record.Result) {
+func (p *progress) Look(r *record.Result) {
 	answer := report.Headline(r)
 	if p.screen.Answer = fmt.Sprintf("so far, after %d blocks: %s", r.Valid, answer); p.live || p.lines != nil {
 		return
@@ -224,14 +223,14 @@ func (p *progress) soFar(r *record.Result) {
 // "1 more", "56.6 µs", "194/s", "20 %", "×14". A sign before them stays, and so do digits in names.
 var figures = regexp.MustCompile(`(\d+ of )?\d[\d.,]*[ \x{00a0}]?(%|[nmµ]?s\b|/s\b|blocks?\b|more\b)|×\d[\d.,]*`)
 
-// trouble prints which program takes CPU time from server or load, once for several comparisons.
+// Trouble prints which program takes CPU time from server or load, once for several comparisons.
 // The key has no share, which differs from window to window.
-func (p *progress) trouble(t record.Trouble) {
+func (p *progress) Trouble(t record.Trouble) {
 	p.note(fmt.Sprint(t.Cause, t.CPU, t.Program), judge.TroubleSoFar(t).String())
 }
 
-// doubt prints what will break the answer or cannot be decided: better known before the run than after it.
-func (p *progress) doubt(d record.Fact) { p.say(report.Doubt(d)) }
+// Doubt prints what will break the answer or cannot be decided: better known before the run than after it.
+func (p *progress) Doubt(d record.Fact) { p.say(report.Doubt(d)) }
 
 // A screen is what progress shows, live or to a program: the step that runs, the answer after the last
 // look, and the windows of each arm so far. take and progress fill it in; draw makes a text of it. The

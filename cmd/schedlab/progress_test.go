@@ -32,7 +32,7 @@ func TestAnswerSoFarIsToldOnce(t *testing.T) {
 		"pool,workers=8 against nethttp is open after 24 blocks and leans slower (p50 ×2.5): 24 of 24 blocks show it; 4 more would decide.",
 		"Open: a request takes 56.6 µs with 64 locks, and 1,200/s end.",
 	} {
-		show.soFar(&record.Result{Scenario: "demo", Valid: 10 + 2*i, Headline: headline})
+		show.Look(&record.Result{Scenario: "demo", Valid: 10 + 2*i, Headline: headline})
 	}
 	var told []string
 	for line := range strings.Lines(b.String()) {
@@ -41,7 +41,7 @@ func TestAnswerSoFarIsToldOnce(t *testing.T) {
 	if want := "so far, after 10 blocks: O so far, after 14 blocks: p so far, after 18 blocks: p so far, after 22 blocks: O"; strings.Join(told, " ") != want {
 		t.Errorf("told %q, want %q", told, want)
 	}
-	show.soFar(&record.Result{Scenario: "other", Valid: 10, Headline: "Open: a request takes 56.6 µs with 64 locks, and 1,200/s end."})
+	show.Look(&record.Result{Scenario: "other", Valid: 10, Headline: "Open: a request takes 56.6 µs with 64 locks, and 1,200/s end."})
 	if n := strings.Count(b.String(), "\n"); n != 5 {
 		t.Errorf("%d lines, want another for another scenario", n)
 	}
@@ -76,7 +76,7 @@ func TestPipedProgressIsLines(t *testing.T) {
 		var b strings.Builder
 		show := newProgress(&b, kind)
 		for range 3 {
-			show.window(record.Plan{Arms: []record.PlanArm{{Name: "nethttp"}}}, window.Window{Trial: record.Trial{Number: 1, Arm: "nethttp"}})
+			show.Window(record.Plan{Arms: []record.PlanArm{{Name: "nethttp"}}}, window.Window{Trial: record.Trial{Number: 1, Arm: "nethttp"}})
 			show.update("block 2: nethttp", 3, 30, 20*time.Second)
 		}
 		if show.done(); b.String() != want {
@@ -96,7 +96,7 @@ func TestProgressForPrograms(t *testing.T) {
 	show.update("block 13: pool", 49, 160, 83*time.Second)
 	show.say("once")
 	show.say("once")
-	show.soFar(&record.Result{Valid: 14, Headline: "pool is slower"})
+	show.Look(&record.Result{Valid: 14, Headline: "pool is slower"})
 	dir, err := record.Create(t.TempDir(), "quick", time.Now(), func() uint32 { return 1 })
 	if err != nil {
 		t.Fatal(err)

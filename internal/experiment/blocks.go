@@ -87,8 +87,8 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 			return r.leftOpen(block+1-r.start, last), nil
 		case ends:
 			return nil, nil
-		case soFar != nil && p.opts.OnLook != nil:
-			p.opts.OnLook(soFar)
+		case soFar != nil:
+			p.opts.Observer.Look(soFar)
 		}
 	}
 	return nil, nil
@@ -121,9 +121,7 @@ func (r *running) runBlock(ctx context.Context, block, room int, each time.Durat
 		}
 		r.judge.Take(t, nil)
 		w := r.judge.Taken(block+1, a.Name)
-		if p.opts.OnWindow != nil {
-			p.opts.OnWindow(p.recorded(), w)
-		}
+		p.opts.Observer.Window(p.recorded(), w)
 		// Without any good reply in its first window, the arm is set up wrongly: more blocks would
 		// waste time. Not so if its queue is longer than the window or than the timeout: then good
 		// replies came to earlier requests, or a mode of ours gave no reply at all.
@@ -167,9 +165,7 @@ func (r *running) shorten(block int, each time.Duration) bool {
 		"needed": roundUp(needed+needed/budgetSpare, time.Second).Seconds(),
 	}}
 	shorter.Doubts = append(slices.Clone(was.Doubts), said)
-	if shorter.opts.OnDoubt != nil {
-		shorter.opts.OnDoubt(said)
-	}
+	shorter.opts.Observer.Doubt(said)
 	r.plan.plan, r.start = shorter, block
 	r.judge.Replan(shorter.recorded())
 	return true

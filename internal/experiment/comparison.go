@@ -24,11 +24,9 @@ import (
 	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
-	"schedlab/internal/window"
 )
 
-// Options are the user's settings for a run of a scenario. The zero value changes nothing. A
-// function may be nil; Run calls the functions on its own goroutine.
+// Options are the user's settings for a run of a scenario. The zero value changes nothing.
 //
 // Seed fixes every random draw of a run: the arrivals, the demands and the order of the arms. Note
 // and Version are only recorded: a remark of the user, and the version of this program.
@@ -52,17 +50,8 @@ type Options struct {
 	// Aim is the question of the run, which ends as soon as that is answered; nil is judge.Winner{}.
 	Aim judge.Aim
 	// Pack is the identity that the runs of one pack or grid share; "" for a run alone.
-	Pack string
-	// OnDoubt is called before the blocks start with each kind of doubt that makes or breaks the answer,
-	// with what the plan changed for the aim, with the expectations that it cannot judge, and with each
-	// metric that was asked for and cannot be decided.
-	OnDoubt func(record.Fact)
-	// OnTrouble is called between windows, once for each cause that takes CPU time from server or load.
-	OnTrouble func(record.Trouble)
-	// OnLook is called with the result so far after each look that does not end the run.
-	OnLook func(*record.Result)
-	// OnWindow is called with the plan and the figures of each window of a comparison when its trial has ended.
-	OnWindow func(record.Plan, window.Window)
+	Pack     string
+	Observer Observer // nil: nobody
 	// Sign makes Run sign the record as this user when it ends.
 	Sign    bool
 	Machine record.Fact // why the machine is not fit, which becomes a doubt of the plan; none if it is fit
@@ -209,7 +198,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	// It watches other programs over the whole run, the probes included.
 	var others *host.Watchdog
 	if p.opts.Site == nil {
-		others = host.NewWatchdog(p.cpus, p.opts.OnTrouble)
+		others = host.NewWatchdog(p.cpus, p.opts.Observer.Trouble)
 	}
 	runErr := withLab(p.cpus, lab{progress: progress, began: time.Now(), others: others, site: p.opts.Site}, func(l lab) (err error) {
 		run, err = p.measure(ctx, l, dir, run)

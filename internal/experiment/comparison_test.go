@@ -73,14 +73,14 @@ func readable(t *testing.T, dir *record.Dir) record.Run {
 
 func TestRun(t *testing.T) {
 	var told []string
-	var measured []string // by OnWindow
+	var measured []string // by the observer
 	c := comparison(t, "good", "good", func(_ *scenario.Scenario, o *Options) {
 		o.CPUs = ""
-		o.OnWindow = func(p record.Plan, w window.Window) {
+		o.Observer = observer{window: func(p record.Plan, w window.Window) {
 			if len(p.Arms) == 3 && w.Requests > 0 && w.Values[stats.Goodput].Float() > 0 {
 				measured = append(measured, fmt.Sprintf("block %d: %s", w.Trial.Block, w.Trial.Arm))
 			}
-		}
+		}}
 	})
 	dir, _, err := c.Run(t.Context(), t.TempDir(), func(doing string, done, total int, _ time.Duration) {
 		told = append(told, fmt.Sprintf("%s %d/%d", doing, done, total))
@@ -398,11 +398,11 @@ func TestHopelessIsToldFirst(t *testing.T) {
 	} {
 		var told []string
 		run := &Comparison{planned(t, c.text, func(o *Options) {
-			o.OnDoubt = func(d record.Fact) {
+			o.Observer = observer{doubt: func(d record.Fact) {
 				if d.Code == record.StickyPool {
 					told = append(told, d.Arm)
 				}
-			}
+			}}
 		})}
 		run.plan.tellFirst()
 		if err := run.CanAnswer(); (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), "pool,workers=4 starves 60 of 64 kept connections, and the baseline and a challenger must serve all of theirs; give them workers=64") || !slices.Equal(told, c.told) {
@@ -493,5 +493,24 @@ func TestShorten(t *testing.T) {
 	}
 	if !slices.ContainsFunc(whole.Doubts, func(d record.Fact) bool { return d.Code == machineUnfit }) {
 		t.Errorf("got the doubts %v, want the one about the machine among them", whole.Doubts)
+	}
+}
+
+// An observer hears of doubts and windows, as far as it asks for them.
+type observer struct {
+	Unobserved
+	doubt  func(record.Fact)
+	window func(record.Plan, window.Window)
+}
+
+func (o observer) Doubt(f record.Fact) {
+	if o.doubt != nil {
+		o.doubt(f)
+	}
+}
+
+func (o observer) Window(p record.Plan, w window.Window) {
+	if o.window != nil {
+		o.window(p, w)
 	}
 }

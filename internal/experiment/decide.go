@@ -248,22 +248,19 @@ func (p plan) step(window time.Duration) time.Duration {
 	return windowStep
 }
 
-// tellFirst calls OnDoubt with what the user should know before the blocks start; see [Options].
+// tellFirst tells the observer what the user should know before the blocks start.
 func (p plan) tellFirst() {
-	if p.opts.OnDoubt == nil {
-		return
-	}
 	// Many arms may have the same doubt. Once is enough here: the report shows them all.
 	told := map[record.Code]bool{}
 	for _, d := range p.Doubts {
 		if d.Code.Decides() && !told[d.Code] {
 			told[d.Code] = true
-			p.opts.OnDoubt(d)
+			p.opts.Observer.Doubt(d)
 		}
 	}
 	if p.Feasible != nil {
 		for _, f := range append(p.foreseen(), Undecided(*p.Feasible, false)...) {
-			p.opts.OnDoubt(f)
+			p.opts.Observer.Doubt(f)
 		}
 	}
 }

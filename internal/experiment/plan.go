@@ -142,6 +142,9 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 	if p.aim == nil {
 		p.aim = judge.Winner{}
 	}
+	if o.Observer == nil {
+		p.opts.Observer = Unobserved{}
+	}
 	p.settings = settings{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Cell: s.Cell, Pack: o.Pack, Seed: o.Seed, Note: o.Note,
 		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),

@@ -51,7 +51,7 @@ func TestAnArmThatLagsShortensTheWindows(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var told []string
 				p := planned(t, text, func(o *Options) {
-					o.OnDoubt = func(f record.Fact) { told = append(told, report.Doubt(f)) }
+					o.Observer = observer{doubt: func(f record.Fact) { told = append(told, report.Doubt(f)) }}
 					if c.change != nil {
 						c.change(o)
 					}
