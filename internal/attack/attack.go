@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/experiment"
 	"schedlab/internal/fact"
 	"schedlab/internal/judge"
@@ -230,7 +231,7 @@ func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record
 			all = append(all, f)
 		}
 	}
-	raise(l.LeftOut != "", record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"said": l.LeftOut}})
+	raise(l.LeftOut != "", doubt.LogLinesLeftOut.Of(doubt.Lines{Said: l.LeftOut}))
 	raise(w.Starved > 0, attackStarved.Of(starvation{Starved: w.Starved, Asked: w.Asked, Served: w.Asked - w.Starved}))
 	raise(float64(lost) > unanswered*float64(w.Requests), Lost.Of(Losses{lost, w.Requests}))
 	raise(float64(bad) > unanswered*float64(w.Requests), attackFailed.Of(failures{bad}))

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/report/document"
@@ -33,7 +34,7 @@ func Write(w io.Writer, format string, r *record.Result, verbose bool, o documen
 	add("load", fmt.Sprintf("%s, for %s, seed %d", report.Load(a.Clients), say.Seconds(r.Window), r.Seed))
 	var doubts []string
 	for _, d := range r.Doubts {
-		if d.Code == record.LogLinesLeftOut { // what a log lacks has a line of its own
+		if doubt.LogLinesLeftOut.Is(d) { // what a log lacks has a line of its own
 			add("log", d.String())
 		} else {
 			doubts = append(doubts, d.String())
@@ -131,8 +132,7 @@ func answer(r *record.Result) string {
 	if len(a.Failures) > 0 {
 		text += " The others: " + say.Endings(a.Failures) + "."
 	}
-	redirects := func(d record.Fact) bool { return d.Code == record.Redirects }
-	if i := slices.IndexFunc(r.Doubts, redirects); i >= 0 {
+	if i := slices.IndexFunc(r.Doubts, doubt.Redirects.Is); i >= 0 {
 		text += " " + say.UpperFirst(r.Doubts[i].String()) + "."
 	}
 	return text

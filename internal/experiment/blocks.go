@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"schedlab/internal/command"
+	"schedlab/internal/doubt"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -223,15 +224,15 @@ func (r *running) leftOpen(blocks int, each time.Duration) (doubts []record.Fact
 		if open == nil {
 			continue
 		}
-		values := record.Values{"budget": p.budget.Seconds(), "blocks": float64(blocks), "open": float64(len(open)), "most": float64(scenario.MaxBlocks)}
+		of := doubt.Ended{Budget: p.budget.Seconds(), Blocks: blocks, Most: scenario.MaxBlocks, Open: len(open), Verdicts: strings.Join(open, ", ")}
 		// A verdict is given at looks only, so advise the next look, with time to judge the additional trials.
 		if i, _ := slices.BinarySearch(looks, max(needed[remedy], blocks+1)); i < len(looks) {
 			budget := p.budget + time.Duration(looks[i]-blocks)*(each+time.Duration(len(p.Arms))*judging)
-			values["needed"], values["room"] = roundUp(budget, time.Second).Seconds(), float64(looks[i])
+			of.Needed, of.Room = roundUp(budget, time.Second).Seconds(), looks[i]
 		} else if window, budget := p.longer(needed[remedy]); window > 0 {
-			values["needed"], values["window"] = budget.Seconds(), window
+			of.Needed, of.Window = budget.Seconds(), window
 		}
-		doubts = append(doubts, record.Fact{Code: record.BudgetEnded, Names: record.Names{"open": strings.Join(open, ", ")}, Values: values})
+		doubts = append(doubts, doubt.BudgetEnded.Of(of))
 	}
 	return doubts
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/process/stub"
@@ -399,7 +400,7 @@ func TestHopelessIsToldFirst(t *testing.T) {
 		var told []string
 		run := &Comparison{planned(t, c.text, func(o *Options) {
 			o.Observer = observer{doubt: func(d record.Fact) {
-				if d.Code == record.StickyPool {
+				if doubt.StickyPool.Is(d) {
 					told = append(told, d.Arm)
 				}
 			}}

@@ -15,6 +15,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/command"
+	"schedlab/internal/doubt"
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
@@ -193,7 +194,7 @@ func (p *plan) openFiles() error {
 	}
 	l := p.scenario.Log.Log()
 	if said := l.LeftOut(); said != "" {
-		p.doubt(record.Fact{Code: record.LogLinesLeftOut, Names: record.Names{"file": p.scenario.Log.File, "said": said}})
+		p.doubt(doubt.LogLinesLeftOut.Of(doubt.Lines{File: p.scenario.Log.File, Said: said}))
 	}
 	if l.Whole {
 		p.doubt(record.Fact{Code: wholeSeconds, Names: record.Names{"file": p.scenario.Log.File}})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/doubt"
 	"schedlab/internal/expect"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
@@ -149,7 +150,7 @@ func (t throughput) doubts(arm string) (all []record.Fact) {
 		all = append(all, record.Fact{Code: unevenProbe, Arm: arm, Values: record.Values{"apart": t.apart}})
 	}
 	if t.taken > expect.ProbeDoubt {
-		all = append(all, record.Fact{Code: record.DisturbedProbe, Arm: arm, Values: record.Values{"taken": t.taken}, Names: record.Names{"most": t.most}})
+		all = append(all, doubt.DisturbedProbe.Of(doubt.Probe{Taken: t.taken, Most: t.most}).On(arm))
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
@@ -173,7 +174,7 @@ func TestDisturbedProbe(t *testing.T) {
 		ready, err := p.offered(findings{
 			xmax: map[string]float64{"nethttp": 4000, "fasthttp": got.x}, doubts: got.doubts("fasthttp"),
 		})
-		found := slices.IndexFunc(ready.Doubts, func(f record.Fact) bool { return f.Code == record.DisturbedProbe })
+		found := slices.IndexFunc(ready.Doubts, doubt.DisturbedProbe.Is)
 		if err != nil || (found >= 0) != c.doubt {
 			t.Errorf("%s: doubts %v, error %v", c.name, ready.Doubts, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/doubt"
 	"schedlab/internal/judge"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -53,8 +54,8 @@ func (p *plan) chooseRates(found findings) error {
 		least := a.load.MinRate.PerSecond
 		if a.load.Rate.OfSlowest == 0 {
 			// A fixed rate may have a limit that is relative (max_rate).
-			p.lower(a, scenario.Rounded(a.load.MaxRate.OfSlowest*slowest), record.Fact{
-				Code: record.RateLowered, Values: record.Values{"most": slowest}, Names: record.Names{"slowest": name},
+			p.lower(a, scenario.Rounded(a.load.MaxRate.OfSlowest*slowest), func(rate, asked float64) record.Fact {
+				return doubt.RateLowered.Of(doubt.Lowered{Rate: rate, Asked: asked, Most: slowest, Slowest: name})
 			})
 		} else {
 			rate := max(scenario.Rounded(a.load.Rate.OfSlowest*slowest), least)
@@ -71,9 +72,8 @@ func (p *plan) chooseRates(found findings) error {
 		}
 		// A load that shares CPUs with the servers must leave them most of the time. The user's own rate stays.
 		if !a.Clients.Closed() && !p.offeredAsTold(*a) {
-			p.lower(a, found.sharedMost, record.Fact{
-				Code: rateShared, Values: record.Values{"share": window.ShareLimit},
-				Names: record.Names{"cpus": p.cpus.SharedCPUs().Words()},
+			p.lower(a, found.sharedMost, func(rate, asked float64) record.Fact {
+				return rateShared.Of(shared{Rate: rate, Asked: asked, Share: window.ShareLimit, CPUs: p.cpus.SharedCPUs().Words()})
 			})
 		}
 	}
@@ -115,24 +115,39 @@ func (p *plan) warnFewWorkers(found findings, name string) {
 		return
 	}
 	// One doubt about the rate is enough, and this one tells why.
-	p.Doubts = slices.DeleteFunc(p.Doubts, func(d record.Fact) bool { return d.Code == record.RateLowered && d.Names["slowest"] == name })
-	p.doubt(record.Fact{Code: record.RateFewWorkers, Arm: name, Names: record.Names{"other": other}, Values: record.Values{
-		"workers": float64(set.workers), "rate": a.Clients.Rate, "without": without, "needed": float64(need),
-	}})
+	p.Doubts = slices.DeleteFunc(p.Doubts, func(d record.Fact) bool {
+		of, is := doubt.RateLowered.In(d)
+		return is && of.Slowest == name
+	})
+	p.doubt(doubt.RateFewWorkers.Of(doubt.FewWorkers{Workers: set.workers, Rate: a.Clients.Rate, Without: without, Needed: need, Other: other}).On(name))
 }
 
-// lower lowers an arm's rate to most, in requests per second, but not below its min_rate. A limit of 0 is none. It adds the
-// two rates to the doubt, which is raised once for a rate that several arms had.
-func (p *plan) lower(a *arm, most float64, doubt record.Fact) {
+// lower lowers an arm's rate to most, in requests per second, but not below its min_rate. A limit of 0 is none. The
+// doubt about the two rates is raised once for a rate that several arms had.
+func (p *plan) lower(a *arm, most float64, doubt func(rate, asked float64) record.Fact) {
 	asked := a.Clients.Rate
 	if most == 0 || asked <= most {
 		return
 	}
 	a.Clients.Rate = max(most, a.load.MinRate.PerSecond)
-	doubt.Values["rate"], doubt.Values["asked"] = a.Clients.Rate, asked
-	if !slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == doubt.Code && d.Values["asked"] == asked }) {
-		p.doubt(doubt)
+	f := doubt(a.Clients.Rate, asked)
+	if !slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == f.Code && askedFor(d) == asked }) {
+		p.doubt(f)
 	}
+}
+
+// askedFor returns the rate that was asked for where a doubt tells that it was lowered; 0 for other doubts.
+func askedFor(d record.Fact) float64 {
+	of, _ := doubt.RateLowered.In(d)
+	by, _ := rateShared.In(d)
+	return max(of.Asked, by.Asked)
+}
+
+// shared tells to what a rate is lowered for a load that shares CPUs with the servers.
+type shared struct {
+	Rate, Asked float64
+	Share       float64 // of the CPUs, at most
+	CPUs        string
 }
 
 // relative reports whether an arm's rate is a ratio of the slowest arm's throughput. Such a rate

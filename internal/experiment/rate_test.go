@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/doubt"
 	"schedlab/internal/host"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -322,7 +323,7 @@ func TestFewWorkersThatSetTheRate(t *testing.T) {
 			t.Errorf("%+v: got %q, want %v, and one doubt about the rate", c, said, c.want)
 		}
 	}
-	if !record.RateFewWorkers.Decides() || !record.RateLowered.Decides() {
+	if !doubt.RateFewWorkers.Code.Decides() || !doubt.RateLowered.Code.Decides() {
 		t.Error("what lowers the rate of all is told before the blocks")
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
@@ -40,8 +42,8 @@ func (p *plan) warn() {
 	}
 	for _, a := range p.originals() {
 		if p.starves(a) {
-			w, n := float64(p.setup(a.asked).workers), float64(a.Clients.Connections+a.Clients.Idle)
-			p.doubt(record.Fact{Code: record.StickyPool, Arm: a.Name, Values: record.Values{"waiting": n - w, "connections": n, "workers": w}})
+			w, n := p.setup(a.asked).workers, a.Clients.Connections+a.Clients.Idle
+			p.doubt(doubt.StickyPool.Of(doubt.Sticky{Waiting: n - w, Connections: n, Workers: w}).On(a.Name))
 		}
 		// In the scenario pool-cpu the arm pool has the mode pool-request, and pool,workers=1 is a pool.
 		base, _, more := strings.Cut(a.Name, ",")
@@ -135,27 +137,27 @@ func (p *plan) differentParsers() {
 	if len(on) < 2 {
 		return
 	}
-	names := record.Names{}
-	var parsers, other []string
+	var differ doubt.Parsers
+	var parsers []string
 	for _, stack := range slices.Sorted(maps.Keys(on)) {
 		parsers = append(parsers, fmt.Sprintf("%s on %s's", strings.Join(on[stack], ", "), strings.Replace(stack, "nethttp", "net/http", 1)))
 		control := p.modeOf(p.Arms[0]).Axes // the baseline's, to be on this parser
 		if control.Stack == "" || control.Stack == stack {
 			continue
 		}
-		other, control.Stack = append(other, on[stack]...), stack
+		differ.Other, control.Stack = append(differ.Other, on[stack]...), stack
 		told := slices.ContainsFunc(p.Arms, func(a arm) bool {
 			m := p.modeOf(a)
 			return m.Axes.Stack == stack && m.Station == queueing.Goroutines
 		})
 		for name, m := range p.opts.Modes {
 			if !told && m.With(nil).Axes == control {
-				names["control"] = name
+				differ.Control = name
 			}
 		}
 	}
-	names["parsers"], names["other"] = strings.Join(parsers, "; "), strings.Join(other, "; ")
-	p.doubt(record.Fact{Code: record.ParsersDiffer, Names: names})
+	differ.Parsers = strings.Join(parsers, "; ")
+	p.doubt(doubt.ParsersDiffer.Of(differ))
 }
 
 // inFlight returns the largest number of requests that a load can have in flight; 0 for no limit.
@@ -280,7 +282,7 @@ var (
 	budgetTooShort      = record.Sentence("budget-too-short", `the budget of {{time .Values.budget}} {{if .Values.blocks}}ended after {{plural .Values.blocks "block"}} of{{else}}has no room for{{end}} the {{count .Values.first}} that the first look needs{{with .Values.needed}}, and --budget {{time .}} has{{end}}: `+
 		`a block takes {{time .Values.block}}, planned were {{time .Values.planned}}{{with .Names.lingers}}, and the server of {{.}} lingers when it is to end{{end}}`)
 	rateSendable      = record.Sentence("rate-sendable", `{{per .Values.rate}} are what the load's {{.Names.cpus}} can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--cpus) or ask for more work`)
-	rateShared        = record.Sentence("rate-shared", `offered {{per .Values.rate}} instead of {{per .Values.asked}}: at more the load takes over {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the servers; --rate offers more`)
+	rateShared        = fact.New[shared]("rate-shared", 0, `offered {{per .Rate}} instead of {{per .Asked}}: at more the load takes over {{percent .Share}} of {{.CPUs}}, which it shares with the servers; --rate offers more`)
 	windowsLonger     = record.Sentence("windows-longer", `windows last {{time .Values.window}} instead of {{time .Values.planned}}, to hold enough requests for what {{.Names.flag}} asks{{with .Values.budget}}; this takes {{time .}} at most (--budget){{end}}`)
 	windowsShortened  = record.Sentence("windows-shortened", `does not keep up, and its queue takes long to empty: the budget has no room for {{count .Values.first}} blocks with windows of {{time .Values.was}}; from block {{count .Values.next}} on windows last {{time .Values.window}}{{with .Names.lost}}, too short for {{.}}{{end}}, and the {{plural .Values.blocks "block"}} before do not count; --window {{time .Values.was}} --budget {{time .Values.needed}} keeps them`)
 	expectationsShort = record.Sentence("expectations-short", `{{count .Values.short}} of {{plural .Values.all "expectation"}} will be refused, because a window holds too few requests for the quantile: {{.Names.which}}`)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/outcome"
@@ -185,8 +186,8 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 		cause.Answer = outcome.Cause.Phrase(cause.Outcome)
 	}
 	// The tests may have been disturbed more than the run, or less.
-	disturbed := test.Result.Busy()
-	if disturbed.Values["share"] < x.Busy.Values["share"] {
+	disturbed, of := doubt.Busy(test.Result.Doubts)
+	if before, _ := doubt.MachineBusy.In(x.Busy); of.Share < before.Share {
 		disturbed = x.Busy
 	}
 	for i := range done.Causes {
@@ -197,7 +198,7 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 	}
 	slices.SortStableFunc(done.Causes, func(a, b record.Suspect) int { return order(a) - order(b) })
 	conclude(&done)
-	done.Busy = busy(&done, disturbed)
+	done.Busy = busy(&done, []record.Fact{disturbed})
 	return &done
 }
 

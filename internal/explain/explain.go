@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
@@ -145,7 +146,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 	for _, a := range []*arm{f, t} {
 		if starved := a.starved(); starved > mostStarved {
 			x.Settle(outcome.Refused)
-			x.Reason = record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
+			x.Reason = doubt.Starvation.Of(doubt.Unanswered{Starved: a.StarvedConnections}).On(a.Name)
 			return x, nil
 		}
 	}
@@ -156,7 +157,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 		if slices.ContainsFunc(why, func(f record.Fact) bool { return f.Code != tooLittle }) {
 			x.Settle(outcome.Open)
 		}
-		x.Busy = busy(x, c.Result.Busy())
+		x.Busy = busy(x, c.Result.Doubts)
 		return x, nil
 	}
 	x.Slower = all[0].slower(from, to)
@@ -175,20 +176,19 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 		tailOnly = tailOnly || !about.lost
 	}
 	conclude(x)
-	x.Busy = busy(x, c.Result.Busy())
+	x.Busy = busy(x, c.Result.Doubts)
 	return x, nil
 }
 
 // busy returns the doubt about others that took CPU time for an explanation: it is open if no cause is known, or if
 // nobody knows whether the arms differ.
-func busy(x *record.Explanation, doubt record.Fact) record.Fact {
-	if doubt.None() {
-		return doubt
+func busy(x *record.Explanation, doubts []record.Fact) record.Fact {
+	f, of := doubt.Busy(doubts)
+	if f.None() {
+		return f
 	}
-	open := x.Outcome == outcome.Open && (x.Slower != "" || x.Reason.RestsOn(notSure))
-	doubt.Values = maps.Clone(doubt.Values)
-	doubt.Values["open"] = float64(stats.Count(open))
-	return doubt
+	of.Open = x.Outcome == outcome.Open && (x.Slower != "" || x.Reason.RestsOn(notSure))
+	return doubt.MachineBusy.Change(f, of)
 }
 
 // hasIdeal reports whether an arm has an ideal twin that loses as many requests as the arm did. One

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/mode"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
@@ -285,7 +286,7 @@ func TestStarvationIsNotExplained(t *testing.T) {
 		slow.windows[i].Asked, slow.windows[i].Starved = 64, 63
 	}
 	x, err := c.Explain("fast", "slow", map[string]mode.Mode{"made": e.mode, "plain": {}})
-	if err != nil || x.Outcome != outcome.Refused || x.Slower != "" || len(x.Causes) > 0 || x.Reason.Code != record.CauseStarvation {
+	if err != nil || x.Outcome != outcome.Refused || x.Slower != "" || len(x.Causes) > 0 || x.Reason.Code != doubt.Starvation.Code {
 		t.Errorf("got %s of %q, %q, %v; want no times to explain", x.Outcome, x.Slower, x.Reason, err)
 	}
 }

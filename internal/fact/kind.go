@@ -13,10 +13,10 @@ import (
 
 // A Kind is what all facts of one code have in common: their words, their weight, and a struct T with their values.
 //
-// T has a field for each value: a string, a bool, an int, a float64 or a time.Duration. Its key in JSON is the name of its
-// json tag, else the field's name with underscores, as needs_window for NeedsWindow. Strings are written below "names", all
-// others below "values", a bool as 1 or 0, a duration in seconds; a field with the option omitempty is left out where it is
-// zero.
+// T has a field for each value: a string, several strings, a bool, an int, a float64 or a time.Duration. Its key in JSON is
+// the name of its json tag, else the field's name with underscores, as needs_window for NeedsWindow. Strings are written
+// below "names", several with "; " between them, and all others below "values", a bool as 1 or 0, a duration in seconds; a
+// field with the option omitempty is left out where it is zero.
 type Kind[T any] struct{ Code Code }
 
 // A Weight orders doubts by their effect on the answer. A doubt above 0 decides whether there is an answer, the largest
@@ -63,6 +63,13 @@ func (k Kind[T]) Of(values T) Fact {
 		of.encode(&f, v.FieldByIndex(of.index))
 	}
 	return f
+}
+
+// Change returns f with other values.
+func (k Kind[T]) Change(f Fact, values T) Fact {
+	changed := k.Of(values)
+	changed.Arm, changed.Baseline, changed.Metric, changed.Because = f.Arm, f.Baseline, f.Metric, f.Because
+	return changed
 }
 
 // In returns the values of f, and whether f is of this kind.
@@ -144,8 +151,8 @@ func fieldsOf(values reflect.Type) (all []field) {
 		if f.Anonymous {
 			continue
 		}
-		if f.Type.Kind() != reflect.String && !isNumber(f.Type) {
-			panic(fmt.Sprintf("%s.%s: a fact's value is a string, a bool, an int, a float64 or a time.Duration", values, f.Name))
+		if f.Type.Kind() != reflect.String && f.Type != reflect.TypeFor[[]string]() && !isNumber(f.Type) {
+			panic(fmt.Sprintf("%s.%s: a fact's value is a string, a []string, a bool, an int, a float64 or a time.Duration", values, f.Name))
 		}
 		key, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if key == "" {
@@ -175,11 +182,14 @@ func (of field) encode(f *Fact, v reflect.Value) {
 	if of.omitEmpty && v.IsZero() {
 		return
 	}
-	if of.of.Kind() == reflect.String {
+	if of.isName() {
 		if f.Names == nil {
 			f.Names = map[string]string{}
 		}
 		f.Names[of.key] = v.String()
+		if several, is := reflect.TypeAssert[[]string](v); is {
+			f.Names[of.key] = strings.Join(several, between)
+		}
 		return
 	}
 	if f.Values == nil {
@@ -187,6 +197,12 @@ func (of field) encode(f *Fact, v reflect.Value) {
 	}
 	f.Values[of.key] = number(v)
 }
+
+// between stands between several strings: no name of an arm has it.
+const between = "; "
+
+// isName reports whether the field is one or several strings.
+func (of field) isName() bool { return of.of.Kind() == reflect.String || of.of.Kind() == reflect.Slice }
 
 // decode sets v to the field's value in f, the zero value if f has none.
 func (of field) decode(f Fact, v reflect.Value) {
@@ -196,6 +212,10 @@ func (of field) decode(f Fact, v reflect.Value) {
 		v.SetInt(int64(nearest(figure)))
 	case reflect.String:
 		v.SetString(f.Names[of.key])
+	case reflect.Slice:
+		if name := f.Names[of.key]; name != "" {
+			v.Set(reflect.ValueOf(strings.Split(name, between)))
+		}
 	case reflect.Bool:
 		v.SetBool(figure != 0)
 	case reflect.Int:

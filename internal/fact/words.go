@@ -23,9 +23,10 @@ var (
 func init() {
 	functions = template.FuncMap{
 		// Facts.
-		"say":  Fact.String,
-		"gist": func(f Fact) string { return f.Part("gist") },
-		"fix":  func(f Fact) string { return f.Part("fix") },
+		"say":   Fact.String,
+		"words": Fact.Part,
+		"gist":  func(f Fact) string { return f.Part("gist") },
+		"fix":   func(f Fact) string { return f.Part("fix") },
 		// Counts and ratios.
 		"count":      of(func(v float64) string { return fmt.Sprintf("%.0f", v) }),
 		"plural":     func(v reflect.Value, noun string) string { return prose.Plural(int(number(v)), noun) },

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -320,7 +321,7 @@ func TestRedirectsAreDoubted(t *testing.T) {
 			}
 			return requests
 		}}.judged(t)
-		i := slices.IndexFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.Redirects })
+		i := slices.IndexFunc(r.Doubts, doubt.Redirects.Is)
 		if (i >= 0) != want {
 			t.Errorf("status %d: doubts %v", status, r.Doubts)
 		} else if want && (r.Doubts[i].Arm != "pool" || r.Doubts[i].String() != "it answered 50 % of its requests with a redirect (status 302), which is not followed: ask for the page that it names") {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -116,8 +117,7 @@ func answeredLate(w *modelled) bool {
 // answeredNone reports whether no request of a window ever got a good reply, so that its times are all of failures.
 func answeredNone(w *modelled) bool { return w.Requests > 0 && w.Good == 0 }
 
-// silent returns a doubt for each arm that gave no good reply in the window of a valid block. late in its values is 1 if
-// some of these windows had replies after their end.
+// silent returns a doubt for each arm that gave no good reply in the window of a valid block.
 func (b blocks) silent() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		var numbers []string
@@ -128,10 +128,7 @@ func (b blocks) silent() (all []record.Fact) {
 			}
 		}
 		if len(numbers) > 0 {
-			all = append(all, record.Fact{
-				Code: record.AnsweredNone, Arm: a.Name, Names: record.Names{"blocks": strings.Join(numbers, ", ")},
-				Values: record.Values{"blocks": float64(len(numbers)), "late": float64(stats.Count(!never))},
-			})
+			all = append(all, doubt.AnsweredNone.Of(doubt.Silence{Blocks: len(numbers), Late: !never, Numbers: strings.Join(numbers, ", ")}).On(a.Name))
 		}
 	}
 	return all

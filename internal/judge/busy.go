@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -14,9 +15,9 @@ import (
 // Busy returns the fact that others took more than a tenth of the CPUs of the servers or of the load; no fact if they did
 // not, or if the machine does not tell. It names the side from which more was taken, and the cause that took most there,
 // if that is half of it or more; else the largest program "and others". e tells which CPUs the sides have.
-func Busy(o *record.Others, e record.Env) (busy record.Fact) {
+func Busy(o *record.Others, e record.Env) record.Fact {
 	if o.Quiet() {
-		return busy
+		return record.Fact{}
 	}
 	side, of := record.ServerSideCPU, e.ServerCPUs
 	if o.On(record.LoadSideCPU) > o.On(side) {
@@ -38,12 +39,12 @@ func Busy(o *record.Others, e record.Env) (busy record.Fact) {
 		return !t.Disturbs(side) || t.On(side) < doubtShare
 	})
 	slices.SortStableFunc(causes, func(a, b record.Trouble) int { return cmp.Compare(b.On(side), a.On(side)) })
+	var because []record.Fact
 	for _, t := range causes[:min(len(causes), mostCauses)] {
-		busy.Because = append(busy.Because, took(t))
+		because = append(because, took(t))
 	}
-	more := float64(len(causes) - len(busy.Because))
 	who, share := "", largest.On(side)
-	for _, kind := range []string{unseenPrograms, hypervisor, interrupts} {
+	for _, kind := range []string{doubt.UnseenPrograms, doubt.Hypervisor, doubt.Interrupts} {
 		if kinds[kind] > share {
 			who, share = kind, kinds[kind]
 		}
@@ -52,41 +53,31 @@ func Busy(o *record.Others, e record.Env) (busy record.Fact) {
 	if several {
 		share = total
 	}
-	shared := e.ServerCPUs == e.LoadCPUs // neither is bound, or they have the same
-	busy.Code = record.MachineBusy
-	busy.Values = record.Values{
-		"share": min(share, 1), "others": float64(stats.Count(several)), "cpus": float64(record.CountCPUs(of, e.CPUs)), "seconds": o.Seconds, "more": more,
+	if e.ServerCPUs == e.LoadCPUs { // neither is bound, or they have the same
+		side = record.BothSides
 	}
-	busy.Names = record.Names{"side": string(side), "who": who}
+	busy := doubt.Taken{
+		Side: string(side), CPUs: record.CountCPUs(of, e.CPUs), Share: min(share, 1), Seconds: o.Seconds,
+		Who: who, Others: several, More: len(causes) - len(because),
+		// The answer has twelve words at most.
+		Brief: several || who != "" || strings.Contains(largest.Program, " "),
+	}
 	if who == "" {
-		busy.Names["program"] = largest.Program
-		busy.Values["pid"] = float64(largest.PID)
+		busy.Program, busy.PID = largest.Program, largest.PID
 	}
-	// The answer has twelve words at most.
-	busy.Values["brief"] = float64(stats.Count(several || who != "" || strings.Contains(largest.Program, " ")))
-	if shared {
-		busy.Names["side"] = string(record.BothSides)
-	}
-	return busy
+	return doubt.MachineBusy.Of(busy).Since(because...)
 }
-
-// What took CPU time, if no program can be named.
-const (
-	unseenPrograms = "unseen"
-	hypervisor     = "hypervisor"
-	interrupts     = "interrupts"
-)
 
 // kindOf maps the causes that are no program to what took the time.
 var kindOf = map[record.Cause]string{
-	record.Passing: unseenPrograms, record.Stolen: hypervisor, record.Interrupt: interrupts, record.SoftIRQ: interrupts,
+	record.Passing: doubt.UnseenPrograms, record.Stolen: doubt.Hypervisor, record.Interrupt: doubt.Interrupts, record.SoftIRQ: doubt.Interrupts,
 }
 
 // mostCauses is the largest number of causes that a sentence names.
 const mostCauses = 3
 
 // busy returns the fact that others took much of the CPUs during the run, with what that did to it; no fact if they did
-// not. Its value "open" is 1 if the question of the run is open and noise may be the reason.
+// not. It is Open if the question of the run is open and noise may be the reason.
 //
 // The watchdog saw the whole run. Where the windows alone were disturbed, as by a program that began late, their own
 // figure tells it.
@@ -102,19 +93,18 @@ func (b blocks) busy(r *record.Result) record.Fact {
 		if share < muchForeign {
 			return f
 		}
-		f = record.Fact{Code: record.MachineBusy, Names: record.Names{"side": string(record.ServerSideCPU), "who": "other"}, Values: record.Values{
-			"share": share, "cpus": float64(serverCPUs(r.Env)), "brief": 1,
-		}}
+		f = doubt.MachineBusy.Of(doubt.Taken{Side: string(record.ServerSideCPU), CPUs: serverCPUs(r.Env), Share: share, Who: doubt.OtherPrograms, Brief: true})
 	}
+	busy, _ := doubt.MachineBusy.In(f)
 	// What the run cannot tell shows in the widest interval.
 	for _, v := range r.Verdicts {
-		if v.Primary && v.Verdict.Outcome == outcome.Open && v.Low > 0 && v.High/v.Low > max(1, f.Values["high"]/max(f.Values["low"], 1e-9)) {
-			f.Baseline, f.Metric, f.Names["arm"] = v.Baseline, v.Metric.String(), v.Arm
-			f.Values["low"], f.Values["high"] = v.Low, v.High
+		if v.Primary && v.Verdict.Outcome == outcome.Open && v.Low > 0 && v.High/v.Low > max(1, busy.High/max(busy.Low, 1e-9)) {
+			f = f.Against(v.Baseline).At(v.Metric.String())
+			busy.Challenger, busy.Low, busy.High = v.Arm, v.Low, v.High
 		}
 	}
-	f.Values["open"] = float64(stats.Count(questionOpen(AimOf(b.run.Plan), r)))
-	return f
+	busy.Open = questionOpen(AimOf(b.run.Plan), r)
+	return doubt.MachineBusy.Change(f, busy)
 }
 
 // muchForeign is the ratio of the servers' CPU time that other programs may use in the windows, if the watchdog saw no
@@ -163,8 +153,8 @@ func withoutAdvice(doubts []record.Fact, busy record.Fact) []record.Fact {
 	}
 	all := slices.Clone(doubts)
 	for i, d := range all {
-		if d.Code == record.BudgetEnded {
-			all[i].Values = record.Values{"open": d.Values["open"], "blocks": d.Values["blocks"], "busy": 1}
+		if of, is := doubt.BudgetEnded.In(d); is {
+			all[i] = doubt.BudgetEnded.Change(d, doubt.Ended{Blocks: of.Blocks, Open: of.Open, Verdicts: of.Verdicts, Busy: true})
 		}
 	}
 	return all

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -87,7 +88,7 @@ func (a *searched) answer() {
 		a.Recovers = outcome.No
 	}
 	for _, d := range a.run.Plan.Doubts {
-		if d.Code == record.StickyPool && d.Arm == a.Name {
+		if doubt.StickyPool.Is(d) && d.Arm == a.Name {
 			a.Starves = d
 		}
 	}
@@ -283,7 +284,7 @@ func (a *searched) why() []record.Fact {
 	why := append(a.cut(), a.refusals(searchRefusals, "")...)
 	// Neither a larger budget nor longer windows help against others.
 	if busy := Busy(a.run.Others, a.run.Env); !busy.None() {
-		return append(why, record.Fact{Code: searchBusy, Because: []record.Fact{busy}})
+		return append(why, searchBusy.Since(busy))
 	}
 	// All windows were used before it was settled, but none of them contradicts it.
 	if agree := a.LowKept == a.LowOf && a.HighBroken == a.HighOf; agree && a.Used > 0 && len(a.Windows) >= a.options.Windows {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -71,8 +72,8 @@ func TestCapacitiesThatTouch(t *testing.T) {
 // has the doubt of the plan.
 func TestAStarvingArmIsNotCompared(t *testing.T) {
 	t.Parallel()
-	doubt := record.Fact{Code: record.StickyPool, Arm: "pool", Values: record.Values{"waiting": 62, "connections": 64, "workers": 2}}
-	run := record.Run{Plan: record.Plan{Doubts: []record.Fact{{Code: record.StickyPool, Arm: "other"}, doubt}}}
+	sticky := doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool")
+	run := record.Run{Plan: record.Plan{Doubts: []record.Fact{doubt.StickyPool.Of(doubt.Sticky{}).On("other"), sticky}}}
 	of := func(name string, low, high float64) record.ArmCapacity {
 		a := arm(t)
 		a.plan.Name, a.run = name, run
@@ -256,7 +257,7 @@ func TestDoubtsOfASearch(t *testing.T) {
 		a.find()
 		var got []record.Code
 		for _, d := range capacityDoubts(&record.Result{Status: c.status, Env: record.Env{ServerCPUs: "0-1"}}, record.Run{Status: c.status}, []*searched{&a}) {
-			if d.Code != record.OneHost {
+			if d.Code != oneHost.Code {
 				got = append(got, d.Code)
 			}
 			if d.Code == windowsRefused && (d.Values["refused"] != c.refused || d.Values["windows"] != float64(len(c.windows))) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"schedlab/internal/command"
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -66,9 +67,9 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 		}
 		switch {
 		case b.over[a.Name] && b.generatorBound[a.Name]:
-			add(record.Fact{Code: record.GeneratorLimit, Arm: a.Name})
+			add(doubt.GeneratorLimit.On(a.Name))
 		case b.over[a.Name]:
-			add(record.Fact{Code: record.Overloaded, Arm: a.Name})
+			add(doubt.Overloaded.On(a.Name))
 		}
 	}
 	return append(all, oneCPU(r)...)
@@ -118,9 +119,9 @@ func HostDoubts(e record.Env) (all []record.Fact) {
 		return []record.Fact{f}
 	}
 	if e.Virtualised {
-		all = append(all, record.Fact{Code: record.Virtualised})
+		all = append(all, virtualised)
 	}
-	return append(all, record.Fact{Code: record.OneHost})
+	return append(all, oneHost)
 }
 
 // lost returns a doubt for each arm with a server that could not keep all its stamps. It refuses
@@ -181,7 +182,7 @@ func (b blocks) redirects(a record.Arm) (f record.Fact) {
 	if a.Role == record.Copy {
 		return f
 	}
-	share, most, status := 0., 0., 0.
+	share, most, status := 0., 0., 0
 	for code := uint16(300); code < 400; code++ {
 		if !record.Redirect(code) {
 			continue
@@ -191,11 +192,11 @@ func (b blocks) redirects(a record.Arm) (f record.Fact) {
 			of += w.Status[code] / float64(len(b.valid))
 		}
 		if share += of; of > most {
-			most, status = of, float64(code)
+			most, status = of, int(code)
 		}
 	}
 	if share > statusLimit {
-		f = record.Fact{Code: record.Redirects, Arm: a.Name, Values: record.Values{"share": share, "status": status}}
+		f = doubt.Redirects.Of(doubt.Redirection{Share: share, Status: status}).On(a.Name)
 	}
 	return f
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/stats"
@@ -82,7 +83,7 @@ func TestBaselineAlone(t *testing.T) {
 func TestAWholeRunHasNoDoubts(t *testing.T) {
 	t.Parallel()
 	r := synthetic{servers: "0,2"}.judged(t)
-	if len(r.Doubts) != 1 || r.Doubts[0].Code != record.OneHost {
+	if len(r.Doubts) != 1 || r.Doubts[0].Code != oneHost.Code {
 		t.Errorf("got %q, want one host alone", doubtTexts(r))
 	}
 	if got := incomplete(record.Run{Trials: 48}, 48, 0); got != nil {
@@ -100,7 +101,7 @@ func TestOthersAreTheAnswer(t *testing.T) {
 	t.Parallel()
 	const first = "demo: Too busy to tell: cc1 took 60 % of the servers' CPU."
 	const below = "Busy: cc1 (23 processes of make, pid 9) used 60 % of a CPU, mostly CPU 0 (server) Effect: pool against nethttp may be anything from "
-	const doubt = "cc1 took 60 % of the servers' CPU: cc1 (23 processes of make, pid 9) used 60 % of a CPU, mostly CPU 0 (server); the intervals allow for that, and are wider; " +
+	const words = "cc1 took 60 % of the servers' CPU: cc1 (23 processes of make, pid 9) used 60 % of a CPU, mostly CPU 0 (server); the intervals allow for that, and are wider; " +
 		"end cc1, or give --wait-idle 2m, which starts as soon as 3 s were quiet"
 	for name, c := range map[string]struct {
 		run  synthetic
@@ -115,8 +116,8 @@ func TestOthersAreTheAnswer(t *testing.T) {
 	} {
 		run := c.run.run()
 		run.Plan.Doubts = []record.Fact{
-			{Code: record.StickyPool, Arm: "pool", Values: record.Values{"waiting": 60, "connections": 64, "workers": 4}},
-			{Code: record.BudgetEnded, Names: record.Names{"open": "pool at p99"}, Values: record.Values{"open": 1, "blocks": 12, "room": 36, "needed": 150}},
+			doubt.StickyPool.Of(doubt.Sticky{Waiting: 60, Connections: 64, Workers: 4}).On("pool"),
+			doubt.BudgetEnded.Of(doubt.Ended{Verdicts: "pool at p99", Open: 1, Blocks: 12, Room: 36, Needed: 150}),
 		}
 		j, err := New("run", "dir", run, AimOf(run.Plan))
 		if err != nil {
@@ -129,20 +130,20 @@ func TestOthersAreTheAnswer(t *testing.T) {
 		j.Watched(&record.Others{Seconds: 41, Troubles: []record.Trouble{{Cause: record.Program, Side: record.ServerSideCPU, Share: .6, Server: .6, Program: "cc1", PID: 9, Parent: "make", Processes: 23}}})
 		r := j.judge().result
 		got := screen(t, r)
-		if strings.Contains(got, first) != c.open || strings.Contains(got, below) != c.open || r.TooBusy().None() == c.open {
+		if strings.Contains(got, first) != c.open || strings.Contains(got, below) != c.open || doubt.TooBusy(r.Doubts).None() == c.open {
 			t.Errorf("%s: the first line is the answer: %v, want %v: %s", name, strings.Contains(got, first), c.open, got)
 		}
 		if c.open && !strings.Contains(got, "So far: ") {
 			t.Errorf("%s: what the run found is not told: %s", name, got)
 		}
-		if said := doubtTexts(r); r.Doubts[0].Code != record.MachineBusy || !c.open && said[0] != doubt || !c.open && !strings.Contains(got, doubt) {
-			t.Errorf("%s: got the doubts %q, want %q first: %s", name, said, doubt, got)
+		if said := doubtTexts(r); !doubt.MachineBusy.Is(r.Doubts[0]) || !c.open && said[0] != words || !c.open && !strings.Contains(got, words) {
+			t.Errorf("%s: got the doubts %q, want %q first: %s", name, said, words, got)
 		}
 		// More blocks do not help.
 		if all := got + strings.Join(doubtTexts(r), " "); strings.Contains(all, "would decide") || strings.Contains(all, "may be enough") {
 			t.Errorf("%s: a number of blocks or a budget is advised: %s", name, all)
 		}
-		if all := strings.Join(doubtTexts(calm), " "); !strings.Contains(all, "has room for 36, which may be enough") || !calm.Busy().None() {
+		if all := strings.Join(doubtTexts(calm), " "); !strings.Contains(all, "has room for 36, which may be enough") || slices.ContainsFunc(calm.Doubts, doubt.MachineBusy.Is) {
 			t.Errorf("%s, nobody else: got the doubts %q", name, all)
 		}
 	}

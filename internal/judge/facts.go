@@ -1,6 +1,9 @@
 package judge
 
-import "schedlab/internal/record"
+import (
+	"schedlab/internal/fact"
+	"schedlab/internal/record"
+)
 
 // What a run's record lacks.
 var (
@@ -31,6 +34,8 @@ var (
 	unsentRequests = record.Sentence("unsent-requests", `its paced clients did not send {{percent .Values.share}} of the {{count .Values.rate}} requests/s planned, while they waited for replies: requests that were never sent are in no figure`)
 	stampsLost     = record.Sentence("stamps-lost", `its server had no room for the stamps of all requests in {{count .Values.windows}} of {{plural .Values.of "window"}}: the breakdown of its time covers only the newest {{percent .Values.joined}}; give the arm a larger timeline`)
 	serverLimited  = record.Sentence("server-limited", `its CPU limit stopped the server for {{percent .Values.share}} of the median window, which is in its times; give the servers more with --server-cpu`)
+	virtualised    = fact.Plain("virtualised", -50, `a virtual machine: neighbours and the hypervisor are in the noise`)
+	oneHost        = fact.Plain("one-host", -60, `one host, loopback, synthetic demand`)
 	onlyOneCPU     = record.Sentence("one-cpu", `the server had one CPU and so GOMAXPROCS 1: accept, poller and handlers share a run queue; with more CPUs repeat on two or more`)
 	loadTookCPU    = record.Sentence("load-took-cpu", `its load took {{percent .Values.share}} of {{.Names.cpus}}, which it shares with the server, more than {{percent .Values.most}}: it was disturbed; ask for less with --rate`)
 	othersUsedCPUs = record.Sentence("others-used-cpus", `over the whole run of {{count .Values.seconds}} s {{template "list" .}}`)
@@ -115,7 +120,7 @@ var (
 	tooFewForTerm    = record.Sentence("too-few-for-term", `too few requests to judge {{.Metric}}`)
 	searchGenerator  = record.Sentence("search-generator", `; the generator is the limit: from {{per .Values.rate}} on it cannot keep its schedule, its CPUs up to {{percent .Values.busy}} busy, and so cannot overload this arm; give it more of them with --cpus, or ask for what costs the server more`)
 	searchOthers     = record.Sentence("search-others", ` (stop other programs, or choose CPUs with --cpus)`)
-	searchBusy       = record.Sentence("search-busy", `; {{range .Because}}{{template "busy who" .}} took {{percent .Values.share}} of {{template "busy cpus" .}}{{end}}`)
+	searchBusy       = fact.Plain("search-busy", 0, `; {{range .Because}}{{words . "share"}}{{end}}`)
 	searchStopped    = record.Sentence("search-stopped", `; {{if eq .Names.status "running"}}cut off{{else}}interrupted{{end}} after {{plural .Values.windows "window"}}`)
 	recoveryOpen     = record.Sentence("recovery-open", `; recovery open: after the overload {{count .Values.kept}} of {{plural .Values.of "window"}} at {{per .Values.rate}} kept it{{template "because" .}}`)
 	recoveryNoise    = record.Sentence("recovery-noise", `, and noise alone may break it so near its limit`)

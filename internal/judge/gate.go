@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -59,7 +60,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 	}
 	for _, a := range []record.Arm{base, arm} { // a mean over some clients is not the mean over all
 		if p.Metric == stats.GoodMean && g.starvesTooMany(a.Name) {
-			why = firstOf(why, record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
+			why = firstOf(why, doubt.Starvation.Of(doubt.Unanswered{Starved: a.StarvedConnections}).On(a.Name))
 		}
 	}
 	// As many shares as there are pairs of arms and primary metrics, since any pair may be asked

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -87,8 +88,8 @@ func TestPairsAreRefused(t *testing.T) {
 		"memory that was not measured":   {synthetic{}, Pair{stats.Memory, "fasthttp", "pool"}, causeUnfit},
 		"no block":                       {synthetic{edit: each("pool", func(t *record.Trial) { t.Window = 0 })}, Pair{stats.P50, "fasthttp", "pool"}, causeNoBlocks},
 		"an arm was sent to late":        {synthetic{edit: late}, Pair{stats.P50, "fasthttp", "pool"}, causeImbalance},
-		"the good replies of a few":      {synthetic{edit: starved, plan: closed}, Pair{stats.GoodMean, "fasthttp", "pool"}, record.CauseStarvation},
-		"the same, as the baseline":      {synthetic{edit: starved, plan: closed}, Pair{stats.GoodMean, "pool", "fasthttp"}, record.CauseStarvation},
+		"the good replies of a few":      {synthetic{edit: starved, plan: closed}, Pair{stats.GoodMean, "fasthttp", "pool"}, doubt.Starvation.Code},
+		"the same, as the baseline":      {synthetic{edit: starved, plan: closed}, Pair{stats.GoodMean, "pool", "fasthttp"}, doubt.Starvation.Code},
 		"goodput of clients that starve": {synthetic{edit: starved, plan: closed}, Pair{stats.Goodput, "fasthttp", "pool"}, ""},
 	} {
 		dir, run := c.run.write(t)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -112,7 +113,7 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 		same, open = same+stats.Count(v.Verdict.Rank == stats.Same), open+stats.Count(v.Verdict.Outcome == outcome.Open)
 		refusals += stats.Count(v.Verdict.Outcome == outcome.Refused)
 		judged = judged || v.Verdict.Outcome != outcome.Refused
-		if v.Reason.RestsOn(record.CauseStarvation) {
+		if v.Reason.RestsOn(doubt.Starvation.Code) {
 			starves = v.Reason
 		}
 	}
@@ -204,7 +205,7 @@ func implied(arm, other string, a, b record.Place, verdicts []record.Verdict, as
 
 // atFault reports whether a verdict is refused because of what the arm did, and not because of noise.
 func atFault(v record.Verdict) bool {
-	return slices.ContainsFunc([]record.Code{causeErrors, causeStatusMix, record.CauseStarvation, causeUnsent}, v.Reason.RestsOn)
+	return slices.ContainsFunc([]record.Code{causeErrors, causeStatusMix, doubt.Starvation.Code, causeUnsent}, v.Reason.RestsOn)
 }
 
 // decide names the winner, or the arms that share the first place. A winner starved no client and beats every other arm; it

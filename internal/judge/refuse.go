@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -84,7 +85,7 @@ const (
 // final reports whether no number of blocks changes a reason against a verdict.
 func final(why record.Fact) bool {
 	return slices.ContainsFunc([]record.Code{
-		causeErrors, causeNoReplies, causeFewRequests, causeUnknownCPU, causeOverload, record.CauseStarvation, causeUnsent,
+		causeErrors, causeNoReplies, causeFewRequests, causeUnknownCPU, causeOverload, doubt.Starvation.Code, causeUnsent,
 	}, why.RestsOn)
 }
 
@@ -227,7 +228,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 		return record.Fact{Code: causeUnknownCPU, Arm: a.Name}
 	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
-		return firstOf(b.noAnswerYet(a.Name), record.Fact{Code: record.CauseStarvation, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}})
+		return firstOf(b.noAnswerYet(a.Name), doubt.Starvation.Of(doubt.Unanswered{Starved: a.StarvedConnections}).On(a.Name))
 	case m.Proof < stats.InStarvation && b.unsentShare(a.Name) > 0:
 		return record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}}
 	}
@@ -271,7 +272,7 @@ func (b blocks) starvesTooMany(arm string) bool {
 // Then neither its times nor what theory says of all its clients is a figure of this arm.
 func (b blocks) noAnswerYet(arm string) (why record.Fact) {
 	if f := b.fairness(arm); f != nil && f.Short && b.starvesTooMany(arm) {
-		return record.Fact{Code: record.CauseStarvation, Arm: arm, Values: record.Values{"starved": float64(f.Asked - f.Served), "short": 1}}
+		return doubt.Starvation.Of(doubt.Unanswered{Starved: f.Asked - f.Served, Short: true}).On(arm)
 	}
 	return why
 }

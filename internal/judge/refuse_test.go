@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/stats"
@@ -151,7 +152,7 @@ func TestStarvationIsInTheHeadline(t *testing.T) {
 			}
 		}
 		for _, v := range r.Verdicts {
-			if c.starving[v.Arm] > 0 && v.Primary && c.blocks == 0 && v.Reason.Code != record.CauseStarvation {
+			if c.starving[v.Arm] > 0 && v.Primary && c.blocks == 0 && v.Reason.Code != doubt.Starvation.Code {
 				t.Errorf("%s: got %+v, want it refused for starvation", c.name, v)
 			}
 		}
@@ -171,7 +172,7 @@ func TestShortWindowsShowNoStarvation(t *testing.T) {
 			run.Plan.Arms[i].Clients = record.Clients{Loop: "closed", Connections: 256, Rate: fakeRate}
 		}
 		if sticky {
-			run.Plan.Doubts = []record.Fact{{Code: record.StickyPool, Arm: "nethttp"}}
+			run.Plan.Doubts = []record.Fact{doubt.StickyPool.Of(doubt.Sticky{}).On("nethttp")}
 		}
 		j, err := New("run", "dir", run, AimOf(run.Plan))
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 )
 
@@ -91,7 +92,7 @@ func (x *Explanation) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*plain)(x)); err != nil {
 		return err
 	}
-	if x.Reason.Code == CauseStarvation {
+	if x.Reason.Code == doubt.Starvation.Code {
 		x.Outcome = outcome.Refused
 	}
 	x.Settle(x.Outcome)

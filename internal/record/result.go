@@ -349,22 +349,6 @@ func (a Arm) Starves() bool {
 	return a.StarvedConnections > 0 && (a.StarvedBlocks == 0 || 10*a.StarvedBlocks > len(a.Blocks[stats.Goodput]))
 }
 
-// Busy returns the doubt that others took much of the CPUs; no fact if they did not.
-func (r *Result) Busy() Fact {
-	if i := slices.IndexFunc(r.Doubts, func(d Fact) bool { return d.Code == MachineBusy }); i >= 0 {
-		return r.Doubts[i]
-	}
-	return Fact{}
-}
-
-// TooBusy returns the same doubt if it is why the run has no answer, and no fact otherwise.
-func (r *Result) TooBusy() Fact {
-	if f := r.Busy(); f.Values["open"] > 0 {
-		return f
-	}
-	return Fact{}
-}
-
 // LeftOutFor lists the rules that the left-out blocks broke, each once.
 func (r *Result) LeftOutFor() (rules []string) {
 	broken := map[int]bool{}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"schedlab/internal/command"
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -78,9 +79,9 @@ func rest(r *record.Result, most int, also string) document.Facts {
 	all := slices.Clone(r.Doubts)
 	for _, cause := range []func(record.Fact) bool{
 		record.Fact.Disturbs, func(d record.Fact) bool {
-			return d.Code == record.RateFewWorkers || d.Code == record.RateLowered
+			return doubt.RateFewWorkers.Is(d) || doubt.RateLowered.Is(d)
 		}, func(d record.Fact) bool {
-			return d.Code == record.ParsersDiffer && slices.ContainsFunc(r.Verdicts, differs)
+			return doubt.ParsersDiffer.Is(d) && slices.ContainsFunc(r.Verdicts, differs)
 		},
 	} {
 		if i := slices.IndexFunc(all, cause); i >= most {
@@ -111,7 +112,7 @@ func rest(r *record.Result, most int, also string) document.Facts {
 func capacityBriefly(r *record.Result, width int) document.Document {
 	rows := each(capacityTable(r), func(row []string) []string { return slices.Concat(row[:2], row[3:5], row[6:len(row)-1]) })
 	untold := *others(r) // what the plan says of starving clients stands in the answer and below the table
-	untold.Doubts = only(untold.Doubts, func(d record.Fact) bool { return d.Code != record.StickyPool })
+	untold.Doubts = only(untold.Doubts, func(d record.Fact) bool { return !doubt.StickyPool.Is(d) })
 	return document.Document{
 		Name: named(r), State: state(r), Answer: briefAnswer(r, width, searchLines), Context: append(context(r), searched(r)+onCPUs(r.Env)),
 		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", append(capacityOpen(r), capacityCompared(r)...)...), rest(&untold, 1, "")...)},
@@ -327,7 +328,7 @@ func openVerdicts(r *record.Result) string {
 	waits := func(arm string) bool { return unanswered(armOf(r, arm)) }
 	counts := func(of record.Verdict) bool {
 		overloaded := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool {
-			return (d.Code == record.Overloaded || d.Code == record.GeneratorLimit) && (d.Arm == of.Arm || d.Arm == of.Baseline)
+			return (d.Code == doubt.Overloaded.Code || d.Code == doubt.GeneratorLimit.Code) && (d.Arm == of.Arm || d.Arm == of.Baseline)
 		})
 		hasTimes := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
 			return v.Primary && v.Arm == of.Arm && v.Baseline == of.Baseline && v.Verdict.Outcome != outcome.Refused

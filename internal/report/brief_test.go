@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -82,7 +83,7 @@ func TestEveryRequestGotAGoodReply(t *testing.T) {
 		"":           func(*record.Result) {},
 		"failed":     func(r *record.Result) { r.Arms[2].Errors = 1 },
 		"not sent":   func(r *record.Result) { r.Arms[2].Generator = &record.Proofs{Missing: 1} },
-		"overloaded": func(r *record.Result) { r.Doubts = append(r.Doubts, record.Fact{Code: record.Overloaded, Arm: "pool"}) },
+		"overloaded": func(r *record.Result) { r.Doubts = append(r.Doubts, doubt.Overloaded.On("pool")) },
 		"starved":    func(r *record.Result) { r.Arms[2].StarvedConnections = 1 },
 		"lower goodput": func(r *record.Result) {
 			r.Verdicts = append(r.Verdicts, record.Verdict{Metric: stats.Goodput, Verdict: decision("LOWER"), Arm: "pool", Ratio: .48})
@@ -138,7 +139,7 @@ func TestBriefTellsTheTwoMeansApart(t *testing.T) {
 // lacks.
 func TestBriefSaysWhatMayMislead(t *testing.T) {
 	t.Parallel()
-	parsers := record.Fact{Code: record.ParsersDiffer, Names: record.Names{"parsers": "pool, fasthttp on fasthttp's; nethttp on net/http's"}}
+	parsers := doubt.ParsersDiffer.Of(doubt.Parsers{Parsers: "pool, fasthttp on fasthttp's; nethttp on net/http's"})
 	short := record.Fact{Code: "few-requests", Metric: "p99", Values: record.Values{"requests": 563, "needed": 1100, "window": .98}}
 	const other, window = "HTTP parsers differ too: pool, fasthttp on fasthttp's; nethttp on net/http's", "* fasthttp, pool at p99: too few requests: 563 a window, p99 needs 1100; --window 980ms holds as many"
 	for _, c := range []struct {

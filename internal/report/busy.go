@@ -3,13 +3,15 @@ package report
 import (
 	"strings"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 )
 
 // tooBusy returns the first line of an answer that is open because others took CPU time; "" for any other. busy is the
 // doubt about them, or no fact.
 func tooBusy(busy record.Fact) string {
-	return when(busy.Values["open"] > 0, "%s.", busy.Part("answer"))
+	of, _ := doubt.MachineBusy.In(busy)
+	return when(of.Open, "%s.", busy.Part("answer"))
 }
 
 // belowTooBusy returns the sentences below that line, without a full stop: who took the time, what that did, the ways
@@ -26,7 +28,7 @@ func belowTooBusy(busy record.Fact, soFar string) []string {
 
 // others returns a result without the doubt that its first line tells already.
 func others(r *record.Result) *record.Result {
-	if r.TooBusy().None() {
+	if doubt.TooBusy(r.Doubts).None() {
 		return r
 	}
 	rest := *r

@@ -4,18 +4,17 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
 // hogged is the doubt about a program that took 83 % of the servers' CPU.
-func hogged(open float64) record.Fact {
-	return record.Fact{
-		Code: record.MachineBusy, Baseline: "nethttp", Metric: "p99", Names: record.Names{"side": "server", "program": "hog", "arm": "pool"},
-		Values:  record.Values{"share": .83, "cpus": 1, "open": open, "low": .8, "high": 1.31},
-		Because: []record.Fact{{Code: "program-time", Values: record.Values{"share": .83, "pid": 7}, Names: record.Names{"program": "hog", "side": "server"}}},
-	}
+func hogged(open bool) record.Fact {
+	return doubt.MachineBusy.Of(doubt.Taken{Side: "server", Program: "hog", CPUs: 1, Share: .83, Open: open, Challenger: "pool", Low: .8, High: 1.31}).
+		Against("nethttp").At("p99").
+		Since(record.Fact{Code: "program-time", Values: record.Values{"share": .83, "pid": 7}, Names: record.Names{"program": "hog", "side": "server"}})
 }
 
 // Where others kept a run from its answer, every output of every kind of run has that first, below it who, the effect
@@ -53,7 +52,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		for name, write := range writers {
 			r := quick()
 			of(r)
-			r.Doubts = append([]record.Fact{hogged(1)}, r.Doubts...)
+			r.Doubts = append([]record.Fact{hogged(true)}, r.Doubts...)
 			var b strings.Builder
 			if err := write(&b, r); err != nil {
 				t.Fatal(err)
@@ -75,7 +74,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		// An answer that stands.
 		r := quick()
 		of(r)
-		r.Doubts = append([]record.Fact{hogged(0)}, r.Doubts...)
+		r.Doubts = append([]record.Fact{hogged(false)}, r.Doubts...)
 		var b strings.Builder
 		if err := Brief(&b, r, TextOptions{Width: 400}); err != nil {
 			t.Fatal(err)
@@ -91,11 +90,11 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 func TestTooBusyToExplain(t *testing.T) {
 	t.Parallel()
 	const first = "Too busy to tell: hog took 83 % of the servers' CPU."
-	x := &record.Explanation{From: "nethttp", To: "pool", Slower: "pool", Outcome: outcome.Open, Reason: said("no rule fits"), Busy: hogged(1)}
+	x := &record.Explanation{From: "nethttp", To: "pool", Slower: "pool", Outcome: outcome.Open, Reason: said("no rule fits"), Busy: hogged(true)}
 	if got := explanation(x).Text(TextOptions{}); !strings.Contains(got, first+"\n") || !strings.Contains(got, "Next: end hog") || !strings.Contains(got, "So far: ") {
 		t.Errorf("got %s", got)
 	}
-	x.Busy = hogged(0)
+	x.Busy = hogged(false)
 	if got := explanation(x).Text(TextOptions{}); strings.Contains(got, first) || !strings.Contains(got, "Doubts  hog took 83 %") {
 		t.Errorf("an explanation that stands: got %s", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/chart"
@@ -262,17 +263,17 @@ func capacityLines(r *record.Result) (lines []string) {
 func capacityCompared(r *record.Result) []string {
 	var notes, beyond, broken []string
 	for _, a := range r.Capacity.Arms {
-		switch v := a.Starves.Values; {
+		switch of, _ := doubt.StickyPool.In(a.Starves); {
 		case !a.Starves.None():
-			note := fmt.Sprintf("%s %s: of %s only, for it starves %.0f of %.0f kept connections; it is compared with no other arm",
-				ofSome, a.Name, say.Plural(int(v["workers"]), "client"), v["waiting"], v["connections"])
+			note := fmt.Sprintf("%s %s: of %s only, for it starves %d of %d kept connections; it is compared with no other arm",
+				ofSome, a.Name, say.Plural(of.Workers, "client"), of.Waiting, of.Connections)
 			if interval(a) == noRate {
 				lowest := a.High
 				for _, w := range a.Windows {
 					lowest = min(lowest, either(w.Refused.None(), w.Rate, lowest))
 				}
-				note += fmt.Sprintf("; none: with %.0f clients it missed %s at %s already, the lowest rate that was tried, and a lower one would starve the same clients",
-					v["connections"], r.Capacity.SLO, say.Rate(lowest))
+				note += fmt.Sprintf("; none: with %d clients it missed %s at %s already, the lowest rate that was tried, and a lower one would starve the same clients",
+					of.Connections, r.Capacity.SLO, say.Rate(lowest))
 			}
 			notes = append(notes, note)
 		// The upper end is a rate that was offered, and X_max a rate that was served. A Low above X_max is a

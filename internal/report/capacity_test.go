@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -109,7 +110,7 @@ func TestAnUndecidedSearchKeepsItsRemedy(t *testing.T) {
 	r := promised()
 	r.Capacity.Arms, r.Capacity.Lines, r.Arms = r.Capacity.Arms[2:3], nil, r.Arms[:1]
 	const remedy = "twice as much of both, --window 2s --budget 1m0s, may tell"
-	long := record.Fact{Code: record.StickyPool, Arm: "pool,workers=2", Values: record.Values{"waiting": 62, "connections": 64, "workers": 2}}
+	long := doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool,workers=2")
 	r.Capacity.Arms[0].Answer = said(long.String() + ". nethttp for p99<=10ms,errors<=0.1%: open, 5,221/s is refuted, and no lower rate is verified (1 of 2 windows at 3,819/s kept it, and 3 of 3 have to); windows of one rate differ too much, or the budget is too small: " + remedy)
 	var brief bytes.Buffer
 	if err := Brief(&brief, r, TextOptions{Width: 100}); err != nil {
@@ -126,7 +127,7 @@ func TestAStarvingArmIsMarked(t *testing.T) {
 	t.Parallel()
 	r := promised()
 	pool := r.Capacity.Arms[3] // below 367/s
-	pool.Name, pool.Starves = "pool,workers=2", record.Fact{Code: record.StickyPool, Arm: "pool,workers=2", Values: record.Values{"waiting": 62, "connections": 64, "workers": 2}}
+	pool.Name, pool.Starves = "pool,workers=2", doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool,workers=2")
 	r.Capacity.Arms, r.Capacity.Lines, r.Arms = []record.ArmCapacity{r.Capacity.Arms[0], pool}, nil, r.Arms[:2]
 	if got, want := capacityHeadline(r.Capacity), "nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s."; got != want {
 		t.Errorf("got %q, want %q", got, want)

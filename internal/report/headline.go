@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -19,7 +20,7 @@ func Doubt(f record.Fact) string { return when(f.Arm != "", "%s: ", f.Arm) + f.S
 
 // Headline returns the answer of a run in one or a few sentences: that others kept it from an answer, if they
 // did, and else what the run found.
-func Headline(r *record.Result) string { return cmp.Or(tooBusy(r.TooBusy()), finding(r)) }
+func Headline(r *record.Result) string { return cmp.Or(tooBusy(doubt.TooBusy(r.Doubts)), finding(r)) }
 
 // finding returns what a run found, whatever disturbed it: the answer of a gate, else
 // the claims of the scenario if the run decided one, else the ranking of its arms. Claims that
@@ -57,7 +58,7 @@ func rankingBelow(r *record.Result) []string {
 // context returns the sentences that follow the headline: what kept the run from an answer, and the ranking if the
 // headline has only the claims.
 func context(r *record.Result) []string {
-	if below := belowTooBusy(r.TooBusy(), finding(r)); below != nil {
+	if below := belowTooBusy(doubt.TooBusy(r.Doubts), finding(r)); below != nil {
 		return below
 	}
 	return rankingBelow(r)
@@ -69,7 +70,7 @@ func context(r *record.Result) []string {
 func ranking(r *record.Result) string {
 	// Starved connections that were measured are in the answer itself.
 	d := first(r.Doubts, func(d record.Fact) bool {
-		return d.Code == record.GeneratorLimit || d.Code == record.StickyPool && armOf(r, d.Arm).StarvedConnections == 0
+		return d.Code == doubt.GeneratorLimit.Code || doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0
 	})
 	return when(!d.None(), "%s %s. ", d.Arm, d.String()) + answer(r)
 }
@@ -96,9 +97,8 @@ func answer(r *record.Result) string {
 // otherParser returns a clause that an arm's HTTP parser is not the baseline's, if the run has no arm that
 // tells parser and model apart; else "".
 func otherParser(r *record.Result, arm string) string {
-	d := first(r.Doubts, func(d record.Fact) bool { return d.Code == record.ParsersDiffer })
-	apart := arm != "" && d.Names["control"] != "" && slices.Contains(strings.Split(d.Names["other"], "; "), arm)
-	if !apart {
+	differ, _ := doubt.ParsersDiffer.In(first(r.Doubts, doubt.ParsersDiffer.Is))
+	if differ.Control == "" || !slices.Contains(differ.Other, arm) {
 		return ""
 	}
 	return fmt.Sprintf(", or its HTTP parser does, which is not %s's", r.Arms[0].Name)
@@ -113,7 +113,7 @@ func noVerdict(r *record.Result) string {
 		return strings.Join(append([]string{behind}, starving...), "; ") + "."
 	}
 	// The reason may be the starvation itself, which the sentence need not give twice.
-	if starving != nil && r.Answer.Reason.RestsOn(record.CauseStarvation) {
+	if starving != nil && r.Answer.Reason.RestsOn(doubt.Starvation.Code) {
 		return "No verdict: " + strings.Join(starving, "; ") + ", and the times lack the waits of those."
 	}
 	return "No verdict: " + strings.Join(append([]string{r.Answer.Reason.String()}, starving...), "; ") + "."
@@ -187,7 +187,7 @@ func shownBy(r *record.Result, vs []record.Verdict) string {
 	// Verdicts that agree in every block need the same number of blocks, so one clause is enough.
 	alike := !slices.ContainsFunc(vs, differ) && v.Needed > v.Blocks && v.Needed <= mostBlocks
 	switch {
-	case !r.Busy().None():
+	case slices.ContainsFunc(r.Doubts, doubt.MachineBusy.Is):
 		return when(alike, "%d of %s show it", v.Blocks, prose.Plural(v.Blocks, "block"))
 	case alike:
 		return fmt.Sprintf("%d of %s show it; %d more would decide", v.Blocks, prose.Plural(v.Blocks, "block"), v.Needed-v.Blocks)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/say"
@@ -71,7 +72,7 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 // What breaks the answer stands before it, unless the answer says it itself.
 func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 	t.Parallel()
-	starves := record.Fact{Code: record.StickyPool, Arm: "pool", Values: record.Values{"waiting": 62, "connections": 64, "workers": 2}}
+	starves := doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool")
 	const said = "pool starves 62 of 64 kept connections, because a worker keeps its connection until it closes: what it does is for 2 clients only; give it workers=64, take pool-requeue, or give --close. "
 	capacity := record.Result{
 		Doubts: []record.Fact{starves}, Arms: []record.Arm{{Name: "pool"}},
@@ -188,10 +189,14 @@ func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
 func TestWinnerOnAnotherParser(t *testing.T) {
 	t.Parallel()
 	r := &record.Result{Winner: record.Winner{Outcome: outcome.Yes, Arm: "b"}, Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins}}
-	for _, c := range []struct{ control, other, want string }{
-		{"goroutine", "c; b", "b wins, or its HTTP parser does, which is not a's: "}, {"", "c; b", "b wins: "}, {"goroutine", "c", "b wins: "},
+	for _, c := range []struct {
+		control string
+		other   []string
+		want    string
+	}{
+		{"goroutine", []string{"c", "b"}, "b wins, or its HTTP parser does, which is not a's: "}, {"", []string{"c", "b"}, "b wins: "}, {"goroutine", []string{"c"}, "b wins: "},
 	} {
-		r.Doubts = []record.Fact{{Code: record.ParsersDiffer, Names: record.Names{"control": c.control, "other": c.other}}}
+		r.Doubts = []record.Fact{doubt.ParsersDiffer.Of(doubt.Parsers{Control: c.control, Other: c.other})}
 		if got := Headline(r); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%+v: got %q", c, got)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -14,8 +15,8 @@ import (
 // A budget that is advised is that of the blocks or the window advised with it, and not of the verdict that needs the most.
 func TestAdvisedBudgetBelongsToItsAdvice(t *testing.T) {
 	t.Parallel()
-	window := record.Fact{Code: record.BudgetEnded, Values: record.Values{"needed": 1536, "window": 7.5, "budget": 75, "blocks": 20}}
-	room := record.Fact{Code: record.BudgetEnded, Values: record.Values{"needed": 275, "room": 40, "budget": 75, "blocks": 20}}
+	window := doubt.BudgetEnded.Of(doubt.Ended{Needed: 1536, Window: 7.5, Budget: 75, Blocks: 20})
+	room := doubt.BudgetEnded.Of(doubt.Ended{Needed: 275, Room: 40, Budget: 75, Blocks: 20})
 	r := &record.Result{Warmup: .06, Window: .53, Arms: make([]record.Arm, 5), Doubts: []record.Fact{window, room}}
 	// 55 blocks of 530 ms are 40 of 730 ms: 40 blocks of five windows that are 6.77 s shorter.
 	for needed, want := range map[int]string{
@@ -160,11 +161,13 @@ func TestOneMeanOfAnArm(t *testing.T) {
 // What lowered the rate of every arm is on the first screen, however many doubts weigh more.
 func TestBriefSaysWhatLoweredTheRate(t *testing.T) {
 	t.Parallel()
-	for _, code := range []record.Code{record.RateFewWorkers, record.RateLowered} {
+	for _, lowered := range []record.Fact{
+		doubt.RateFewWorkers.Of(doubt.FewWorkers{Workers: 2, Rate: 65, Without: 2170, Needed: 61}), doubt.RateLowered.Of(doubt.Lowered{Rate: 65, Asked: 2170}),
+	} {
 		r := quick()
-		r.Doubts = append(r.Doubts, said("one"), said("another"), record.Fact{Code: code, Values: record.Values{"workers": 2, "rate": 65, "without": 2170, "asked": 2170, "needed": 61}})
+		r.Doubts = append(r.Doubts, said("one"), said("another"), lowered)
 		if got := strings.Join(strings.Fields(inBrief(t, r, 100)), " "); !strings.Contains(got, "65/s") || !strings.Contains(got, "2,170/s") {
-			t.Errorf("%s: got %s", code, got)
+			t.Errorf("%s: got %s", lowered.Code, got)
 		}
 	}
 }

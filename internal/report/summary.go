@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -40,8 +41,8 @@ func Summary(w io.Writer, r *record.Result) error {
 	)
 	load, where := Setup(r)
 	return say.Markdown(w, document.Document{
-		Question: r.Question, State: state(r), Answer: cmp.Or(tooBusy(r.TooBusy()), either(answered, ranked, "")),
-		Context: append(belowTooBusy(r.TooBusy(), either(answered, ranked, "")), load, where),
+		Question: r.Question, State: state(r), Answer: cmp.Or(tooBusy(doubt.TooBusy(r.Doubts)), either(answered, ranked, "")),
+		Context: append(belowTooBusy(doubt.TooBusy(r.Doubts), either(answered, ranked, "")), load, where),
 		Parts:   []document.Part{answers(r), summaryTable(r), document.Lines(notes)},
 	})
 }
@@ -175,7 +176,7 @@ func gateComment(w io.Writer, r *record.Result) error {
 func gateEvidence(r *record.Result) document.Facts {
 	sure := labelled("Sure", append([]string{blocks(r) + "; of a hundred gates of equal builds one at most says worse"}, append(silent(r), failings(r.Arms)...)...)...)
 	// What it asks for, or how long, does not matter while others take the CPUs.
-	if r.GateOutcome() != outcome.Open || !r.TooBusy().None() {
+	if r.GateOutcome() != outcome.Open || !doubt.TooBusy(r.Doubts).None() {
 		return sure
 	}
 	open := only(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.Open })

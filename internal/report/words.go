@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"schedlab/internal/command"
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -70,17 +71,22 @@ var mostBlocks = slices.Max(stats.Looks())
 func remedy(r *record.Result, needed int) string {
 	const trial = .1 // seconds to start and end the server of a trial
 	// The doubt about an ended budget has the plan's own estimate for the verdict with the same remedy that needs the most.
-	ended := func(of string, least float64) record.Fact {
-		return first(r.Doubts, func(d record.Fact) bool { return d.Code == record.BudgetEnded && d.Values[of] >= least })
+	ended := func(is func(doubt.Ended) bool) doubt.Ended {
+		for _, d := range r.Doubts {
+			if of, ended := doubt.BudgetEnded.In(d); ended && is(of) {
+				return of
+			}
+		}
+		return doubt.Ended{}
 	}
-	if needed == 0 || !r.Busy().None() {
+	if busy, _ := doubt.Busy(r.Doubts); needed == 0 || !busy.None() {
 		return ""
 	}
 	if needed <= mostBlocks {
 		budget := time.Duration(0)
-		if v := ended("room", float64(needed)).Values; v["room"] > v["blocks"] { // of which this verdict needs a part
-			more := (v["needed"] - v["budget"]) * max(float64(needed)-v["blocks"], 0) / (v["room"] - v["blocks"])
-			budget = record.Duration(math.Ceil(v["budget"] + more))
+		if of := ended(func(e doubt.Ended) bool { return e.Room >= needed }); of.Room > of.Blocks { // of which this verdict needs a part
+			more := (of.Needed - of.Budget) * float64(max(needed-of.Blocks, 0)) / float64(of.Room-of.Blocks)
+			budget = record.Duration(math.Ceil(of.Budget + more))
 		}
 		return fmt.Sprintf("about %s would decide", say.Plural(needed, "block")) + when(budget > 0, " (--budget %v)", budget)
 	}
@@ -90,8 +96,8 @@ func remedy(r *record.Result, needed int) string {
 	}
 	// Every arm has a trial in each block. A budget of our own is in whole minutes.
 	budget := time.Duration(math.Ceil(float64(mostBlocks*len(r.Arms))*(r.Warmup+window+trial)/60)) * time.Minute
-	if v := ended("window", window).Values; v["window"] > 0 { // the plan's, less what longer windows cost it
-		budget = record.Duration(math.Ceil(v["needed"] - float64(mostBlocks*len(r.Arms))*(v["window"]-window)))
+	if of := ended(func(e doubt.Ended) bool { return e.Window >= window }); of.Window > 0 { // the plan's, less what longer windows cost it
+		budget = record.Duration(math.Ceil(of.Needed - float64(mostBlocks*len(r.Arms))*(of.Window-window)))
 	}
 	if budget > stats.LongestBudget {
 		return fmt.Sprintf("as noisy as here, no --budget up to %.0fm would decide", stats.LongestBudget.Minutes())
@@ -186,7 +192,7 @@ func loadOnEach(r *record.Result) string {
 		return text
 	}
 	slowest := slices.MinFunc(probed, func(a, b record.Arm) int { return cmp.Compare(highest(r, a), highest(r, b)) })
-	disturbed := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == record.DisturbedProbe && d.Arm == slowest.Name })
+	disturbed := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return doubt.DisturbedProbe.Is(d) && d.Arm == slowest.Name })
 	return fmt.Sprintf("%s (about %s%s of the slowest arm's highest rate%s)", text, say.Percent("%.0f", r.Rate/highest(r, slowest)),
 		when(disturbed, " or less"), when(r.Sendable > 0, ", what the load's CPUs can send"))
 }
@@ -238,7 +244,7 @@ func allGood(r *record.Result) bool {
 		return a.Errors > 0 || a.StarvedConnections > 0 || a.Generator != nil && a.Generator.Missing > 0
 	}
 	behind := func(d record.Fact) bool {
-		return d.Code == record.AnsweredNone || d.Code == record.Redirects || d.Code == record.Overloaded || d.Code == record.GeneratorLimit
+		return doubt.AnsweredNone.Is(d) || doubt.Redirects.Is(d) || d.Code == doubt.Overloaded.Code || d.Code == doubt.GeneratorLimit.Code
 	}
 	less := func(v record.Verdict) bool { return v.Metric == stats.Goodput && v.Worse() }
 	return r.Valid > 0 && !slices.ContainsFunc(r.Arms, failed) && !slices.ContainsFunc(r.Doubts, behind) &&
@@ -257,7 +263,7 @@ func complaints(r *record.Result) []string {
 // silent lists the doubts about arms that gave no good reply in the window of a block, or that only sent their
 // clients elsewhere.
 func silent(r *record.Result) []string {
-	return each(only(r.Doubts, func(d record.Fact) bool { return d.Code == record.AnsweredNone || d.Code == record.Redirects }), Doubt)
+	return each(only(r.Doubts, func(d record.Fact) bool { return doubt.AnsweredNone.Is(d) || doubt.Redirects.Is(d) }), Doubt)
 }
 
 // overflowed lists the arms in whose windows an accept queue of the network namespace was full. The kernel counts attempts, and
