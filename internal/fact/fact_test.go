@@ -19,6 +19,13 @@ type lost struct {
 	Where    string
 	Open     int
 	OpenArms string `json:"open,omitempty"` // among the names the key is free
+	*Sent
+}
+
+// Sent is of a lost request that was sent at all.
+type Sent struct {
+	Bytes int
+	From  string
 }
 
 var lostOf = fact.New[lost]("test-lost", 0, `{{.Arm}} lost {{count .Requests}} of {{.Where}} ({{percent .Share}}){{if .Late}}, late{{end}}{{with .Lag}}, by {{time .}}{{end}}{{with .XMax}}, of {{per .}}{{end}}{{range .Because}}; {{say .}}{{end}}{{with .OpenArms}}; open: {{.}} ({{$.Open}}){{end}}`).
@@ -44,12 +51,34 @@ func TestKind(t *testing.T) {
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}
-	if got, is := lostOf.In(back); !is || got != in || back.String() != words {
+	if got, is := lostOf.In(back); !is || got.Sent != nil || got != in || back.String() != words {
 		t.Errorf("got %+v, %t: %s", got, is, back)
 	}
 	if got, is := lostOf.In(alone); is || got != (lost{}) || lostOf.Is(alone) || !back.RestsOn(alone.Code) {
 		t.Errorf("got %+v, %t of another kind", got, is)
 	}
+}
+
+// Values that belong together may be there or not, and may be zero if they are; others may be known later than the rest.
+func TestSomeValuesOfAKind(t *testing.T) {
+	t.Parallel()
+	f := lostOf.Of(lost{Sent: &Sent{From: "a"}}).And(struct {
+		Where string
+		XMax  float64 `json:"x_max"`
+	}{"there", 7})
+	text, err := json.Marshal(f)
+	if want := `{"code":"test-lost","values":{"bytes":0,"late":0,"open":0,"requests":0,"share":0,"x_max":7},"names":{"from":"a","where":"there"},"text":" lost 0 of there (0 %), of 7/s"}`; err != nil || string(text) != want {
+		t.Errorf("got  %s, %v\nwant %s", text, err, want)
+	}
+	if got, is := lostOf.In(f); !is || *got.Sent != (Sent{From: "a"}) || got.Where != "there" {
+		t.Errorf("got %+v, %t", got, is)
+	}
+	defer func() {
+		if text := asText(recover()); !strings.Contains(text, "has no Wher") {
+			t.Errorf("got %q", text)
+		}
+	}()
+	f.And(struct{ Wher string }{})
 }
 
 // A record of another version may lack a value, have one more, or have a kind that this program does not know. It is

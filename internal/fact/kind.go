@@ -16,7 +16,8 @@ import (
 // T has a field for each value: a string, several strings, a bool, an int, a float64 or a time.Duration. Its key in JSON is
 // the name of its json tag, else the field's name with underscores, as needs_window for NeedsWindow. Strings are written
 // below "names", several with "; " between them, and all others below "values", a bool as 1 or 0, a duration in seconds; a
-// field with the option omitempty is left out where it is zero.
+// field with the option omitempty is left out where it is zero, and the fields of an embedded pointer to a struct where it
+// is nil.
 type Kind[T any] struct{ Code Code }
 
 // A Weight orders doubts by their effect on the answer. A doubt above 0 decides whether there is an answer, the largest
@@ -60,7 +61,20 @@ func (k Kind[T]) Of(values T) Fact {
 	f := Fact{Code: k.Code}
 	v := reflect.ValueOf(values)
 	for _, of := range kinds[k.Code].fields {
-		of.encode(&f, v.FieldByIndex(of.index))
+		of.encode(&f, v)
+	}
+	return f
+}
+
+// And returns f with more values, a struct with fields that its kind has, too: what is known only after the fact was made.
+func (f Fact) And(values any) Fact {
+	f.Values, f.Names = maps.Clone(f.Values), maps.Clone(f.Names)
+	v := reflect.ValueOf(values)
+	for _, of := range fieldsOf(v.Type()) {
+		if !slices.ContainsFunc(kinds[f.Code].fields, func(own field) bool { return own.key == of.key && own.of == of.of }) {
+			panic(fmt.Sprintf("fact %q has no %s", f.Code, of.name))
+		}
+		of.encode(&f, v)
 	}
 	return f
 }
@@ -79,7 +93,9 @@ func (k Kind[T]) In(f Fact) (values T, is bool) {
 	}
 	v := reflect.ValueOf(&values).Elem()
 	for _, of := range kinds[k.Code].fields {
-		of.decode(f, v.FieldByIndex(of.index))
+		if at, has := of.in(f, v); has {
+			of.decode(f, at)
+		}
 	}
 	return values, true
 }
@@ -149,6 +165,9 @@ func register(k *kind) {
 func fieldsOf(values reflect.Type) (all []field) {
 	for _, f := range reflect.VisibleFields(values) {
 		if f.Anonymous {
+			if f.Type.Kind() == reflect.Pointer && !f.IsExported() {
+				panic(fmt.Sprintf("%s.%s: a pointer to an unexported type cannot be set", values, f.Name))
+			}
 			continue
 		}
 		if f.Type.Kind() != reflect.String && f.Type != reflect.TypeFor[[]string]() && !isNumber(f.Type) {
@@ -177,9 +196,10 @@ func underscored(name string) string {
 	return b.String()
 }
 
-// encode sets the field's value in f.
-func (of field) encode(f *Fact, v reflect.Value) {
-	if of.omitEmpty && v.IsZero() {
+// encode sets the field's value in f, if values have it.
+func (of field) encode(f *Fact, values reflect.Value) {
+	v, err := values.FieldByIndexErr(of.index) // an error within a nil pointer
+	if err != nil || of.omitEmpty && v.IsZero() {
 		return
 	}
 	if of.isName() {
@@ -203,6 +223,26 @@ const between = "; "
 
 // isName reports whether the field is one or several strings.
 func (of field) isName() bool { return of.of.Kind() == reflect.String || of.of.Kind() == reflect.Slice }
+
+// in returns the field in values, to be set to what f has. A nil pointer on the way to it is set where f has the field, else
+// there is nothing to set.
+func (of field) in(f Fact, values reflect.Value) (v reflect.Value, has bool) {
+	_, value := f.Values[of.key]
+	_, name := f.Names[of.key]
+	for _, i := range of.index {
+		if values.Kind() == reflect.Pointer {
+			if values.IsNil() && !value && !name {
+				return v, false
+			}
+			if values.IsNil() {
+				values.Set(reflect.New(values.Type().Elem()))
+			}
+			values = values.Elem()
+		}
+		values = values.Field(i)
+	}
+	return values, true
+}
 
 // decode sets v to the field's value in f, the zero value if f has none.
 func (of field) decode(f Fact, v reflect.Value) {
