@@ -249,8 +249,7 @@ func (f *doctorFlags) noise(ctx context.Context, m *doctor.Machine, show *progre
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil: // a finding, not the end
-			names := record.Names{"comparison": doctor.Comparisons[i], "error": err.Error()}
-			m.Noise = doctor.NoNoise(f.name, record.Fact{Code: doctor.NoiseNotRun, Names: names})
+			m.Noise = doctor.NoNoise(f.name, doctor.NoiseNotRun.Of(doctor.NotRun{Comparison: doctor.Comparisons[i], Error: err.Error()}))
 			return nil
 		}
 		// A real comparison runs up to as many blocks as its budget has room for.

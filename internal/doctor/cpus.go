@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"schedlab/internal/cgroup"
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
-	"schedlab/internal/stats"
 )
 
 // used returns the CPUs of server and load, ascending, without duplicates. It is empty if neither
@@ -39,25 +39,22 @@ func (m *Machine) shared() bool {
 func (m *Machine) cpus() Finding {
 	used := m.used()
 	online, _ := record.ParseCPUs(m.text("sys/devices/system/cpu/online")) // empty if the machine does not tell
-	names := record.Names{"server": m.ServerCPUs.String(), "load": m.LoadCPUs.String(), "used": used.String()}
+	sides := cpuSides{Server: m.ServerCPUs.String(), Load: m.LoadCPUs.String(), Used: used.String()}
 	// partly is "" if server and load share no CPU, or if the load has all CPUs of the server.
 	partly := record.Shared(m.ServerCPUs, m.LoadCPUs).String()
 	switch half := len(used) / 2; {
 	case len(used) == 0:
 		return untold(nil)
 	case len(used) == 1:
-		names["online"] = online.String()
-		return fine(cpusOne, record.Values{"online": float64(len(online))}, names).graded(true, false)
+		return fine(cpusOne, oneCPU{sides, len(online), online.String()}).graded(true, false)
 	case partly != "" && m.Pinned:
-		names["shared"] = partly
-		return fine(cpusPartlyShared, nil, names).graded(false, true)
+		return fine(cpusPartlyShared, cpusInCommon{sides, partly}).graded(false, true)
 	case m.shared() && m.Pinned:
-		names["first"], names["second"] = used[:half].String(), used[half:].String()
-		return fine(cpusShared, nil, names).graded(true, false)
+		return fine(cpusShared, cpusMixed{sides, used[:half].String(), used[half:].String()}).graded(true, false)
 	case !m.Pinned:
-		return fine(cpusUnpinned, nil, names).graded(false, true)
+		return fine(cpusUnpinned, sides).graded(false, true)
 	}
-	return fine(cpusApart, record.Values{"server": float64(len(m.ServerCPUs))}, names)
+	return fine(cpusApart, cpuSplit{sides, len(m.ServerCPUs)})
 }
 
 // siblings looks for a core with one hardware thread used by the server and another by the load. A
@@ -73,24 +70,24 @@ func (m *Machine) siblings() Finding {
 		if len(server) == 0 || len(load) == 0 || slices.Equal(server, load) {
 			continue
 		}
-		names := record.Names{"server": server.String(), "load": load.String()}
+		v := coreMixed{Server: server.String(), Load: load.String()}
 		// The fix is to deal out whole cores: half of them to each side.
 		if half := len(cores) / 2; half > 0 {
-			names["first"], names["second"] = union(cores[:half]...).String(), union(cores[half:]...).String()
+			v.First, v.Second = union(cores[:half]...).String(), union(cores[half:]...).String()
 		}
-		return fine(coreShared, nil, names).graded(false, true)
+		return fine(coreShared, v).graded(false, true)
 	}
-	return fine(coresApart, record.Values{"shared": float64(stats.Count(m.shared()))}, nil)
+	return fine(coresApart, coreSplit{Shared: m.shared()})
 }
 
 // turns returns the number of the CPU on which server and load take turns, and the finding of the
 // check "cpus", which is to be mended first; "" and nil if they do not. The first CPUs of both count,
 // which the timing checks use. These put the finding into their facts, so that their fix is its fix.
-func (m *Machine) turns() (cpu string, mend []record.Fact) {
+func (m *Machine) turns() (cpu string, mend []fact.Fact) {
 	if len(m.ServerCPUs) == 0 || len(m.LoadCPUs) == 0 || m.ServerCPUs[0] != m.LoadCPUs[0] {
 		return "", nil
 	}
-	return strconv.Itoa(m.ServerCPUs[0]), []record.Fact{m.cpus().Fact}
+	return strconv.Itoa(m.ServerCPUs[0]), []fact.Fact{m.cpus().Fact}
 }
 
 // cores groups the CPUs in use by core: the hardware threads of each core, ascending. Threads that
@@ -119,10 +116,10 @@ func (m *Machine) cpuLimit() Finding {
 	}
 	least, where, limited := cgroup.Least(m.text)
 	if !limited {
-		return fine(cpuLimit, nil, nil)
+		return fine(cpuLimit, cpuQuota{})
 	}
-	used := float64(len(m.used()))
-	return fine(cpuLimit, record.Values{"limit": least, "used": used}, record.Names{"file": where}).graded(least < used, false)
+	used := len(m.used())
+	return fine(cpuLimit, cpuQuota{Limit: least, Used: used, File: where}).graded(least < float64(used), false)
 }
 
 // governor warns of a frequency governor other than performance, and of turbo. Both let the clock
@@ -134,20 +131,18 @@ func (m *Machine) governor() Finding {
 			governors[g] = append(governors[g], cpu)
 		}
 	}
-	var good, bad []record.Fact
-	values, names := record.Values{}, record.Names{}
+	var good, bad []fact.Fact
+	var v clockRates
 	for _, g := range slices.Sorted(maps.Keys(governors)) {
-		f := record.Fact{Code: governor, Names: record.Names{"governor": g, "cpus": governors[g].String()}}
+		f := governor.Of(governed{Governor: g, CPUs: governors[g].String()})
 		if g == "performance" {
 			good = append(good, f)
 		} else {
 			bad = append(bad, f)
-			values["governors"]++
+			v.Governors++
 		}
 	}
-	turbo := func(now string) record.Fact {
-		return record.Fact{Code: governor, Names: record.Names{"turbo": now}}
-	}
+	turbo := func(now string) fact.Fact { return governor.Of(governed{Turbo: now}) }
 	// Intel's driver has a switch that turns turbo off, the others one that turns it on.
 	for _, t := range []struct{ file, on, off string }{
 		{"sys/devices/system/cpu/intel_pstate/no_turbo", "0", "1"},
@@ -156,7 +151,7 @@ func (m *Machine) governor() Finding {
 		switch m.text(t.file) {
 		case t.on:
 			bad = append(bad, turbo("on"))
-			names["turbo"], names["off"] = t.file, t.off
+			v.Turbo, v.Off = t.file, t.off
 		case t.off:
 			good = append(good, turbo("off"))
 		}
@@ -164,7 +159,7 @@ func (m *Machine) governor() Finding {
 	if len(bad)+len(good) == 0 {
 		return untold(nil)
 	}
-	return fine(clockRate, values, names, slices.Concat(bad, good)...).graded(false, len(bad) > 0)
+	return fine(clockRate, v, slices.Concat(bad, good)...).graded(false, len(bad) > 0)
 }
 
 // Limits on the CPU time that other programs may take of the CPUs in use, in CPUs.
@@ -189,7 +184,7 @@ func (m *Machine) others() Finding {
 	// A ratio of less than 2.5 ticks cannot be told from 0.
 	least := max(someForeign, 2.5*tick.Seconds()/o.Seconds)
 	sum, unseen := 0.0, 0.0
-	var found []record.Fact
+	var found []fact.Fact
 	var pids []string
 	for _, t := range o.Troubles {
 		switch t.Cause {
@@ -200,10 +195,7 @@ func (m *Machine) others() Finding {
 			// The list begins with the busiest. A program that takes a trifle is not worth a name.
 			if len(pids) < mostNamed && t.Share > someForeign/mostNamed {
 				pids = append(pids, strconv.Itoa(t.PID))
-				found = append(found, record.Fact{
-					Code: programNow, Names: record.Names{"program": t.Program},
-					Values: record.Values{"pid": float64(t.PID), "share": t.Share, "cpu": float64(t.CPU)},
-				})
+				found = append(found, programNow.Of(busyProgram{Program: t.Program, PID: t.PID, CPU: t.CPU, Share: t.Share}))
 			}
 		}
 	}
@@ -217,13 +209,13 @@ func (m *Machine) others() Finding {
 		if unseen > sum { // what takes more is told first, since a headline has room for one
 			at = 0
 		}
-		found = slices.Insert(found, at, record.Fact{Code: unseenNow, Values: record.Values{"cpus": unseen}})
+		found = slices.Insert(found, at, unseenNow.Of(unseenPrograms{unseen}))
 		sum += unseen
 	}
 	if average, _, ok := strings.Cut(m.text("proc/loadavg"), " "); ok {
-		found = append(found, record.Fact{Code: loadAverage, Names: record.Names{"average": average}})
+		found = append(found, loadAverage.Of(averages{average}))
 	}
-	return fine(othersNow, record.Values{"watched": o.Seconds}, record.Names{"pids": strings.Join(pids, " ")}, found...).
+	return fine(othersNow, lookedAt{Watched: o.Seconds, PIDs: strings.Join(pids, " ")}, found...).
 		graded(sum > muchForeign, sum > least)
 }
 
@@ -235,7 +227,7 @@ func (m *Machine) steal() Finding {
 	if m.Others == nil {
 		return untold(nil)
 	}
-	return fine(stealNow, record.Values{"share": m.stolen(), "watched": m.Others.Seconds}, nil).
+	return fine(stealNow, stolenTime{Share: m.stolen(), Watched: m.Others.Seconds}).
 		graded(m.stolen() > .10, m.stolen() > .01)
 }
 
@@ -267,7 +259,7 @@ func (m *Machine) pressure() Finding {
 	// Waiting for a CPU is common on a machine in use; waiting for memory means that the kernel is
 	// short of it.
 	short := memory > .01
-	return fine(pressure, record.Values{"cpu": cpu, "memory": memory, "short_of_memory": float64(stats.Count(short))}, nil).
+	return fine(pressure, pressures{CPU: cpu, Memory: memory, ShortOfMemory: short}).
 		graded(false, short || cpu > .20)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -25,7 +26,7 @@ type Finding struct {
 	Check   string          `json:"check"`
 	Outcome outcome.Outcome `json:"outcome"`
 	Doubt   bool            `json:"doubt,omitempty"` // of a Yes: it spoils some measurements, or each a little
-	Fact    record.Fact     `json:"fact"`            // the finding as data; Found and Fix are its sentences
+	Fact    fact.Fact       `json:"fact"`            // the finding as data; Found and Fix are its sentences
 	Found   string          `json:"found"`
 	// Spoils tells what such a finding does to a measurement. Fix is a command or a sentence, "" when
 	// there is nothing to mend.
@@ -45,10 +46,10 @@ type Report struct {
 	Answer   string          `json:"answer"`   // the outcome's phrase, with its reservations
 	Sentence string          `json:"sentence"` // the verdict with its reasons, briefly
 	// Limits are properties of the machine that bound every result, even on a fit machine.
-	Limits   record.Fact `json:"limits,omitzero"`
-	Findings []Finding   `json:"findings"`
-	Engine   *Engine     `json:"engine,omitempty"` // nil when it was not measured
-	Noise    *Noise      `json:"noise,omitempty"`  // nil when it was not measured
+	Limits   fact.Fact `json:"limits,omitzero"`
+	Findings []Finding `json:"findings"`
+	Engine   *Engine   `json:"engine,omitempty"` // nil when it was not measured
+	Noise    *Noise    `json:"noise,omitempty"`  // nil when it was not measured
 }
 
 // Schema is the version of the JSON form of a Report.
@@ -103,13 +104,9 @@ func Examine(m *Machine) Report {
 		if f.Outcome == "" {
 			continue
 		}
-		// The sentences of a finding name its check, so every fact carries the name.
-		if f.Fact.Names == nil {
-			f.Fact.Names = record.Names{}
-		}
-		f.Fact.Names["check"] = c.name
+		f.Fact = f.Fact.And(checked{c.name})
 		if f.Outcome == outcome.Open {
-			f.Fact.Names["untold"] = c.untold
+			f.Fact = f.Fact.And(silent{c.untold})
 		}
 		f.Check, f.Found, f.Spoils = c.name, f.Fact.String(), c.spoils
 		if f.wrong() {
@@ -150,53 +147,47 @@ func (r Report) Quiet() bool {
 }
 
 // Summary returns the verdict, with at most most of the findings behind it, and the load that the
-// noise was measured with. For an unfit machine, only what makes it so is behind it. The fact's value
-// "more" is how many findings are left out, and "passing" is 1 where other programs are all that is
-// behind it: they may end.
-func (r Report) Summary(most int) record.Fact {
-	var because []record.Fact
+// noise was measured with. For an unfit machine, only what makes it so is behind it.
+func (r Report) Summary(most int) fact.Fact {
+	var because []fact.Fact
 	for _, f := range r.Findings {
 		if f.Outcome == outcome.No || f.Doubt && r.Outcome != outcome.No {
 			because = append(because, f.Fact)
 		}
 	}
 	shown := min(len(because), most)
-	f := record.Fact{
-		Code: machineVerdict, Names: record.Names{"verdict": r.Answer},
-		Values: record.Values{"more": float64(len(because) - shown)}, Because: because[:shown],
-	}
-	if !slices.ContainsFunc(because, func(f record.Fact) bool { return f.Code != othersNow }) && len(because) > 0 {
-		f.Values["passing"] = 1
+	v := Fitness{
+		Verdict: r.Answer, More: len(because) - shown,
+		Passing: len(because) > 0 && !slices.ContainsFunc(because, func(f fact.Fact) bool { return !othersNow.Is(f) }),
 	}
 	if r.Outcome == outcome.Open {
-		f.Values["untold"], f.Values["checks"] = float64(r.count(outcome.Open)), float64(len(r.Findings))
+		v.Untold, v.Checks = r.count(outcome.Open), len(r.Findings)
 	}
 	if n := r.Noise; n != nil && len(n.Judges) > 0 {
-		f.Names["scenario"], f.Names["asked"] = n.Scenario, n.Asked
-		f.Values["sleeps"] = float64(stats.Count(n.Sleeps))
+		v.Scenario, v.Asked, v.Sleeps = n.Scenario, n.Asked, n.Sleeps
 	}
-	return f
+	return machineVerdict.Of(v).Since(because[:shown]...)
 }
 
 // limits returns the properties that bound every result of this machine, however fit it is: one
 // server CPU, a hypervisor, steal, pauses. They are told even if no check warns. It is no fact if
 // there are none.
-func (m *Machine) limits() record.Fact {
-	var found []record.Fact
-	add := func(seen bool, code record.Code, v record.Values) {
+func (m *Machine) limits() fact.Fact {
+	var found []fact.Fact
+	add := func(seen bool, f fact.Fact) {
 		if seen {
-			found = append(found, record.Fact{Code: code, Values: v})
+			found = append(found, f)
 		}
 	}
 	pause := max(m.Pause, m.Gap.Longest)
-	add(len(m.ServerCPUs) == 1, limitOneCPU, nil)
-	add(strings.Contains(m.text("proc/cpuinfo"), " hypervisor"), limitVirtual, nil)
-	add(m.stolen() >= leastSteal, limitSteal, record.Values{"share": m.stolen()})
-	add(pause > 0, limitPause, record.Values{"longest": pause.Seconds()})
+	add(len(m.ServerCPUs) == 1, limitOneCPU)
+	add(strings.Contains(m.text("proc/cpuinfo"), " hypervisor"), limitVirtual)
+	add(m.stolen() >= leastSteal, limitSteal.Of(takenShare{m.stolen()}))
+	add(pause > 0, limitPause.Of(longestPause{pause}))
 	if len(found) == 0 {
-		return record.Fact{}
+		return fact.Fact{}
 	}
-	return record.Fact{Code: machineLimits, Because: found}
+	return machineLimits.Since(found...)
 }
 
 // A check examines one property of the machine. The report prints spoils and untold as they are. look returns a
@@ -208,10 +199,10 @@ type check struct {
 	untold string // text of the finding where the machine does not tell; "" for a check that always can
 }
 
-// fine returns the finding Yes with a fact. [Finding.graded] makes it worse. A check can thus be written
+// fine returns the finding Yes with a fact of a kind. [Finding.graded] makes it worse. A check can thus be written
 // as one expression: the fact, and the conditions for No and for a doubt.
-func fine(code record.Code, v record.Values, n record.Names, because ...record.Fact) Finding {
-	return Finding{Outcome: outcome.Yes, Fact: record.Fact{Code: code, Values: v, Names: n, Because: because}}
+func fine[T any](kind fact.Kind[T], v T, because ...fact.Fact) Finding {
+	return Finding{Outcome: outcome.Yes, Fact: kind.Of(v).Since(because...)}
 }
 
 // graded returns f with the outcome No if bad, else with a doubt if doubt, else as it is.
@@ -225,11 +216,11 @@ func (f Finding) graded(bad, doubt bool) Finding {
 
 // untold returns the finding Open, with err as the reason if it is not nil.
 func untold(err error) Finding {
-	s := Finding{Outcome: outcome.Open, Fact: record.Fact{Code: notTold}}
+	var v notTelling
 	if err != nil {
-		s.Fact.Names = record.Names{"error": err.Error()}
+		v.Error = err.Error()
 	}
-	return s
+	return Finding{Outcome: outcome.Open, Fact: notTold.Of(v)}
 }
 
 // checks returns all checks in the order of the report: CPUs first, then other users of the

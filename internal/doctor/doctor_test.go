@@ -348,14 +348,14 @@ func TestSentenceOfTooLittleRoom(t *testing.T) {
 // A verdict tells whether other programs are all that is behind it: they may end before the first block.
 func TestVerdictOnWhatPasses(t *testing.T) {
 	t.Parallel()
-	others := Finding{Outcome: outcome.No, Fact: record.Fact{Code: othersNow}}
-	steal := Finding{Outcome: outcome.No, Fact: record.Fact{Code: stealNow}}
+	others := Finding{Outcome: outcome.No, Fact: othersNow.Of(lookedAt{})}
+	steal := Finding{Outcome: outcome.No, Fact: stealNow.Of(stolenTime{})}
 	for _, c := range []struct {
 		findings []Finding
-		want     float64
-	}{{[]Finding{others}, 1}, {[]Finding{steal}, 0}, {[]Finding{others, steal}, 0}, {nil, 0}} {
-		if got := (Report{Outcome: outcome.No, Findings: c.findings}).Summary(9).Values["passing"]; got != c.want {
-			t.Errorf("%d findings: got %g, want %g", len(c.findings), got, c.want)
+		want     bool
+	}{{[]Finding{others}, true}, {[]Finding{steal}, false}, {[]Finding{others, steal}, false}, {nil, false}} {
+		if got, _ := machineVerdict.In(Report{Outcome: outcome.No, Findings: c.findings}.Summary(9)); got.Passing != c.want {
+			t.Errorf("%d findings: got %t, want %t", len(c.findings), got.Passing, c.want)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 )
 
 // The checks of this file compare a limit of the system with the need of a comparison: descriptors,
@@ -26,7 +25,7 @@ func (m *Machine) descriptors() Finding {
 	const keptFree = 64 // descriptors that a server does not use for connections
 	connections := m.Files.Cur - min(m.Files.Cur, keptFree)
 	// Fewer than 1024 spoil even small scenarios; 10,000 is a server's limit on connections by default.
-	return fine(descriptors, record.Values{"soft": float64(m.Files.Cur), "hard": float64(m.Files.Max), "connections": float64(connections)}, nil).
+	return fine(descriptors, fileLimits{Soft: float64(m.Files.Cur), Hard: float64(m.Files.Max), Connections: float64(connections)}).
 		graded(connections < 1024, connections < 10_000)
 }
 
@@ -40,15 +39,15 @@ func (m *Machine) ports() Finding {
 	}
 	const quickSpan = 0.7 // seconds of a quick trial, warm-up included
 	n := to - from + 1
-	values := record.Values{"ports": float64(n), "rate": float64(n) / quickSpan}
+	v := portRange{Ports: n, Rate: float64(n) / quickSpan}
 	// Of TCP only, in a line like "TCP: inuse 9 orphan 0 tw 14 alloc 10 mem 2".
 	_, rest, _ := strings.Cut(m.text("proc/net/sockstat"), " tw ")
-	waiting := 0.0
+	waiting := 0
 	if _, err := fmt.Sscan(rest, &waiting); err == nil {
-		values["waiting"] = waiting
+		v.Waiting = &Waiting{waiting}
 	}
 	// A quick trial at its lowest rate takes 1,540.
-	return fine(localPorts, values, nil).graded(n < 2_000, n < 10_000)
+	return fine(localPorts, v).graded(n < 2_000, n < 10_000)
 }
 
 // backlog judges the kernel's limits on the accept queue and on the SYN queue. A server's own
@@ -66,7 +65,7 @@ func (m *Machine) backlog() Finding {
 	if known && syn < 256 {
 		fixes = append(fixes, "net.ipv4.tcp_max_syn_backlog=4096")
 	}
-	return fine(listenBacklog, record.Values{"accept": float64(accept), "syn": float64(syn)}, record.Names{"settings": strings.Join(fixes, " ")}).
+	return fine(listenBacklog, queueLimits{Accept: float64(accept), SYN: float64(syn), Settings: strings.Join(fixes, " ")}).
 		graded(accept < 128, len(fixes) > 0)
 }
 
@@ -77,7 +76,7 @@ func (m *Machine) memory() Finding {
 	if !ok {
 		return untold(nil)
 	}
-	return fine(memoryFree, record.Values{"free": float64(free)}, nil).graded(free < 256<<20, free < 1<<30)
+	return fine(memoryFree, freeMemory{Free: float64(free)}).graded(free < 256<<20, free < 1<<30)
 }
 
 // swap warns if more than 16 MiB of swap space is in use. A few pages that were swapped out long ago and
@@ -89,7 +88,7 @@ func (m *Machine) swap() Finding {
 		return untold(nil)
 	}
 	used := total - min(total, free)
-	return fine(swapUsed, record.Values{"used": float64(used), "total": float64(total)}, nil).graded(false, used > 16<<20)
+	return fine(swapUsed, usedSwap{Used: float64(used), Total: float64(total)}).graded(false, used > 16<<20)
 }
 
 // leastRoom is the free space, in bytes, below which output is bad. It is twice the space that a
@@ -104,7 +103,7 @@ func (m *Machine) output() Finding {
 		return Finding{}
 	}
 	blocked := func(err error, readOnly string) Finding {
-		return fine(outputBlocked, nil, record.Names{"dir": m.Out, "error": err.Error(), "read_only": readOnly}).graded(true, false)
+		return fine(outputBlocked, outputRefused{Dir: m.Out, Error: err.Error(), ReadOnly: readOnly}).graded(true, false)
 	}
 	dir, err := existing(m.Out)
 	if err == nil {
@@ -119,18 +118,18 @@ func (m *Machine) output() Finding {
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
-		return Finding{Outcome: outcome.Open, Fact: record.Fact{Code: outputUntold, Names: record.Names{"dir": m.Out, "error": err.Error()}}}
+		return Finding{Outcome: outcome.Open, Fact: outputUntold.Of(outputNotTelling{Dir: m.Out, Error: err.Error()})}
 	}
 	// Pseudo file systems like /proc have no blocks and take no files.
 	if disk.Blocks == 0 {
 		return blocked(errors.New("its file system has no room for files"), "")
 	}
 	free := uint64(disk.Bavail) * uint64(disk.Bsize)
-	values, names := record.Values{"free": float64(free), "needed": float64(m.Need)}, record.Names{"dir": m.Out}
+	v := outputDir{Dir: m.Out, Free: float64(free), Needed: float64(m.Need)}
 	if free >= max(leastRoom, m.Need) {
-		return fine(outputRoom, values, names)
+		return fine(outputRoom, v)
 	}
-	return fine(outputFull, values, names).graded(free < leastRoom, true)
+	return fine(outputFull, v).graded(free < leastRoom, true)
 }
 
 // existing returns path, or the nearest directory above it that exists, where path would be
@@ -172,5 +171,5 @@ func (m *Machine) environment() Finding {
 	}
 	slices.Sort(set)
 	slices.Sort(names)
-	return fine(goSettings, nil, record.Names{"set": strings.Join(set, ", "), "unset": strings.Join(names, " -u ")}).graded(false, len(set) > 0)
+	return fine(goSettings, goVariables{Set: strings.Join(set, ", "), Unset: strings.Join(names, " -u ")}).graded(false, len(set) > 0)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -30,13 +31,13 @@ type Noise struct {
 	Judges   []Judgement `json:"judges,omitempty"`  // ordered by metric, then by length
 
 	// Refused and Err, as data.
-	refused []record.Fact // one, or none
-	err     record.Fact
+	refused []fact.Fact // one, or none
+	err     fact.Fact
 }
 
 // NoNoise returns a Noise without judgements, for a scenario that could not be compared. why is the
 // reason.
-func NoNoise(scenario string, why record.Fact) *Noise {
+func NoNoise(scenario string, why fact.Fact) *Noise {
 	return &Noise{Scenario: scenario, Err: why.String(), err: why}
 }
 
@@ -82,14 +83,11 @@ func NewNoise(scenario string, runs []record.Run, plans []record.Plan) *Noise {
 		n.Ran, n.Blocks = n.Ran+r.Ran, n.Blocks+r.Valid
 		if n.refused == nil && len(r.Refused) > 0 {
 			b := r.Refused[0]
-			n.refused = []record.Fact{{
-				Code: blockRefused, Arm: b.Arm, Names: record.Names{"rule": b.Rule},
-				Values: record.Values{"block": float64(b.Block), "value": b.Value, "limit": b.Limit},
-			}}
+			n.refused = []fact.Fact{blockRefused.Of(blockFigure{Block: b.Block, Rule: b.Rule, Value: b.Value, Limit: b.Limit}).On(b.Arm)}
 			n.Refused = n.refused[0].String()
 		}
 		if r.Valid < fewestBlocks {
-			n.err = record.Fact{Code: noiseFewBlocks, Values: record.Values{"blocks": float64(r.Valid), "ran": float64(r.Ran)}, Because: n.refused}
+			n.err = noiseFewBlocks.Of(blocksLost{Blocks: r.Valid, Ran: r.Ran}).Since(n.refused...)
 			n.Err = n.err.String()
 			return n
 		}
@@ -223,7 +221,7 @@ func (m *Machine) noise() Finding {
 	case !n.err.None():
 		return Finding{Outcome: outcome.No, Fact: n.err}
 	}
-	told, undecided := record.Fact{Code: noiseList}, record.Fact{Code: noiseList}
+	told, undecided := noiseList, noiseList
 	var open []string // metrics
 	for _, j := range n.timed() {
 		told.Because = append(told.Because, j.fact(noiseOf))
@@ -232,17 +230,16 @@ func (m *Machine) noise() Finding {
 			open = append(open, j.Metric.Row().Label)
 		}
 	}
-	var left []record.Fact
+	var left []fact.Fact
 	if n.Blocks < n.Ran {
-		left = []record.Fact{{Code: noiseBlocksLeft, Values: record.Values{"left": float64(n.Ran - n.Blocks), "ran": float64(n.Ran)}, Because: n.refused}}
+		left = []fact.Fact{noiseBlocksLeft.Of(blocksLeft{Left: n.Ran - n.Blocks, Ran: n.Ran}).Since(n.refused...)}
 	}
 	if open == nil {
-		return fine(noiseKnown, nil, nil, append([]record.Fact{told}, left...)...)
+		return fine(noiseKnown, checked{}, append([]fact.Fact{told}, left...)...)
 	}
 	nothing := len(open) == len(told.Because)
-	values := record.Values{"all": float64(stats.Count(nothing)), "window": n.enough()}
-	names := record.Names{"metrics": strings.Join(slices.Compact(open), ", ")} // ordered by metric
-	return fine(noiseTooHigh, values, names, append([]record.Fact{undecided}, left...)...).graded(nothing, true)
+	v := noiseLimits{Metrics: strings.Join(slices.Compact(open), ", "), All: nothing, Window: n.enough()} // open is ordered by metric
+	return fine(noiseTooHigh, v, append([]fact.Fact{undecided}, left...)...).graded(nothing, true)
 }
 
 // enough returns the window, in seconds, with which a full comparison would tell differences of
@@ -267,12 +264,11 @@ func (n *Noise) enough() (window float64) {
 	return window
 }
 
-// fact returns the judgement as a fact of the given code.
-func (j Judgement) fact(code record.Code) record.Fact {
-	f := record.Fact{Code: code, Metric: j.Metric.String(), Names: record.Names{"comparison": j.Comparison}, Values: record.Values{"needs_window": j.NeedsWindow}}
+// fact returns the judgement as a fact of the given kind.
+func (j Judgement) fact(kind fact.Kind[width]) fact.Fact {
+	v := width{Comparison: j.Comparison, NeedsWindow: j.NeedsWindow}
 	if j.Judged {
-		f.Values["judged"], f.Values["half_width"], f.Values["least"] = 1, *j.HalfWidth, j.Metric.Row().Effect
-		f.Values["scaled"] = float64(stats.Count(j.Scaled))
+		v.Width = &Width{Judged: true, HalfWidth: *j.HalfWidth, Least: j.Metric.Row().Effect, Scaled: j.Scaled}
 	}
-	return f
+	return kind.Of(v).At(j.Metric.String())
 }

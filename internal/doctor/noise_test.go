@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 
 	"bytes"
@@ -185,7 +186,7 @@ func TestGolden(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &back)
 	}
-	if diff := cmp.Diff(r, back, cmpopts.IgnoreUnexported(Noise{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(record.Fact{}, "Text")); err != nil || diff != "" {
+	if diff := cmp.Diff(r, back, cmpopts.IgnoreUnexported(Noise{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(fact.Fact{}, "Text")); err != nil || diff != "" {
 		t.Errorf("JSON does not give the report back: %v %s", err, diff)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"schedlab/internal/record"
+	"schedlab/internal/fact"
 )
 
 // Lateness calls sleep n times with d, and returns how late each sleep ended, ascending. It returns
@@ -36,7 +36,7 @@ func (m *Machine) timer() Finding {
 		return Finding{}
 	}
 	p50, p99 := m.Lateness[n/2], m.Lateness[n*99/100]
-	return fine(timerLate, record.Values{"p50": p50.Seconds(), "p99": p99.Seconds()}, nil).graded(false, p99 > 300*time.Microsecond)
+	return fine(timerLate, sleepsLate{P50: p50, P99: p99}).graded(false, p99 > 300*time.Microsecond)
 }
 
 // quickWindow is the window length of a quick comparison, the shortest that has to bear a pause.
@@ -51,30 +51,27 @@ func (m *Machine) pause() Finding {
 	case m.Pause < 0:
 		return untold(nil)
 	}
-	return m.paused(threadPaused, m.Pause, record.Values{})
+	v, mend, short := m.paused(m.Pause)
+	return fine(threadPaused, v, mend...).graded(false, short)
 }
 
 // paused judges a pause of length d. A pause of more than a hundredth of a window determines the
 // window's p99: requests that arrive during it are more than 1 % of all. A longer window is advised
 // only if it is at least a tenth longer than the scenario's own; otherwise these do. If server and
 // load take turns on a CPU, they may have caused the pause themselves, and the fix is to separate
-// them. v holds further values for the sentence of code; paused adds to it, so it must not be nil.
-func (m *Machine) paused(code record.Code, d time.Duration, v record.Values) Finding {
-	cpu, mend := m.turns()
-	s := fine(code, v, record.Names{}, mend...)
-	v["longest"] = d.Seconds()
-	if cpu != "" {
-		s.Fact.Names["cpu"] = cpu
-	}
+// them, which is what the fact then rests on. short tells whether windows are too short for it.
+func (m *Machine) paused(d time.Duration) (v pauses, mend []fact.Fact, short bool) {
+	v.CPU, mend = m.turns()
+	v.Longest = d
 	needs, own := 100*d, cmp.Or(m.Window, quickWindow)
-	short := 10*needs >= 11*own
+	short = 10*needs >= 11*own
 	switch {
 	case short:
-		v["needs"] = needs.Seconds()
+		v.Needs = needs
 	case needs > quickWindow:
-		v["own"], s.Fact.Names["scenario"] = own.Seconds(), cmp.Or(m.Scenario, "quick")
+		v.Own, v.Scenario = own, cmp.Or(m.Scenario, "quick")
 	}
-	return s.graded(false, short)
+	return v, mend, short
 }
 
 // A Gap is the longest time without a reply of an almost idle server to a client that sends its
@@ -94,7 +91,8 @@ func (m *Machine) gap() Finding {
 	case m.Gap.Longest == 0:
 		return Finding{}
 	}
-	return m.paused(replyGap, m.Gap.Longest, record.Values{"replies": float64(m.Gap.Replies), "span": m.Gap.Span.Seconds()})
+	v, mend, short := m.paused(m.Gap.Longest)
+	return fine(replyGap, gaps{v, m.Gap.Replies, m.Gap.Span}, mend...).graded(false, short)
 }
 
 // An Engine holds the time, in seconds, that the load engine adds to every response time. It is the
@@ -118,7 +116,7 @@ func (m *Machine) engine() Finding {
 	_, mend := m.turns()
 	// On a virtual machine, an engine that spins on a CPU by itself adds some 40 µs at p50 and 100 µs at p99.
 	// An engine that sleeps, or that waits for its CPU, adds several times as long.
-	return fine(engineAdds, record.Values{"p50": e.P50, "p99": e.P99, "rate": e.Rate}, nil, mend...).
+	return fine(engineAdds, engineTimes{P50: e.P50, P99: e.P99, Rate: e.Rate}, mend...).
 		graded(false, e.P50 > 150e-6 || e.P99 > 1e-3)
 }
 
@@ -198,9 +196,9 @@ func (m *Machine) clockSteps() Finding {
 		return Finding{}
 	}
 	if c.Count == 0 {
-		return fine(clockSteady, record.Values{"watched": c.Watched.Seconds()}, nil)
+		return fine(clockSteady, clockWatched{Watched: c.Watched})
 	}
-	return fine(clockStepped, record.Values{"watched": c.Watched.Seconds(), "steps": float64(c.Count), "largest": c.Largest.Seconds()}, nil).
+	return fine(clockStepped, clockMoved{clockWatched{Watched: c.Watched}, c.Count, c.Largest}).
 		graded(false, true)
 }
 
@@ -216,14 +214,14 @@ func (m *Machine) clockSource() Finding {
 		return untold(nil)
 	}
 	if !slices.Contains(slowClocks, source) {
-		return fine(clockSource, nil, record.Names{"source": source})
+		return fine(clockSource, clockNamed{Source: source})
 	}
-	s := fine(clockSlow, nil, record.Names{"source": source}).graded(false, true)
+	v := clockNamed{Source: source}
 	for other := range strings.FieldsSeq(m.text(dir + "available_clocksource")) {
 		if !slices.Contains(slowClocks, other) {
-			s.Fact.Names["faster"], s.Fact.Names["file"] = other, "/"+dir+"current_clocksource"
+			v.Faster, v.File = other, "/"+dir+"current_clocksource"
 			break
 		}
 	}
-	return s
+	return fine(clockSlow, v).graded(false, true)
 }

@@ -12,11 +12,7 @@ type (
 
 // Sentence registers the words for a code whose values are not typed yet.
 func Sentence(code Code, text string) Code {
-	var disturbs func(Fact) bool
-	if code == "machine-verdict" {
-		disturbs = func(f Fact) bool { return f.Names["verdict"] == "unfit" }
-	}
-	return fact.Sentence(code, weights[code], disturbs, text)
+	return fact.Sentence(code, weights[code], nil, text)
 }
 
 // ByWeight is fact.ByWeight.
