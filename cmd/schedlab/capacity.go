@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/experiment"
+	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -92,7 +93,8 @@ func (f *capacityFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	// One calibration for all arms and windows.
 	f.Iters = workload.Calibrate()
-	c, err := experiment.PlanCapacity(s, f.Options, slo)
+	f.Aim = judge.Capacity{SLO: slo}
+	c, err := experiment.Plan(s, f.Options)
 	if err == nil {
 		// A search in which every arm starves clients has no answer.
 		err = c.CanAnswer()
@@ -106,7 +108,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, args []string) error {
 	waited, err := f.beforeStart(cmd.Context(), f.Options, show)
 	if err == nil && waited { // the calibration was disturbed
 		f.Iters = workload.Calibrate()
-		c, err = experiment.PlanCapacity(s, f.Options, slo)
+		c, err = experiment.Plan(s, f.Options)
 	}
 	if err != nil {
 		return err

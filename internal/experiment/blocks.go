@@ -17,6 +17,82 @@ import (
 	"schedlab/internal/stats"
 )
 
+// inBlocks is the strategy of a comparison.
+type inBlocks struct{}
+
+// accept has the user's rate in place of the scenario's.
+func (inBlocks) accept(s scenario.Scenario, o Options) (scenario.Scenario, Options, error) {
+	if o.Rate != (scenario.Rate{}) {
+		if was := s.Load.Rate; was.PerSecond > 0 && was != o.Rate { // the question may mention the scenario's rate
+			s.Question += fmt.Sprintf(" (asked of %s, run at %s)", was, o.Rate)
+		}
+		s.Load.Rate, s.Load.MaxRate = o.Rate, scenario.Rate{} // offer the user's rate without an upper limit
+	}
+	return s, o, nil
+}
+
+// cast returns the baseline, its copy and the challengers. The copy is called as the baseline with an apostrophe. It
+// shows how much two identical arms differ on this machine (the A/A control).
+func (inBlocks) cast(asked []scenario.Arm) (arms []contestant, err error) {
+	if len(asked) < 2 {
+		return nil, impossible("a comparison needs two arms or more, a baseline and a challenger; name another with --arm or --arms")
+	}
+	twin := asked[0]
+	twin.Name += "'"
+	twin.Levels, twin.Family = nil, "" // it serves only as the A/A control
+	arms = append(arms, contestant{asked[0], record.Baseline}, contestant{twin, record.Copy})
+	for _, a := range asked[1:] {
+		arms = append(arms, contestant{a, record.Challenger})
+	}
+	return arms, nil
+}
+
+// schedule sets what a run of blocks needs.
+func (inBlocks) schedule(p *plan) error {
+	p.Timeout = time.Duration(p.scenario.Load.Timeout).Seconds()
+	p.takeExpectations()
+	if err := p.takeTimes(); err != nil {
+		return err
+	}
+	return p.settle()
+}
+
+// lacks asks for two arms with times to compare.
+func (inBlocks) lacks(serving []arm) (what, which string) {
+	if len(serving) > 1 && serving[0].Role == record.Baseline {
+		return "", ""
+	}
+	return "comparison", "the baseline and a challenger"
+}
+
+// policy probes an arm up to three times, since its figure is a part of the answer.
+func (inBlocks) policy() policy { return policy{probes: 3, rates: true, bounded: true} }
+
+// measure settles the rates and runs the blocks.
+func (inBlocks) measure(ctx context.Context, l lab, p plan, found findings, dir *record.Dir, run record.Run) (record.Run, error) {
+	offered, err := p.offered(found)
+	run.Plan = offered.recorded() // even if the rate is impossible, the record shows the plan as far as it came
+	if err != nil {
+		return run, err
+	}
+	offered.tellFirst()
+	// Record the rates that follow from the probes, before the first trial is measured at them.
+	if err := dir.WriteRun(run); err != nil {
+		return run, err
+	}
+	soFar, err := judge.New(run.Name, "", run, p.opts.Aim)
+	if err != nil {
+		return run, err
+	}
+	r := running{lab: l, plan: offered, judge: soFar, trial: func(ctx context.Context, p probed, number, block int, a arm) (record.TrialRecord, error) {
+		return l.runTrial(ctx, p, dir, number, block, a)
+	}}
+	ended, err := r.run(ctx)
+	run.Trials, run.Plan = r.trials, r.plan.recorded()
+	run.Plan.Doubts = slices.Concat(run.Plan.Doubts, ended)
+	return run, err
+}
+
 // A running comparison runs the blocks of a probed plan, and judges them as they come. Its methods
 // change it; use it once.
 //

@@ -66,7 +66,7 @@ type Progress func(doing string, done, total int, left time.Duration)
 // It may be used by many goroutines, but two runs at a time disturb each other.
 type Comparison struct{ plan plan }
 
-// Plan plans a comparison without starting anything. If it is impossible as asked, the error is an
+// Plan plans a comparison, or with the aim judge.Capacity a search, without starting anything. If it is impossible as asked, the error is an
 // [*Impossible] that tells how to change it. Any other error is about this machine, such as CPUs
 // that cannot be read.
 func Plan(s scenario.Scenario, o Options) (*Comparison, error) {
@@ -141,13 +141,9 @@ func (c *Comparison) Env() record.Env {
 // clients only. Ask before a run, so that the user does not wait for a result that says no more than this.
 func (c *Comparison) CanAnswer() error {
 	p := c.plan
-	serving := slices.DeleteFunc(p.originals(), p.starves)
-	if len(p.Expect) > 0 || p.slo != nil && len(serving) > 0 || len(serving) > 1 && serving[0].Role == record.Baseline {
+	what, which := p.strategy.lacks(slices.DeleteFunc(p.originals(), p.starves))
+	if what == "" || len(p.Expect) > 0 {
 		return nil
-	}
-	what, which := "comparison", "the baseline and a challenger"
-	if p.slo != nil {
-		what, which = "search", "one arm or more"
 	}
 	first := p.Arms[slices.IndexFunc(p.Arms, p.starves)]
 	n := first.Clients.Connections + first.Clients.Idle
@@ -241,57 +237,22 @@ func interruption(ctx context.Context, err error) error {
 	return errors.Join(cause, err)
 }
 
-// measure takes all measurements in order: the probes, and then the blocks or the search. It
-// returns the run with everything that was measured, also with an error. A search for capacity has
-// no blocks, so it branches off after the probes.
+// measure takes all measurements in order: the probes, and then those of the strategy. It returns the run with
+// everything that was measured, also with an error.
 func (p plan) measure(ctx context.Context, l lab, dir *record.Dir, run record.Run) (record.Run, error) {
 	// The probes are limited by the budget as well, so that a slow server cannot hold up the run for ever.
 	early, cancel := l.bounded(ctx, p, 0)
 	defer cancel()
-	offered, run, err := p.prepare(early, l, run)
+	found, err := l.probe(early, p)
+	run.Env.Floor, run.Apart, run.Ends = found.floor, found.apart, found.ends
+	maps.Copy(run.XMax, found.xmax) // which stays empty and is not null where nothing was probed
 	switch {
 	case err != nil && errors.Is(context.Cause(early), errBudget):
 		return run, impossible("the budget of %v ended before the first block: %v; raise --budget", p.budget, err)
 	case err != nil:
 		return run, err
-	case p.slo != nil:
-		return l.findCapacities(ctx, offered, dir, run)
 	}
-	// Record the rates that follow from the probes, before the first trial is measured at them.
-	if err := dir.WriteRun(run); err != nil {
-		return run, err
-	}
-	soFar, err := judge.New(run.Name, "", run, p.aim)
-	if err != nil {
-		return run, err
-	}
-	r := running{lab: l, plan: offered, judge: soFar, trial: func(ctx context.Context, p probed, number, block int, a arm) (record.TrialRecord, error) {
-		return l.runTrial(ctx, p, dir, number, block, a)
-	}}
-	ended, err := r.run(ctx)
-	run.Trials, run.Plan = r.trials, r.plan.recorded()
-	run.Plan.Doubts = slices.Concat(run.Plan.Doubts, ended)
-	return run, err
-}
-
-// prepare measures what must be known before the first block. It returns the plan with its rates,
-// and the run with the findings and that plan. A search for capacity chooses its rates itself.
-// With an error, the run has what was found until then.
-func (p plan) prepare(ctx context.Context, l lab, run record.Run) (probed, record.Run, error) {
-	found, err := l.probe(ctx, p)
-	run.Env.Floor, run.Apart, run.Ends = found.floor, found.apart, found.ends
-	maps.Copy(run.XMax, found.xmax) // which stays empty and is not null where nothing was probed
-	if err != nil || p.slo != nil {
-		return probed{plan: p}, run, err
-	}
-	// Even if the rate is impossible, the record shows the plan as far as it came.
-	offered, err := p.offered(found)
-	run.Plan = offered.recorded()
-	if err != nil {
-		return offered, run, err
-	}
-	offered.tellFirst()
-	return offered, run, nil
+	return p.strategy.measure(ctx, l, p, found, dir, run)
 }
 
 // A Packed is a scenario of a pack, which runs several one after the other. It is planned before anything

@@ -19,7 +19,7 @@ import (
 
 // asking is a plan of 40 blocks of four arms that asks for all quantiles at a rate.
 func asking(rate float64, budget time.Duration) plan {
-	p := plan{aim: judge.Winner{}, asked: times{1050 * time.Millisecond, budget}, settings: settings{Warmup: .13, Window: 1.05}}
+	p := plan{strategy: inBlocks{}, opts: Options{Aim: judge.Winner{}}, asked: times{1050 * time.Millisecond, budget}, settings: settings{Warmup: .13, Window: 1.05}}
 	for range 4 {
 		a := arm{PlanArm: record.PlanArm{Clients: record.Clients{Loop: "open", Rate: rate}}}
 		if rate == 0 {
@@ -58,7 +58,7 @@ func TestDecide(t *testing.T) {
 		{"a window of the user's", func(p *plan) { p.opts.Window = 1050 * time.Millisecond }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
 			First: 10, Cannot: []record.Undecidable{requests(stats.P99, 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4},
 		}},
-		{"nothing asks for p99", func(p *plan) { p.aim = judge.Winner{Quantiles: []stats.Figure{stats.P50, stats.P90}} }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
+		{"nothing asks for p99", func(p *plan) { p.opts.Aim = judge.Winner{Quantiles: []stats.Figure{stats.P50, stats.P90}} }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
 			First: 10, Cannot: []record.Undecidable{requests(stats.P99, 840, 1100, false)},
 		}},
 		{"whole periods of the arrivals", func(p *plan) { p.Arms[0].arrivals.Kind = arrivals.KindSine }, 800, 3 * time.Minute, 2100 * time.Millisecond, record.Feasibility{First: 10, Planned: 1.05}},
@@ -117,7 +117,7 @@ func TestUndecided(t *testing.T) {
 	if got := undecided(f, false); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100; --window 1.4s --budget 1m10s would do"}) {
 		t.Errorf("got %q", got)
 	}
-	d.aim = judge.Winner{Quantiles: []stats.Figure{}}
+	d.opts.Aim = judge.Winner{Quantiles: []stats.Figure{}}
 	f, _ = d.decide(d.asked)
 	if got := undecided(f, false); len(got) != 0 {
 		t.Errorf("nothing is asked for: got %q", got)

@@ -104,7 +104,7 @@ var errBudget = errors.New("the budget ended")
 // judging and recording take after the given number of trials. A search for capacity has no deadline;
 // its number of windows limits it.
 func (l lab) bounded(ctx context.Context, p plan, trials int) (context.Context, context.CancelFunc) {
-	if p.slo != nil {
+	if !p.strategy.policy().bounded {
 		return ctx, func() {}
 	}
 	return context.WithDeadlineCause(ctx, l.began.Add(p.budget-after(trials)), errBudget)

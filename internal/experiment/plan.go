@@ -44,20 +44,19 @@ const (
 // A plan is a planned comparison or search. It is a value: what learns more returns another plan, and none
 // changes once it is made. The methods with a pointer receiver are the steps of making one.
 //
-// The order of making one is: layOut chooses CPUs and arms, schedule sets windows, blocks and
+// The order of making one is: newPlan chooses CPUs and arms, the strategy sets windows, blocks and
 // budget (a comparison and a search differ here), and warn adds the doubts that are known without
 // measuring. A relative rate stays open until the probes; offered then fills it in (rate.go).
 type plan struct {
 	settings
 	Arms     []arm // including the baseline's copy
+	strategy strategy
 	opts     Options
-	aim      judge.Aim
 	scenario scenario.Scenario
 	cpus     host.Sides
 	asked    times // what flags and scenario say, from which fit sets the window and the budget
 	budget   time.Duration
-	self     string    // path of this program, "" when the caller named none
-	slo      stats.SLO // objective of a search for capacity, which has no copy of the baseline; else nil
+	self     string // path of this program, "" when the caller named none
 }
 
 // Settings are the recorded form of a plan, but for its arms; see recorded. The type has a name of
@@ -88,25 +87,6 @@ func (p plan) originals() []arm {
 	return slices.DeleteFunc(slices.Clone(p.Arms), func(a arm) bool { return a.Role == record.Copy })
 }
 
-// newPlan plans a comparison. Only the rate may still be open. The error is an *[Impossible], or
-// about this machine.
-func newPlan(s scenario.Scenario, o Options) (plan, error) {
-	if o.Rate != (scenario.Rate{}) {
-		if was := s.Load.Rate; was.PerSecond > 0 && was != o.Rate { // the question may mention the scenario's rate
-			s.Question += fmt.Sprintf(" (asked of %s, run at %s)", was, o.Rate)
-		}
-		s.Load.Rate, s.Load.MaxRate = o.Rate, scenario.Rate{} // offer the user's rate without an upper limit
-	}
-	return layOut(s, o, nil, func(p *plan) error {
-		p.Timeout = time.Duration(s.Load.Timeout).Seconds()
-		p.takeExpectations()
-		if err := p.takeTimes(); err != nil {
-			return err
-		}
-		return p.settle()
-	})
-}
-
 // settle sets the window and checks what depends on the window and the rates. It is called when the
 // plan is made, and again when the probes have told the rates.
 func (p *plan) settle() error {
@@ -131,26 +111,31 @@ func (p *plan) settle() error {
 	return nil
 }
 
-// layOut plans a comparison or, with an objective, a search for capacity. It sets the arms. Then it calls
-// schedule to set windows and budget, which differ between the two. slo is nil for a comparison.
-func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan) error) (plan, error) {
+// newPlan plans a run: it sets the arms, and then windows and budget, both as the strategy wants them. Only the rate may
+// still be open. The error is an *[Impossible], or about this machine.
+func newPlan(s scenario.Scenario, o Options) (plan, error) {
+	if o.Aim == nil {
+		o.Aim = judge.Winner{}
+	}
+	if o.Observer == nil {
+		o.Observer = Unobserved{}
+	}
+	by := strategyOf(o.Aim)
+	s, o, err := by.accept(s, o)
+	if err != nil {
+		return plan{}, err
+	}
 	cpus, err := chooseCPUs(o, s.Needs)
 	if err != nil {
 		return plan{}, err
 	}
 	self, _ := exec.LookPath(o.Self) // "" if it cannot be started
-	p := plan{opts: o, aim: o.Aim, scenario: s, cpus: cpus, self: self, slo: slo}
-	if p.aim == nil {
-		p.aim = judge.Winner{}
-	}
-	if o.Observer == nil {
-		p.opts.Observer = Unobserved{}
-	}
+	p := plan{strategy: by, opts: o, scenario: s, cpus: cpus, self: self}
 	p.settings = settings{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Cell: s.Cell, Pack: o.Pack, Seed: o.Seed, Note: o.Note,
 		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),
 	}
-	p.aim.Record((*record.Plan)(&p.settings))
+	o.Aim.Record((*record.Plan)(&p.settings))
 	// The stamp that full adds, when the kernel received a request, exists on Linux only.
 	if o.Stamps == "" && runtime.GOOS == "linux" {
 		p.Stamps = record.StampsFull
@@ -165,7 +150,7 @@ func layOut(s scenario.Scenario, o Options, slo stats.SLO, schedule func(p *plan
 		p.Stamps = record.StampsOff
 	}
 	// The arms need the files: a log has a rate of its own.
-	for _, step := range []func(p *plan) error{(*plan).openFiles, (*plan).takeArms, schedule} {
+	for _, step := range []func(p *plan) error{(*plan).openFiles, (*plan).takeArms, by.schedule} {
 		if err := step(&p); err != nil {
 			return plan{}, err
 		}
@@ -237,38 +222,21 @@ func (p *plan) takeExpectations() {
 	}
 }
 
-// takeArms sets the arms of the plan: first the baseline, then its copy, then the challengers. A
-// search has no copy. The copy is called as the baseline with an apostrophe. It shows how much two
-// identical arms differ on this machine (the A/A control).
+// takeArms sets the arms of the plan.
 func (p *plan) takeArms() error {
-	arms := p.scenario.Contestants()
-	if len(arms) > scenario.MaxArms {
-		return impossible("%d arms are more than %d; drop some", len(arms), scenario.MaxArms)
+	asked := p.scenario.Contestants()
+	if len(asked) > scenario.MaxArms {
+		return impossible("%d arms are more than %d; drop some", len(asked), scenario.MaxArms)
 	}
-	if p.slo != nil && len(arms) == 0 {
-		return impossible("a search needs an arm; name one with --arm or --arms")
+	arms, err := p.strategy.cast(asked)
+	if err != nil {
+		return err
 	}
-	if p.slo == nil {
-		if len(arms) < 2 {
-			return impossible("a comparison needs two arms or more, a baseline and a challenger; name another with --arm or --arms")
-		}
-		twin := arms[0]
-		twin.Name += "'"
-		twin.Levels, twin.Family = nil, "" // it serves only as the A/A control
-		arms = slices.Insert(arms, 1, twin)
-	}
-	for i, a := range arms {
+	for _, a := range arms {
 		if slices.ContainsFunc(p.Arms, func(earlier arm) bool { return earlier.Name == a.Name }) {
 			return impossible("two arms are called %q; name one of them otherwise", a.Name)
 		}
-		role := record.Challenger
-		switch {
-		case i == 0:
-			role = record.Baseline
-		case i == 1 && p.slo == nil:
-			role = record.Copy
-		}
-		if err := p.takeArm(a, role); err != nil {
+		if err := p.takeArm(a.Arm, a.role); err != nil {
 			return impossible("arm %q: %v", a.Name, err)
 		}
 	}

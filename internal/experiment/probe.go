@@ -80,7 +80,7 @@ func (l lab) probe(ctx context.Context, p plan) (findings, error) {
 // without such an arm, and skips this check. Such a server is not started here, so nothing else
 // would notice that it is missing until its first trial.
 func (l lab) checkRunning(ctx context.Context, p plan) error {
-	if p.slo != nil {
+	if p.strategy.policy().loses {
 		return nil
 	}
 	for _, a := range p.Arms {
@@ -114,7 +114,7 @@ func (l lab) probeArms(ctx context.Context, p plan) (findings, error) {
 			l.tell(p, "measuring the throughput of "+a.Name, i, len(p.Arms))
 			*got, err = p.calmest(func() (throughput, error) { return l.probeArm(ctx, p, a) })
 			// A search goes on with the other arms.
-			if err != nil && (p.slo == nil || ctx.Err() != nil) {
+			if err != nil && (!p.strategy.policy().loses || ctx.Err() != nil) {
 				return found, fmt.Errorf("arm %q: %w", a.Name, err)
 			}
 			got.failed = err
@@ -160,7 +160,7 @@ func (t throughput) doubts(arm string) (all []record.Fact) {
 // search corrects a rate that it began too low.
 func (p plan) calmest(probe func() (throughput, error)) (throughput, error) {
 	best, err := probe()
-	for n := 1; n < 3 && p.slo == nil && err == nil && best.taken > expect.ProbeDoubt; n++ {
+	for n := 1; n < p.strategy.policy().probes && err == nil && best.taken > expect.ProbeDoubt; n++ {
 		var next throughput
 		if next, err = probe(); err == nil && next.taken < best.taken {
 			best = next
@@ -210,16 +210,16 @@ func (p plan) probes(a arm) bool {
 
 // measures reports whether the plan needs the figure of X_max of every arm.
 func (p plan) measures() bool {
-	return p.slo != nil || p.relative() || expect.UsesAny(p.Expect, "x_max")
+	return p.strategy.policy().probe > 0 || p.relative() || expect.UsesAny(p.Expect, "x_max")
 }
 
 // probeFor returns how long a probe lasts. A probe is short if it only has to show that an arm can
 // take a rate. A search has the longest probe, because its first rates depend on X_max.
 func (p plan) probeFor() time.Duration {
 	closed := func(a arm) bool { return a.load.Loop == "closed" }
-	switch {
-	case p.slo != nil:
-		return searchProbe
+	switch every := p.strategy.policy().probe; {
+	case every > 0:
+		return every
 	case p.measures() || slices.ContainsFunc(p.Arms, closed):
 		return probeWindow
 	}
@@ -310,7 +310,7 @@ func rehearse(ctx context.Context, p plan, server *process.Process, a arm, x, co
 		share = max(share, other.load.Rate.OfSlowest)
 	}
 	wanted := share * x
-	if p.slo != nil || a.Clients.Closed() || openFactor*cost*wanted <= busiest {
+	if !p.strategy.policy().rates || a.Clients.Closed() || openFactor*cost*wanted <= busiest {
 		return 0, nil
 	}
 	a.Clients.Rate = wanted
@@ -362,7 +362,7 @@ const (
 // connection for each request come first, because they cost the load most. ok is false if there is no such arm.
 // If server and load share no CPU, there is none. Nor is there in a search, which chooses its own rates.
 func (p plan) sharingArm() (a arm, ok bool) {
-	if len(p.cpus.SharedCPUs()) == 0 || p.slo != nil || p.self == "" {
+	if len(p.cpus.SharedCPUs()) == 0 || !p.strategy.policy().rates || p.self == "" {
 		return arm{}, false
 	}
 	for _, next := range p.Arms {

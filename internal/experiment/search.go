@@ -32,24 +32,39 @@ const (
 	searchProbe = judge.ProbeCost - probeWarmup - judge.StepCost
 )
 
-// PlanCapacity plans a search for the highest rate at which each arm of a scenario keeps an objective. It
-// starts nothing. It ignores the options Blocks and Rate; Budget is the budget of each arm. One arm
-// is enough. If the search is impossible as asked, the error is an [*Impossible] that tells how to change it.
-// The windows that fit into the budget are the only limit of a search.
-func PlanCapacity(s scenario.Scenario, o Options, slo stats.SLO) (*Comparison, error) {
-	if err := steady(s); err != nil {
-		return nil, err
-	}
-	if o.Stamps == "" {
-		o.Stamps = record.StampsOff // a search does not use stamps
-	}
-	o.Aim = judge.Capacity{SLO: slo}
-	p, err := layOut(s, o, slo, (*plan).takeSearch)
-	if err != nil {
-		return nil, err
-	}
-	return &Comparison{p}, nil
+// bySearch is the strategy of a search for the highest rate at which each arm keeps an objective. It ignores the options
+// Blocks and Rate; Budget is the budget of each arm. One arm is enough. The windows that fit into the budget are the only
+// limit of a search.
+type bySearch struct{ slo stats.SLO }
+
+// accept refuses loads whose rate a search cannot choose.
+func (bySearch) accept(s scenario.Scenario, o Options) (scenario.Scenario, Options, error) {
+	o.Stamps = cmp.Or(o.Stamps, record.StampsOff) // a search does not use stamps
+	return s, o, steady(s)
 }
+
+// cast returns the arms; a search has no copy of the first one.
+func (bySearch) cast(asked []scenario.Arm) (arms []contestant, err error) {
+	if len(asked) == 0 {
+		return nil, impossible("a search needs an arm; name one with --arm or --arms")
+	}
+	for _, a := range asked {
+		arms = append(arms, contestant{a, record.Challenger})
+	}
+	arms[0].role = record.Baseline
+	return arms, nil
+}
+
+// lacks asks for one arm that serves all its clients.
+func (bySearch) lacks(serving []arm) (what, which string) {
+	if len(serving) > 0 {
+		return "", ""
+	}
+	return "search", "one arm or more"
+}
+
+// policy probes each arm once: the probe comes out of the arm's budget, and the search corrects a rate that it began too low.
+func (bySearch) policy() policy { return policy{probe: searchProbe, probes: 1, loses: true} }
 
 // steady returns an error if the search cannot choose the rate of a load: closed loops, varied
 // loads, and arrivals without a steady rate. The error tells what to change.
@@ -78,11 +93,11 @@ func steady(s scenario.Scenario) error {
 	return nil
 }
 
-// takeSearch sets the windows and the budget of a search.
-func (p *plan) takeSearch() error {
+// schedule sets the windows and the budget of a search.
+func (by bySearch) schedule(p *plan) error {
 	o := p.opts
 	o.Warmup, o.Window, o.Budget = cmp.Or(o.Warmup, capacityWarmup), cmp.Or(o.Window, capacityWindow), cmp.Or(o.Budget, capacityBudget)
-	if err := p.refuseSearch(o); err != nil {
+	if err := by.refuse(p, o); err != nil {
 		return err
 	}
 	if err := p.takeSpan(o.Warmup, o.Window); err != nil {
@@ -95,7 +110,7 @@ func (p *plan) takeSearch() error {
 	p.budget = time.Duration(len(p.Arms)) * o.Budget
 	p.Estimate = (p.budget + fixedCost).Seconds()
 	slowest := 0.0 // largest time limit of the objective, seconds
-	for _, t := range p.slo {
+	for _, t := range by.slo {
 		if t.Timed() {
 			slowest = max(slowest, t.Limit)
 		}
@@ -113,9 +128,9 @@ func (p *plan) takeSearch() error {
 	return nil
 }
 
-// refuseSearch returns an error if a search with such a warm-up, window and budget is impossible. It tells all
+// refuse returns an error if a search with such a warm-up, window and budget is impossible. It tells all
 // faults at once, and the flags that do together: a longer window also needs a larger budget.
-func (p *plan) refuseSearch(asked Options) error {
+func (by bySearch) refuse(p *plan, asked Options) error {
 	var faults, flags []string
 	do := asked // times with which a search is possible
 	if err := new(plan).takeSpan(capacityWarmup, asked.Window); err != nil {
@@ -124,9 +139,9 @@ func (p *plan) refuseSearch(asked Options) error {
 	if err := new(plan).takeSpan(asked.Warmup, capacityWindow); err != nil {
 		do.Warmup, faults = capacityWarmup, append(faults, err.Error())
 	}
-	if floor, most := judge.SearchOptions(record.Plan{Window: do.Window.Seconds()}, p.slo).Floor, p.most(); floor > mostSlack*most {
+	if floor, most := judge.SearchOptions(record.Plan{Window: do.Window.Seconds()}, by.slo).Floor, p.most(); floor > mostSlack*most {
 		faults = append(faults, fmt.Sprintf("%s needs %s in windows of %v, and no arm does more than %s",
-			judge.Hardest(p.slo), prose.PerSecond(floor), do.Window, prose.PerSecond(most)))
+			judge.Hardest(by.slo), prose.PerSecond(floor), do.Window, prose.PerSecond(most)))
 		do.Window = judge.SearchWindow(do.Window, floor, most)
 	}
 	step, needs := do.Warmup+do.Window+judge.StepCost, judge.SearchBudget(do.Warmup, do.Window)
@@ -194,15 +209,16 @@ type search struct {
 	arms    []arm          // the arms that are searched
 	windows map[string]int // number of windows measured, by arm
 	lost    error          // the error of the first arm that could not be measured any more
+	slo     stats.SLO
 }
 
-// findCapacities finds the capacity of every arm that can be searched. Each window is a trial of
+// measure finds the capacity of every arm that can be searched. Each window is a trial of
 // the record, and the run that it returns tells why an arm's search ended early. If the server of
 // an arm fails, it goes on with the other arms, and returns the first such error at the end. An
 // arm that is too slow is an error only if no arm is left. p has no rates of its own.
-func (l lab) findCapacities(ctx context.Context, p probed, dir *record.Dir, run record.Run) (record.Run, error) {
-	o := judge.SearchOptions(p.recorded(), p.slo)
-	s := &search{lab: l, plan: p, dir: dir, run: run, windows: map[string]int{}}
+func (by bySearch) measure(ctx context.Context, l lab, p plan, _ findings, dir *record.Dir, run record.Run) (record.Run, error) {
+	o := judge.SearchOptions(p.recorded(), by.slo)
+	s := &search{lab: l, plan: probed{plan: p}, dir: dir, run: run, windows: map[string]int{}, slo: by.slo}
 	var xmax []float64
 	var slow, failed error
 	for _, a := range p.Arms {
@@ -306,5 +322,5 @@ func (s *search) offer(ctx context.Context, step capacity.Step, a arm, server *p
 	if died != nil {
 		return none, s.end(ctx, a, step.Rate, died)
 	}
-	return judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.Requests}, s.run.Env, t.arm.Clients, p.slo), nil
+	return judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.Requests}, s.run.Env, t.arm.Clients, s.slo), nil
 }

@@ -35,7 +35,7 @@ func TestASearchIsPlannedWithoutACopyOfTheBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Arms = s.Arms[:1]
-	c, err := PlanCapacity(s, Options{Self: "schedlab", CPUs: FreeCPUs, Modes: map[string]mode.Mode{"nethttp": {Station: "goroutines"}}}, promised(t, "p99<=10ms"))
+	c, err := Plan(s, Options{Aim: judge.Capacity{SLO: promised(t, "p99<=10ms")}, Self: "schedlab", CPUs: FreeCPUs, Modes: map[string]mode.Mode{"nethttp": {Station: "goroutines"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,8 @@ func TestFaultsOfASearchAreToldTogether(t *testing.T) {
 	held := .02 + s.Workload.CPU.Mean().Seconds() // so that two workers do 2/held at most
 	plan := func(slo string, window, warmup, budget time.Duration) error {
 		o := Options{Self: "schedlab", CPUs: FreeCPUs, Window: window, Warmup: warmup, Budget: budget, Modes: map[string]mode.Mode{"pool-request": {Name: "pool-request", Flags: []string{"workers"}, Station: "pool"}}}
-		_, err := PlanCapacity(s, o, promised(t, slo))
+		o.Aim = judge.Capacity{SLO: promised(t, slo)}
+		_, err := Plan(s, o)
 		return err
 	}
 	longer := judge.SearchWindow(100*time.Millisecond, 11_000, 2/held)
@@ -130,7 +131,8 @@ func searching(t *testing.T, slo string, arms ...scenario.Arm) *Comparison {
 	s.Arms = arms
 	o := options()
 	o.Window, o.Warmup, o.Budget = 100*time.Millisecond, 20*time.Millisecond, 6*time.Second
-	c, err := PlanCapacity(s, o, promised(t, slo))
+	o.Aim = judge.Capacity{SLO: promised(t, slo)}
+	c, err := Plan(s, o)
 	if err != nil {
 		t.Fatal(err)
 	}

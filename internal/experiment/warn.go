@@ -66,7 +66,7 @@ const fewRounds = 2
 // warnShortRound raises a doubt if the clients of a closed loop take longer for a turn each than a
 // window has room for, by the CPU time that their requests ask for. Only the largest such loop counts.
 func (p *plan) warnShortRound() {
-	if !p.scenario.AsksWork() || p.slo != nil {
+	if !p.scenario.AsksWork() {
 		return
 	}
 	cpu, clients, round := p.scenario.Workload.CPU.Mean().Seconds(), 0, 0.0
