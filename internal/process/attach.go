@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/host"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -46,7 +47,7 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 		return nil, fmt.Errorf("the server at %s answers GET %s with %d", address, path, status)
 	}
 	if p.Found = Listener(ctx, u.Hostname(), port); p.Found == 0 {
-		p.Doubts = append(p.Doubts, record.Fact{Code: noListenerFound, Names: record.Names{"addr": p.Addr}})
+		p.Doubts = append(p.Doubts, noListenerFound.Of(listener{p.Addr}))
 	}
 	return p, nil
 }
@@ -104,9 +105,19 @@ func eldest(pids []int) int {
 	return 0
 }
 
+// A listener is where a server was found, host:port.
+type listener struct{ Addr string }
+
+// An affinity tells on which CPUs a server may run, and on which servers should.
+type affinity struct {
+	CPUs, Servers string
+	Attached      string `json:"attached,omitempty"` // "yes" of a server that was not started here
+	Shared        string `json:"shared,omitempty"`   // CPUs that it shares with the load
+}
+
 // Doubts about a server, the load or the machine.
 var (
-	noListenerFound = record.Sentence("no-listener-found", `CPU time, memory and CPUs are not known: no process that listens on {{.Names.addr}} can be found (it is another user's, in another network namespace, or on another machine)`)
-	otherCPUs       = record.Sentence("other-cpus", `may run on {{.Names.cpus}}, not on the servers' {{.Names.servers}} alone: it {{if .Names.attached}}was not started here{{else}}set its own affinity{{end}}`+
-		`{{with .Names.shared}}; it shares {{.}} with the load, and they disturb each other{{end}}`)
+	noListenerFound = fact.New[listener]("no-listener-found", 0, `CPU time, memory and CPUs are not known: no process that listens on {{.Addr}} can be found (it is another user's, in another network namespace, or on another machine)`)
+	otherCPUs       = fact.New[affinity]("other-cpus", 0, `may run on {{.CPUs}}, not on the servers' {{.Servers}} alone: it {{if .Attached}}was not started here{{else}}set its own affinity{{end}}`+
+		`{{with .Shared}}; it shares {{.}} with the load, and they disturb each other{{end}}`)
 )

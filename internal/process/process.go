@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/command"
+	"schedlab/internal/fact"
 	"schedlab/internal/host"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -61,9 +62,9 @@ type Process struct {
 	dir     string    // temporary directory, "" when the command has no mark for it
 	log     *tail
 	exited  chan struct{}
-	err     error         // how the server ended; read it only after exited is closed
-	remote  *Remote       // nil for a server on this machine
-	Doubts  []record.Fact // raised when the server was started or attached
+	err     error       // how the server ended; read it only after exited is closed
+	remote  *Remote     // nil for a server on this machine
+	Doubts  []fact.Fact // raised when the server was started or attached
 
 	readyLimit, stopLimit time.Duration
 }
@@ -494,15 +495,15 @@ func (p *Process) Place(c host.Sides, side *record.ServerSide) {
 		return
 	}
 	side.CPUs, side.Foreign = where.String(), -1
-	f := record.Fact{Code: otherCPUs, Names: record.Names{"cpus": where.Words(), "servers": c.Server.Words()}}
+	v := affinity{CPUs: where.Words(), Servers: c.Server.Words()}
 	if p.cmd == nil {
-		f.Names["attached"] = "yes"
+		v.Attached = "yes"
 	}
 	// Name the CPUs that it shares with the load.
 	if rest := where.Without(c.Load); len(rest) < len(where) {
-		f.Names["shared"] = where.Without(rest).Words()
+		v.Shared = where.Without(rest).Words()
 	}
-	side.Doubts = append(side.Doubts, f)
+	side.Doubts = append(side.Doubts, otherCPUs.Of(v))
 }
 
 // A Remote is a server that was started on another machine. It need not answer yet.
