@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
@@ -156,7 +157,7 @@ func (r Report) Summary(most int) fact.Fact {
 		}
 	}
 	shown := min(len(because), most)
-	v := Fitness{
+	v := doubt.Fitness{
 		Verdict: r.Answer, More: len(because) - shown,
 		Passing: len(because) > 0 && !slices.ContainsFunc(because, func(f fact.Fact) bool { return !othersNow.Is(f) }),
 	}
@@ -166,7 +167,7 @@ func (r Report) Summary(most int) fact.Fact {
 	if n := r.Noise; n != nil && len(n.Judges) > 0 {
 		v.Scenario, v.Asked, v.Sleeps = n.Scenario, n.Asked, n.Sleeps
 	}
-	return machineVerdict.Of(v).Since(because[:shown]...)
+	return doubt.MachineVerdict.Of(v).Since(because[:shown]...)
 }
 
 // limits returns the properties that bound every result of this machine, however fit it is: one

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
@@ -354,7 +355,7 @@ func TestVerdictOnWhatPasses(t *testing.T) {
 		findings []Finding
 		want     bool
 	}{{[]Finding{others}, true}, {[]Finding{steal}, false}, {[]Finding{others, steal}, false}, {nil, false}} {
-		if got, _ := machineVerdict.In(Report{Outcome: outcome.No, Findings: c.findings}.Summary(9)); got.Passing != c.want {
+		if got, _ := doubt.MachineVerdict.In(Report{Outcome: outcome.No, Findings: c.findings}.Summary(9)); got.Passing != c.want {
 			t.Errorf("%d findings: got %t, want %t", len(c.findings), got.Passing, c.want)
 		}
 	}

@@ -4,23 +4,7 @@ import (
 	"time"
 
 	"schedlab/internal/fact"
-	"schedlab/internal/outcome"
 )
-
-// Fitness are the values of the verdict whether a machine is fit to measure on.
-type Fitness struct {
-	Verdict  string // the outcome's phrase, with its reservations
-	More     int    // findings that it rests on beside those of Because
-	Passing  bool   `json:"passing,omitempty"`  // it rests on other programs alone, and these may end
-	Untold   int    `json:"untold,omitempty"`   // of an open one: findings where the machine does not tell
-	Checks   int    `json:"checks,omitempty"`   // of an open one: all findings
-	Scenario string `json:"scenario,omitempty"` // that the noise was measured with
-	Asked    string `json:"asked,omitempty"`    // what a request of it does
-	Sleeps   bool   `json:"sleeps,omitempty"`   // its requests sleep
-}
-
-// unfit reports whether the machine is not fit.
-func (f Fitness) unfit() bool { return f.Verdict == outcome.Machine.Phrase(outcome.No) }
 
 // checked is in the values of each check's findings.
 type checked struct {
@@ -254,9 +238,8 @@ var (
 	_ = fact.Part("half", `{{if .NeedsWindow}}needs windows > {{printf "%.1f" .NeedsWindow}} s{{else if .Judged}}±{{part .HalfWidth}}{{else}}not judged{{end}}`)
 )
 
-// Facts about a machine, and the verdict whether it is fit to measure on.
+// Facts about a machine.
 var (
-	machineVerdict   = fact.New[Fitness]("machine-verdict", 0, `{{.Verdict}}{{with .Untold}}: the machine does not tell {{count .}} of {{count $.Checks}} things that were looked for{{end}}{{range $i, $f := .Because}}{{if or $i $.Untold}}; {{else}}: {{end}}{{gist .}}{{end}}{{with .More}}; and {{count .}} more{{end}}{{with .Scenario}}; noise measured with scenario {{.}}{{with $.Asked}} ({{.}}){{end}}{{end}}{{if .Sleeps}}; requests that only compute may see more: `+"`schedlab doctor pool-cpu`"+`{{end}}`).Disturbing(Fitness.unfit)
 	machineLimits    = fact.Plain("machine-limits", 0, `Limits: {{template "first" .}}{{template "others" .}}`)
 	limitOneCPU      = fact.Plain("limit-one-cpu", 0, `one server CPU (GOMAXPROCS 1)`)
 	limitVirtual     = fact.Plain("limit-virtual", 0, `a virtual machine`)

@@ -167,7 +167,10 @@ func withoutFirstLook(doubts []record.Fact, seen *record.Others) []record.Fact {
 		return doubts
 	}
 	return slices.DeleteFunc(slices.Clone(doubts), func(d record.Fact) bool {
-		return slices.ContainsFunc(d.Because, func(of record.Fact) bool { return of.Values["passing"] == 1 })
+		return slices.ContainsFunc(d.Because, func(of record.Fact) bool {
+			fitness, _ := doubt.MachineVerdict.In(of)
+			return fitness.Passing
+		})
 	})
 }
 

@@ -269,8 +269,8 @@ func TestTimesOfServersWithoutTheirCPU(t *testing.T) {
 // What other programs used before the first block is no doubt about a run that was watched as a whole; a lasting fault is.
 func TestFirstLookIsSuperseded(t *testing.T) {
 	t.Parallel()
-	look := record.Fact{Code: "machine-unfit", Because: []record.Fact{{Code: "machine-verdict", Names: record.Names{"verdict": "unfit"}, Values: record.Values{"passing": 1}}}}
-	lasting := record.Fact{Code: "machine-unfit", Because: []record.Fact{{Code: "machine-verdict", Names: record.Names{"verdict": "unfit"}}}}
+	look := record.Fact{Code: "machine-unfit", Because: []record.Fact{doubt.MachineVerdict.Of(doubt.Fitness{Verdict: "unfit", Passing: true})}}
+	lasting := record.Fact{Code: "machine-unfit", Because: []record.Fact{doubt.MachineVerdict.Of(doubt.Fitness{Verdict: "unfit"})}}
 	both := []record.Fact{look, lasting}
 	if got := withoutFirstLook(both, nil); len(got) != 2 {
 		t.Errorf("nobody watched the run: got %v, want both doubts", got)
