@@ -51,7 +51,7 @@ func rateSection(r *record.Result) document.Part {
 	first.Alt, first.File = "Response time over the rate, with the objective and the windows", "capacity.svg" // by CapacitySVG
 	return document.Section{
 		ID: "curves", Title: "Response time over the rate", Parts: charts,
-		Lead: plotted(r.Capacity).Metric + " of every window: filled where the objective was kept, open where it was broken, grey where the window was refused. " +
+		Lead: plotted(r.Capacity).Metric + " of every window: filled where the objective was kept, open where it was not kept, grey where the window was refused. " +
 			"The thick line across is the promise, the band the interval, the drawn line the fit.",
 	}
 }
@@ -170,7 +170,10 @@ func details(r *record.Result) []document.Part {
 			v, ok := x.Values[t.Metric]
 			return either(ok, either(t.Metric == "errors", say.Plain(100*v)+say.NBSP+"%", say.Seconds(v)), say.None)
 		})
-		objective := either(x.Refused.None(), either(x.Kept, "kept", "broken"), "refused: "+x.Refused.String())
+		objective := outcome.Expectation.Phrase(either(x.Kept, outcome.Yes, outcome.No))
+		if !x.Refused.None() {
+			objective = outcome.Expectation.Phrase(outcome.Refused) + ": " + x.Refused.String()
+		}
 		return slices.Concat([]string{say.Count(x.Trial), x.Purpose, say.Rate(x.Rate), say.Rate(x.Sent), say.Rate(x.Goodput)}, figures, []string{objective})
 	}
 	return each(r.Capacity.Arms, func(a record.ArmCapacity) document.Part {
@@ -196,7 +199,7 @@ const (
 
 // capacityTable returns the arms' results, with the head first. A figure that was not measured
 // is a dash. The counts of windows tell how well a bound is supported: "3 of 3" kept at the low
-// end, "2 of 3" broken at the high end.
+// end, "2 of 3" not kept at the high end.
 func capacityTable(r *record.Result) [][]string {
 	known := func(v float64, write func(float64) string) string { return either(v > 0, write(v), say.None) }
 	of := func(n, of int) string { return either(of > 0, fmt.Sprintf("%d of %d", n, of), say.None) }
