@@ -32,20 +32,18 @@ const (
 // cut to fit, nor is an explanation that was asked for, so a report may still be longer.
 func Brief(w io.Writer, r *record.Result, o TextOptions) error {
 	o.Width = either(o.Width <= 0, 100, o.Width)
-	switch {
-	case r.Capacity != nil:
-		return say.Text(w, capacityBriefly(r, o.Width), o)
-	case len(r.Gate) > 0:
-		return say.Text(w, gateBriefly(r), o)
-	}
-	d := briefly(r, o.Width, 3)
+	return say.Text(w, pageOf(r).brief(o.Width), o)
+}
+
+func (p comparisonPage) brief(width int) document.Document {
+	d := briefly(p.Result, width, 3)
 	// Each step gives up the line that is needed least: the third reason, the second with the doubt, and the
 	// last with the expectations that are not kept. Their counts stay. Writing the document is the
 	// only way to know its height, as sentences wrap.
-	for most := 2; most >= 0 && strings.Count(d.Text(document.Options{Width: o.Width}), "\n") > briefLines; most-- {
-		d = briefly(r, o.Width, most)
+	for most := 2; most >= 0 && strings.Count(d.Text(document.Options{Width: width}), "\n") > briefLines; most-- {
+		d = briefly(p.Result, width, most)
 	}
-	return say.Text(w, d, o)
+	return d
 }
 
 // briefly builds the one-screen report. It keeps at most most "Why" lines, as many expectations that did not
@@ -59,7 +57,7 @@ func briefly(r *record.Result, width, most int) document.Document {
 	}
 	why := few(reasons, max(most, len(explained))) // who asked why gets an answer
 	// A mean in the claims is not the mean in "Why".
-	if len(why) > 0 && rankingBelow(r) != nil {
+	if len(why) > 0 && pageOf(r).below() != nil {
 		why = append(why, "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)")
 	}
 	return document.Document{

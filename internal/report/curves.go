@@ -325,7 +325,7 @@ func countersCharts(r *record.Result, known []record.Arm) document.Charts {
 
 // Figures returns the medians of the arms and the verdicts in sentences, for a page that shows several runs.
 func Figures(r *record.Result) []document.Part {
-	if r.Capacity != nil || len(r.Arms) == 0 {
+	if !pageOf(r).inBlocks() || len(r.Arms) == 0 {
 		return nil
 	}
 	return append([]document.Part{medians(r.Arms, classes(chart.SeriesOf(r.Arms)))}, verdictLines(r)...)

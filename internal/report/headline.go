@@ -22,17 +22,17 @@ func Doubt(f record.Fact) string { return when(f.Arm != "", "%s: ", f.Arm) + f.S
 // did, and else what the run found.
 func Headline(r *record.Result) string { return cmp.Or(tooBusy(doubt.TooBusy(r.Doubts)), finding(r)) }
 
-// finding returns what a run found, whatever disturbed it: the answer of a gate, else
-// the claims of the scenario if the run decided one, else the ranking of its arms. Claims that
+// finding returns what a run found, whatever disturbed it.
+func finding(r *record.Result) string { return pageOf(r).found() }
+
+// found returns the claims of the scenario if the run decided one, else the ranking of its arms. Claims that
 // hold come first, then those that do not, then open ones.
 //
 // This file builds that answer from record.Conclusion, and compares no figures to find a winner.
 // answer begins the sentence by the outcome of the whole, and standing writes a clause for each
 // challenger by its rank.
-func finding(r *record.Result) string {
-	if len(r.Gate) > 0 {
-		return gateAnswer(r)
-	}
+func (p comparisonPage) found() string {
+	r := p.Result
 	claims := only(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" })
 	if !slices.ContainsFunc(claims, func(e record.Expectation) bool { return e.Outcome.Decided() }) {
 		return ranking(r)
@@ -46,10 +46,9 @@ func finding(r *record.Result) string {
 	}), " ")
 }
 
-// rankingBelow returns the ranking as a separate line below claims, without its full stop;
-// nil if the ranking is the headline already, or if a gate asked another question.
-func rankingBelow(r *record.Result) []string {
-	if ranked := ranking(r); len(r.Gate) == 0 && finding(r) != ranked {
+// below returns the ranking as a separate line below claims; nil if the ranking is the headline already.
+func (p comparisonPage) below() []string {
+	if ranked := ranking(p.Result); p.found() != ranked {
 		return []string{strings.TrimSuffix(ranked, ".")}
 	}
 	return nil
@@ -61,25 +60,25 @@ func context(r *record.Result) []string {
 	if below := belowTooBusy(doubt.TooBusy(r.Doubts), finding(r)); below != nil {
 		return below
 	}
-	return rankingBelow(r)
+	return pageOf(r).below()
 }
 
-// ranking returns the verdicts on all arms in one sentence. A doubt that undermines the answer
-// comes before it: a load generator at its limit measures itself, and a pool that keeps its
+// ranking returns the verdicts on all arms in one sentence, after a doubt that undermines it.
+func ranking(r *record.Result) string { return doubted(r) + answer(r) }
+
+// doubted returns a doubt that undermines the answer, and so comes before it; "" for none: a load generator at its limit measures itself, and a pool that keeps its
 // connections serves only some of its clients.
-func ranking(r *record.Result) string {
+func doubted(r *record.Result) string {
 	// Starved connections that were measured are in the answer itself.
 	d := first(r.Doubts, func(d record.Fact) bool {
 		return d.Code == doubt.GeneratorLimit.Code || doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0
 	})
-	return when(!d.None(), "%s %s. ", d.Arm, d.String()) + answer(r)
+	return when(!d.None(), "%s %s. ", d.Arm, d.String())
 }
 
 // answer returns the ranking without a doubt in front. It mentions starved connections itself.
 func answer(r *record.Result) string {
 	switch a := r.Answer; {
-	case r.Capacity != nil && a.Outcome == "":
-		return capacityHeadline(r.Capacity)
 	case a.Outcome == "": // a run that compared nothing
 		return r.Headline
 	case a.Outcome == outcome.Refused && a.Kind == "":

@@ -56,8 +56,8 @@ func Formats() say.FormatsOf[*record.Result] {
 // Render writes r in the named format. An unknown name is an error that lists the known ones.
 // The formats benchstat and hgrm are an error for a search for capacity.
 func Render(w io.Writer, format string, r *record.Result) error {
-	if r.Capacity != nil && (format == "benchstat" || format == "hgrm") {
-		return fmt.Errorf("a search for capacity compares no blocks, so there is nothing to render as %s: use text, json, markdown, html or csv", format)
+	if err := refuseFormat(r, format); err != nil {
+		return err
 	}
 	return Formats().Render(w, format, r)
 }
@@ -95,10 +95,10 @@ func list[T any](s []T) []T { return append([]T{}, s...) }
 // same row. value is the arm's median; ratio is the median of the blocks' own ratios arm / baseline, low and high its interval. The baseline has
 // no verdict; its copy has the A/A verdict. A figure that is not known is an empty cell. A
 // search for capacity has rows of its windows instead.
-func CSV(w io.Writer, r *record.Result) error {
-	if r.Capacity != nil {
-		return capacityCSV(w, r)
-	}
+func CSV(w io.Writer, r *record.Result) error { return pageOf(r).csv(w) }
+
+func (p comparisonPage) csv(w io.Writer) error {
+	r := p.Result
 	rows := [][]string{{"run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
 		"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason"}}
 	// Every arm has a row for every metric, measured or not, so that tables of different runs fit together.

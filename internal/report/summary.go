@@ -22,13 +22,10 @@ import (
 // one table of figures with the changes that the verdicts decided, and the doubts that not
 // every run has. A search for capacity is short already, and is written as [Markdown]. A gate
 // is written as a comment on its pull request.
-func Summary(w io.Writer, r *record.Result) error {
-	if r.Capacity != nil {
-		return Markdown(w, r)
-	}
-	if len(r.Gate) > 0 {
-		return gateComment(w, r)
-	}
+func Summary(w io.Writer, r *record.Result) error { return pageOf(r).summary(w) }
+
+func (p comparisonPage) summary(w io.Writer) error {
+	r := p.Result
 	// The claims are a separate list, so the headline must not repeat them.
 	ranked := ranking(r)
 	answered := finding(r) == ranked

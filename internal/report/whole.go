@@ -44,14 +44,14 @@ func HTML(w io.Writer, r *record.Result) error { return say.HTML(w, whole(r, tru
 // where the time went, and at the end everything against the result and where the data are.
 //
 // The functions below each build one part. A part without data is an empty Section, which no writer prints.
-func whole(r *record.Result, all bool) document.Document {
-	if r.Capacity != nil {
-		return capacityDocument(r)
-	}
+func whole(r *record.Result, all bool) document.Document { return pageOf(r).whole(all) }
+
+func (p comparisonPage) whole(all bool) document.Document {
+	r := p.Result
 	return document.Document{
 		Name: named(r), Question: r.Question, State: state(r), Answer: Headline(r),
 		Context: append(context(r), offered(r), machine(r.Env, r.Arms)), Data: complete(r),
-		Parts: slices.Concat([]document.Part{figures(r), verdicts(r), why(r), expectations(r)}, breakdownParts(r), []document.Part{
+		Parts: slices.Concat([]document.Part{figures(r), pageOf(r).verdicts(), why(r), expectations(r)}, breakdownParts(r), []document.Part{
 			profiles(r), connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r), document.Page{gridSection(r)},
 		}),
 	}
@@ -111,14 +111,10 @@ func verdictLines(r *record.Result) []document.Part {
 }
 
 // verdicts describes how the arms differ: a forest plot in a page, sentences elsewhere.
-func verdicts(r *record.Result) document.Part {
-	switch {
-	case len(r.Verdicts) == 0 && len(r.AA) == 0:
+func (p comparisonPage) verdicts() document.Part {
+	r := p.Result
+	if len(r.Verdicts) == 0 && len(r.AA) == 0 {
 		return document.Section{}
-	case len(r.Gate) > 0: // which is judged by both runs of the first build, and verdicts by one
-		gate := gateFigures(r)
-		gate.ID, gate.Title = "verdicts", "Verdicts"
-		return gate
 	}
 	lead := "Each arm against " + r.Arms[0].Name + ", block by block. The line is the 95" + say.NBSP + "% interval of the ratio, the dot its median, " +
 		"the band where arms count as the same. For times and CPU left is better, for goodput right."
@@ -191,7 +187,7 @@ func fingerprint(r *record.Result) document.Part {
 		{"started", either(!r.Started.IsZero(), r.Started.Format("2006-01-02 15:04:05 -0700"), "not known")},
 		{"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", say.Seconds(r.Window)},
 	}
-	if r.Capacity == nil { // a search has no offered rate and no blocks; closed loops have no rate
+	if pageOf(r).inBlocks() { // a search has no offered rate and no blocks; closed loops have no rate
 		rows = append(rows, [2]string{"offered rate", either(r.Rate > 0, say.Rate(r.Rate), say.None)}, [2]string{"blocks", blocks(r)})
 	}
 	rows = append(rows, [][2]string{

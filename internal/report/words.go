@@ -151,16 +151,19 @@ func caveat(r *record.Result) string {
 	return ""
 }
 
+func (p comparisonPage) measured() (plan, had string) {
+	if out := p.Ran - p.Valid; out > 0 {
+		return "the plan", fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", say.Plural(p.Ran, "block"), out, strings.Join(p.LeftOutFor(), ", "))
+	}
+	return "the plan", blocks(p.Result)
+}
+
+func (p comparisonPage) inBlocks() bool { return true }
+
 // state tells how much of its plan the run or the search for capacity completed, after a word in
 // capitals; "" when it completed all.
 func state(r *record.Result) string {
-	plan, had := "the plan", blocks(r)
-	if r.Capacity != nil {
-		windows := total(r.Capacity.Arms, func(a record.ArmCapacity) int { return len(a.Windows) })
-		plan, had = "the search", say.Plural(windows, "window")+" measured"
-	} else if out := r.Ran - r.Valid; out > 0 {
-		had = fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", say.Plural(r.Ran, "block"), out, strings.Join(r.LeftOutFor(), ", "))
-	}
+	plan, had := pageOf(r).measured()
 	text, known := map[record.Status]string{
 		record.Complete: "", record.Interrupted: "INTERRUPTED: " + had,
 		record.Running: "INCOMPLETE: the run was cut off or still goes on, " + had,
