@@ -11,6 +11,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -193,7 +194,7 @@ func (r *running) runBlock(ctx context.Context, block, room int, each time.Durat
 		}
 		r.trials++
 		// A server that lingers can make the budget end too early; budgetEnded names it.
-		if slices.ContainsFunc(t.Server.Doubts, func(f record.Fact) bool { return f.Code == lingered }) {
+		if slices.ContainsFunc(t.Server.Doubts, lingered.Is) {
 			r.slow = a.Name
 		}
 		r.judge.Take(t, nil)
@@ -237,10 +238,10 @@ func (r *running) shorten(block int, each time.Duration) bool {
 	for _, f := range shorter.shortOf(record.Duration(shorter.Window), was.needs().Quantiles) {
 		lost = append(lost, f.String())
 	}
-	said := record.Fact{Code: windowsShortened, Arm: behind[0], Names: record.Names{"lost": strings.Join(lost, ", ")}, Values: record.Values{
-		"blocks": float64(block), "next": float64(block + 1), "first": float64(scenario.MinBlocks), "window": shorter.Window, "was": was.Window,
-		"needed": roundUp(needed+needed/budgetSpare, time.Second).Seconds(),
-	}}
+	said := windowsShortened.Of(shorterWindows{
+		Blocks: block, Next: block + 1, First: scenario.MinBlocks, Window: shorter.Window, Was: was.Window,
+		Needed: roundUp(needed+needed/budgetSpare, time.Second), Lost: strings.Join(lost, ", "),
+	}).On(behind[0])
 	shorter.Doubts = append(slices.Clone(was.Doubts), said)
 	shorter.opts.Observer.Doubt(said)
 	r.plan.plan, r.start = shorter, block
@@ -267,11 +268,10 @@ func (r *running) budgetEnded(blocks int, each time.Duration) []record.Fact {
 		return r.leftOpen(blocks, each)
 	}
 	needed := time.Since(r.began) + time.Duration(scenario.MinBlocks-blocks)*each + after(scenario.MinBlocks*len(p.Arms))
-	return []record.Fact{{Code: budgetTooShort, Names: record.Names{"lingers": r.slow}, Values: record.Values{
-		"needed": roundUp(needed+needed/budgetSpare, time.Second).Seconds(),
-		"budget": p.budget.Seconds(), "blocks": float64(blocks), "first": float64(scenario.MinBlocks),
-		"block": each.Round(100 * time.Millisecond).Seconds(), "planned": p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond).Seconds(),
-	}}}
+	return []fact.Fact{budgetTooShort.Of(shortBudget{
+		Budget: p.budget, Needed: roundUp(needed+needed/budgetSpare, time.Second), Blocks: blocks, First: scenario.MinBlocks,
+		Block: each.Round(100 * time.Millisecond), Planned: p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond), Lingers: r.slow,
+	})}
 }
 
 // budgetSpare is the part (one in so many) by which an advised budget is longer than its blocks take so far, since some take

@@ -366,7 +366,7 @@ func TestPlannedTimeIsABound(t *testing.T) {
 				}
 				time.Sleep(after(r.trials))
 				took := time.Since(r.began)
-				if r.trials/3 != c.blocks || took > p.budget || c.done && took.Seconds() > p.Estimate || c.done == slices.ContainsFunc(ended, func(d record.Fact) bool { return d.Code == budgetTooShort }) {
+				if r.trials/3 != c.blocks || took > p.budget || c.done && took.Seconds() > p.Estimate || c.done == slices.ContainsFunc(ended, budgetTooShort.Is) {
 					t.Errorf("%d blocks took %v, about %v were said and %v at most; doubts %q", r.trials/3, took, p.Estimate, p.budget, ended)
 				}
 			})
@@ -478,7 +478,7 @@ func TestShorten(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := func() *Comparison {
-		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]mode.Mode{"nethttp": {Station: "goroutines"}}, Machine: record.Fact{Code: "machine-verdict", Names: record.Names{"verdict": "unfit"}}})
+		c, err := Plan(s, Options{Self: "schedlab", Seed: 7, Modes: map[string]mode.Mode{"nethttp": {Station: "goroutines"}}, Machine: doubt.MachineVerdict.Of(doubt.Fitness{Verdict: "unfit"})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -492,7 +492,7 @@ func TestShorten(t *testing.T) {
 	if want := 4*3*(whole.Warmup+whole.Window+(trialCost+judging).Seconds()) + fixedCost.Seconds(); math.Abs(got.Estimate-want) > .3 {
 		t.Errorf("got %g s instead of %g, want %g", got.Estimate, whole.Estimate, want)
 	}
-	if !slices.ContainsFunc(whole.Doubts, func(d record.Fact) bool { return d.Code == machineUnfit }) {
+	if !slices.ContainsFunc(whole.Doubts, machineUnfit.Is) {
 		t.Errorf("got the doubts %v, want the one about the machine among them", whole.Doubts)
 	}
 }

@@ -269,11 +269,11 @@ func (p plan) tellFirst() {
 // and which expectations it cannot judge because of too few requests in a window.
 func (p plan) foreseen() (facts []record.Fact) {
 	if needs := p.needs(); p.Feasible.Planned > 0 && len(needs.Must) > 0 {
-		f := record.Fact{Code: windowsLonger, Names: record.Names{"flag": needs.Flag}, Values: record.Values{"window": p.Window, "planned": p.Feasible.Planned}}
+		v := longerWindows{Window: p.Window, Planned: p.Feasible.Planned, Flag: needs.Flag}
 		if p.budget > p.asked.budget {
-			f.Values["budget"] = p.budget.Seconds()
+			v.Budget = p.budget
 		}
-		facts = append(facts, f)
+		facts = append(facts, windowsLonger.Of(v))
 	}
 	var open []string
 	for _, text := range p.Expect {
@@ -282,8 +282,7 @@ func (p plan) foreseen() (facts []record.Fact) {
 		}
 	}
 	if open != nil {
-		facts = append(facts, record.Fact{Code: expectationsShort, Names: record.Names{"which": strings.Join(open, ", ")},
-			Values: record.Values{"short": float64(len(open)), "all": float64(len(p.Expect))}})
+		facts = append(facts, expectationsShort.Of(shortExpectations{Short: len(open), All: len(p.Expect), Which: strings.Join(open, ", ")}))
 	}
 	return facts
 }
@@ -295,14 +294,11 @@ func Undecided(f record.Feasibility, all bool) (facts []record.Fact) {
 		if !u.Asked && !all || u.Code != record.ShortRequests && i > 0 { // other shortages are the same for every metric: report one
 			continue
 		}
-		said := record.Fact{
-			Code: cannotBeDecided, Metric: u.Metric.String(), Values: record.Values{"has": u.Value, "needs": u.Limit, "first": float64(f.First)},
-			Names: record.Names{"short": string(u.Code), "asked": "no"},
-		}
+		v := undecidable{Short: u.Code, Has: u.Value, Needs: u.Limit, First: f.First, Asked: "no"}
 		if u.Asked {
-			said.Names["asked"], said.Names["would"] = "yes", wouldDo(f.Would)
+			v.Asked, v.Remedy = "yes", &Remedy{wouldDo(f.Would)}
 		}
-		facts = append(facts, said)
+		facts = append(facts, cannotBeDecided.Of(v).At(u.Metric.String()))
 	}
 	return facts
 }

@@ -161,7 +161,7 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 			s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n)}
 	}
 	if !o.Machine.None() {
-		p.doubt(record.Fact{Code: machineUnfit, Because: []record.Fact{o.Machine}})
+		p.doubt(machineUnfit.Of(unfitness{}).Since(o.Machine))
 	}
 	p.warn()
 	return p, nil
@@ -182,7 +182,7 @@ func (p *plan) openFiles() error {
 		p.doubt(doubt.LogLinesLeftOut.Of(doubt.Lines{File: p.scenario.Log.File, Said: said}))
 	}
 	if l.Whole {
-		p.doubt(record.Fact{Code: wholeSeconds, Names: record.Names{"file": p.scenario.Log.File}})
+		p.doubt(wholeSeconds.Of(logFile{p.scenario.Log.File}))
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (p *plan) takeExpectations() {
 		p.Claims = claims
 	}
 	if absent > 0 {
-		p.doubt(record.Fact{Code: expectationsLeftOut, Values: record.Values{"expectations": float64(absent)}})
+		p.doubt(expectationsLeftOut.Of(leftOut{absent}))
 	}
 }
 
@@ -278,10 +278,10 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 		if _, err := exec.LookPath(asked.Command[0]); err != nil && !image {
 			return fmt.Errorf("%w; give a program's path, or a name in PATH", err)
 		}
-		doubt(record.Fact{Code: otherProgram, Names: record.Names{"path": p.scenario.ReadyPath(asked)}})
+		doubt(otherProgram.Of(readyPath{p.scenario.ReadyPath(asked)}))
 	}
 	if asked.URL != "" {
-		doubt(record.Fact{Code: runsAlready})
+		doubt(runsAlready)
 	}
 	l, err := p.scenario.Clients(asked)
 	if err != nil {
@@ -301,7 +301,7 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	stamps := p.Stamps
 	if l.Pipeline > timeline.MaxPending {
 		stamps = record.StampsOff
-		doubt(record.Fact{Code: pipelineTooDeep, Values: record.Values{"most": timeline.MaxPending, "pipeline": float64(l.Pipeline)}})
+		doubt(pipelineTooDeep.Of(pipeline{Most: timeline.MaxPending, Pipeline: l.Pipeline}))
 	}
 	a := arm{asked: asked, load: l, PlanArm: record.PlanArm{
 		Name: asked.Name, Mode: typed, Role: role, Command: asked.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,

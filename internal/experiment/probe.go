@@ -147,7 +147,7 @@ type throughput struct {
 // doubts returns the doubts about x.
 func (t throughput) doubts(arm string) (all []record.Fact) {
 	if t.apart > expect.ProbeDoubt {
-		all = append(all, record.Fact{Code: unevenProbe, Arm: arm, Values: record.Values{"apart": t.apart}})
+		all = append(all, unevenProbe.Of(halves{t.apart}).On(arm))
 	}
 	if t.taken > expect.ProbeDoubt {
 		all = append(all, doubt.DisturbedProbe.Of(doubt.Probe{Taken: t.taken, Most: t.most}).On(arm))

@@ -79,7 +79,7 @@ func (p *plan) chooseRates(found findings) error {
 	}
 	p.warnFewWorkers(found, name)
 	if p.Sendable > 0 {
-		p.doubt(record.Fact{Code: rateSendable, Values: record.Values{"rate": p.Sendable}, Names: record.Names{"cpus": p.cpus.Load.Words()}})
+		p.doubt(rateSendable.Of(sendable{Rate: p.Sendable, CPUs: p.cpus.Load.Words()}))
 	}
 	if err := p.settle(); err != nil {
 		return err

@@ -116,7 +116,7 @@ func (t *trial) measure(ctx context.Context) error {
 	t.Server.LoopBusy = clocks.Counted(host.LoopBusy)
 	// The server is still there, but the CPU time of some of its children is lost.
 	if used.Server < 0 && host.FamilyCPU(t.server.Pid()) >= 0 {
-		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: cpuTimeUnknown})
+		t.Server.Doubts = append(t.Server.Doubts, cpuTimeUnknown)
 	}
 	t.server.Place(p.cpus, &t.Server)
 	t.Client = got.Client(t.arm.Clients)
@@ -137,7 +137,7 @@ func (t *trial) readCounters(ctx context.Context) {
 	t.files.Metrics = settle(ctx, t.server, t.arm.asked, &t.Server)
 	t.Server.Procs = published(t.files.Metrics)
 	if planned := t.plan.setup(t.arm.asked).procs; t.arm.Mode != "" && t.Server.Procs > 0 && t.Server.Procs != planned {
-		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: otherProcs, Values: record.Values{"is": float64(t.Server.Procs), "planned": float64(planned)}})
+		t.Server.Doubts = append(t.Server.Doubts, otherProcs.Of(procs{Is: t.Server.Procs, Planned: planned}))
 	}
 	if t.arm.Mode != "" && t.server.Admin != "" {
 		from := timeline.At(t.seen.Start.Add(record.Duration(t.Warmup)))
@@ -170,7 +170,7 @@ func (t *trial) joinStamps(ctx context.Context) error {
 func (t *trial) stop() error {
 	err := t.server.Stop()
 	if slow, ok := errors.AsType[*process.LingeredError](err); ok {
-		t.Server.Doubts = append(t.Server.Doubts, record.Fact{Code: lingered, Names: record.Names{"error": slow.Error()}})
+		t.Server.Doubts = append(t.Server.Doubts, lingered.Of(failure{slow.Error()}))
 		return nil
 	}
 	if t.lost != nil {
@@ -242,7 +242,7 @@ func scrapeForeign(ctx context.Context, p *process.Process, a scenario.Arm, side
 	}
 	text, err := p.Scrape(ctx)
 	if err != nil {
-		side.Doubts = append(side.Doubts, record.Fact{Code: metricsUnreadable, Names: record.Names{"error": p.General(prose.FirstLine(err.Error()))}})
+		side.Doubts = append(side.Doubts, metricsUnreadable.Of(failure{p.General(prose.FirstLine(err.Error()))}))
 	}
 	return text
 }

@@ -29,12 +29,12 @@ import (
 // before waiting for the run.
 func (p *plan) warn() {
 	if p.cpus.Shared {
-		f := record.Fact{Code: sharedCPUs}
+		var v cpusInCommon
 		// The load can be kept small if the servers have further CPUs. Otherwise the doubt advises more CPUs.
 		if shared := p.cpus.SharedCPUs(); len(shared) > 0 {
-			f.Names, f.Values = record.Names{"cpus": shared.Words()}, record.Values{"share": window.ShareLimit}
+			v = cpusInCommon{CPUs: shared.Words(), Share: window.ShareLimit}
 		}
-		p.doubt(f)
+		p.doubt(sharedCPUs.Of(v))
 	}
 	p.warnShortRound()
 	if !p.relative() {
@@ -48,14 +48,14 @@ func (p *plan) warn() {
 		// In the scenario pool-cpu the arm pool has the mode pool-request, and pool,workers=1 is a pool.
 		base, _, more := strings.Cut(a.Name, ",")
 		if i := slices.IndexFunc(p.Arms, func(b arm) bool { return more && b.Name == base && b.Mode != a.Mode }); i >= 0 {
-			p.doubt(record.Fact{Code: otherMode, Arm: a.Name, Names: record.Names{"mode": a.Mode, "arm": base, "other": p.Arms[i].Mode}})
+			p.doubt(otherMode.Of(modes{Mode: a.Mode, Base: base, Other: p.Arms[i].Mode}).On(a.Name))
 		}
 		p.cannotMatter(a)
 	}
 	p.differentLoads()
 	p.differentParsers()
 	if len(p.scenario.Predict) > 0 {
-		p.doubt(record.Fact{Code: predictIgnored})
+		p.doubt(predictIgnored)
 	}
 }
 
@@ -69,10 +69,10 @@ func (p *plan) warnShortRound() {
 	if !p.scenario.AsksWork() {
 		return
 	}
-	cpu, clients, round := p.scenario.Workload.CPU.Mean().Seconds(), 0, 0.0
+	cpu, clients, round := p.scenario.Workload.CPU.Mean(), 0, 0.0
 	for _, a := range p.originals() {
 		if c := a.Clients; c.Closed() && c.Think == 0 && a.Station != nil {
-			if r := float64(c.Connections) * cpu / float64(max(a.Station.Cores, 1)); r > round {
+			if r := float64(c.Connections) * cpu.Seconds() / float64(max(a.Station.Cores, 1)); r > round {
 				clients, round = c.Connections, r
 			}
 		}
@@ -82,12 +82,12 @@ func (p *plan) warnShortRound() {
 	}
 	longer, window := *p, math.Ceil(5*round)
 	longer.Warmup = math.Ceil(2 * round)
-	values := record.Values{"connections": float64(clients), "cpu": cpu, "round": round, "window": p.Window, "warmup": longer.Warmup, "needed": window}
+	v := turns{Connections: clients, CPU: cpu, Round: round, Window: p.Window, Warmup: longer.Warmup, Needed: window}
 	// Room for a few more blocks than the first look needs, since trials may take longer than planned.
 	if budget := roundUp(longer.costOf(record.Duration(window), scenario.MinBlocks+2), time.Second); budget > p.budget {
-		values["budget"] = budget.Seconds()
+		v.Budget = budget
 	}
-	p.doubt(record.Fact{Code: shortRound, Values: values})
+	p.doubt(shortRound.Of(v))
 }
 
 // starves reports whether an arm's workers keep their connections and are fewer than its connections. Sessions
@@ -101,25 +101,25 @@ func (p plan) starves(a arm) bool {
 // doubt if the pool has fewer. It is called again after the probes, which find a relative rate and may lower
 // another.
 func (p *plan) warnShort() {
-	p.Doubts = slices.DeleteFunc(p.Doubts, func(f record.Fact) bool { return f.Code == tooFewWorkers })
+	p.Doubts = slices.DeleteFunc(p.Doubts, tooFewWorkers.Is)
 	if !p.scenario.AsksWork() {
 		return
 	}
-	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
+	held := p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()
 	for i, a := range p.Arms {
 		s, rate := p.setup(a.asked), a.Clients.Rate
 		if !s.mode.Has("workers") || a.Clients.Closed() {
 			continue
 		}
 		if !p.starves(a) {
-			p.Arms[i].Busy = queueing.Little(rate, held)
+			p.Arms[i].Busy = queueing.Little(rate, held.Seconds())
 		}
 		if a.Role == record.Copy {
 			continue
 		}
-		if need := queueing.Workers(rate, held); s.workers < need {
-			values := record.Values{"workers": float64(s.workers), "rate": rate, "held": held, "busy": queueing.Little(rate, held), "needed": float64(need)}
-			p.doubt(record.Fact{Code: tooFewWorkers, Arm: a.Name, Values: values})
+		if need := queueing.Workers(rate, held.Seconds()); s.workers < need {
+			busy := queueing.Little(rate, held.Seconds())
+			p.doubt(tooFewWorkers.Of(workers{Workers: s.workers, Rate: rate, Held: held, Busy: busy, Needed: need}).On(a.Name))
 		}
 	}
 }
@@ -176,29 +176,28 @@ func inFlight(c record.Clients) int {
 // whatever the measurement shows. A comparison of such a setting would find "no difference", which says
 // nothing about the setting.
 func (p *plan) cannotMatter(planned arm) {
-	a, most := planned.asked, float64(inFlight(planned.Clients))
-	s := p.setup(a)
-	workers, depth, cpus := float64(s.workers), float64(s.depth), len(p.cpus.Server)
-	doubt := func(is bool, code record.Code, v record.Values, n record.Names) {
-		if is {
-			p.doubt(record.Fact{Code: code, Arm: a.Name, Values: v, Names: n})
+	a, most := planned.asked, inFlight(planned.Clients)
+	s, cpus := p.setup(a), len(p.cpus.Server)
+	raise := func(raised bool, f fact.Fact) {
+		if raised {
+			p.doubt(f.On(a.Name))
 		}
 	}
 	known := most > 0 && s.mode.Has("workers")
 	// With fewer requests in flight than workers, more workers change nothing.
-	doubt(known && most < workers, idleWorkers, record.Values{"requests": most, "idle": workers - most, "workers": workers}, nil)
+	raise(known && most < s.workers, idleWorkers.Of(idleness{Requests: most, Idle: s.workers - most, Workers: s.workers}))
 	// An arm that sets the overflow policy or the depth of its queue asks of the queue.
 	asks := s.loses && (a.Flags["overflow"] != "" || a.Flags["queue-depth"] != "")
-	doubt(known && asks && depth >= 0 && workers+depth >= most, queueNeverFull, record.Values{"depth": depth, "workers": workers, "requests": most}, nil)
+	raise(known && asks && s.depth >= 0 && s.workers+s.depth >= most, queueNeverFull.Of(room{Depth: s.depth, Workers: s.workers, Requests: most}))
 	// On one P a handler that computes keeps the goroutine that reads from running, so requests
 	// wait in the sockets and not in the queue (docs/decisions/history.md, 10).
-	doubt(s.procs == 1 && s.mode.QueuesRequests() && asks && p.onlyComputes(), queueUnused, nil, nil)
+	raise(s.procs == 1 && s.mode.QueuesRequests() && asks && p.onlyComputes(), queueUnused)
 	for _, flag := range []string{"listeners", "processes", "threads"} {
 		// Several listeners or processes can only take turns on one CPU.
-		n, names := number(a, flag, 1), record.Names{"setting": flag}
-		values := record.Values{"of": float64(n)}
-		doubt(n > 1 && cpus == 1, oneCPUShared, values, names)
-		doubt(n > 1 && cpus != 1 && s.procs == 1 && flag == "listeners", onePShared, values, names)
+		n := number(a, flag, 1)
+		v := setting{Of: n, Setting: flag}
+		raise(n > 1 && cpus == 1, oneCPUShared.Of(v))
+		raise(n > 1 && cpus != 1 && s.procs == 1 && flag == "listeners", onePShared.Of(v))
 	}
 }
 
@@ -220,11 +219,11 @@ func (p *plan) differentLoads() {
 	}
 	slices.Sort(differ)
 	if len(differ) > 0 {
-		p.doubt(record.Fact{Code: clientsDiffer, Names: record.Names{"settings": strings.Join(slices.Compact(differ), ", ")}})
+		p.doubt(clientsDiffer.Of(clientSettings{strings.Join(slices.Compact(differ), ", ")}))
 	}
 	// A closed loop with a rate sends at its pace, unless a client still waits.
 	if slices.ContainsFunc(p.Arms, func(a arm) bool { return a.load.Loop == "closed" && a.load.Rate == (scenario.Rate{}) }) {
-		p.doubt(record.Fact{Code: closedLoop})
+		p.doubt(closedLoop)
 	}
 }
 
@@ -246,54 +245,6 @@ func (e *Impossible) Error() string { return e.msg }
 func impossible(format string, args ...any) error {
 	return &Impossible{msg: fmt.Sprintf(format, args...)}
 }
-
-// Doubts about a server, the load or the machine.
-var (
-	// The judge adds the arm.
-	cpuTimeUnknown    = record.Sentence("cpu-time-unknown", `CPU time is not known: it did not wait for some of its child processes`)
-	metricsUnreadable = record.Sentence("metrics-unreadable", `its metrics could not be read: {{.Names.error}}`)
-	otherProcs        = record.Sentence("other-procs", `has a GOMAXPROCS of {{count .Values.is}} by its own metrics, and the plan reckons with {{count .Values.planned}}: its default workers, listeners or processes and its ideal twin are not as planned; set GOMAXPROCS in its env`)
-	lingered          = record.Sentence("lingered", `{{.Names.error}}`)
-)
-
-// Doubts about a plan.
-var (
-	// They are known before the first block, except for the two about the budget.
-	machineUnfit = record.Sentence("machine-unfit", `{{with .Names.said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`)
-	sharedCPUs   = record.Sentence("shared-cpus", `{{with .Names.cpus}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Values.share}}, and a verdict that the disturbance could explain is refused`+
-		`{{else}}server and load share CPUs: the load disturbs what it measures; leave --cpus none out, on two or more CPUs{{end}}`)
-	shortRound          = record.Sentence("short-round", `{{plural .Values.connections "client"}} that ask for {{lasts .Values.cpu}} of CPU time each take {{lasts .Values.round}} for a turn each, and a window has {{lasts .Values.window}}: some wait all through it; give --warmup {{count .Values.warmup}}s --window {{count .Values.needed}}s{{with .Values.budget}} --budget {{time .}}{{end}}`)
-	predictIgnored      = record.Sentence("predict-ignored", `predict: in a scenario does nothing any more: leave it out`)
-	otherMode           = record.Sentence("other-mode", `has mode {{.Names.mode}}, and the arm {{.Names.arm}} has mode {{.Names.other}}; write {{.Names.other}},FLAG=VALUE for that with another setting`)
-	tooFewWorkers       = record.Sentence("too-few-workers", `{{plural .Values.workers "worker"}} cannot keep up: by Little's law {{count .Values.rate}}/s x {{millisf "%.1f" .Values.held}} held {{if .Values.busy}}keeps {{printf "%.3g" .Values.busy}} busy, so give it {{count .Values.needed}} or more{{else}}needs {{count .Values.needed}}{{end}}`)
-	idleWorkers         = record.Sentence("idle-workers", `not identifiable: no more than {{template "requests are" .Values.requests}} in flight, so {{count .Values.idle}} of {{count .Values.workers}} workers never work`)
-	queueNeverFull      = record.Sentence("queue-never-full", `not identifiable: a queue of {{count .Values.depth}} beside {{plural .Values.workers "worker"}} holds all that can be in flight ({{plural .Values.requests "request"}}), so it never overflows`)
-	queueUnused         = record.Sentence("queue-unused", `not identifiable: with GOMAXPROCS 1 no goroutine runs beside a handler that computes, so requests wait unread and not in the queue, which hardly ever overflows; a mode that queues connections (pool) has them there`)
-	oneCPUShared        = record.Sentence("one-cpu-shared", `not identifiable: the server has one CPU, so {{count .Values.of}} {{.Names.setting}} share it`)
-	onePShared          = record.Sentence("one-p-shared", `not identifiable: its GOMAXPROCS is 1, so {{count .Values.of}} {{.Names.setting}} share it`)
-	clientsDiffer       = record.Sentence("clients-differ", `the arms' clients differ ({{.Names.settings}}): where two differ, a verdict is on the load and the server together, and no arm wins`)
-	closedLoop          = record.Sentence("closed-loop", `a closed loop: clients wait with the server, so response times leave out what a delay would have cost others (coordinated omission); compare throughput`)
-	otherProgram        = record.Sentence("other-program", `another program: whether it does the work that is asked of it ({{.Names.path}}) is not checked`)
-	runsAlready         = record.Sentence("runs-already", `was running already: its trials share its state, and it is neither pinned nor fresh`)
-	pipelineTooDeep     = record.Sentence("pipeline-too-deep", `there is no breakdown of its time: a server stamps at most {{count .Values.most}} requests in flight on a connection, and its pipeline has {{count .Values.pipeline}}`)
-	expectationsLeftOut = record.Sentence("expectations-left-out", `left out of the scenario: {{plural .Values.expectations "expectation"}} about arms that are not compared here`)
-	wholeSeconds        = record.Sentence("whole-seconds", `{{.Names.file}} tells whole seconds: within one its requests are spread at random, so bursts shorter than that are not replayed`)
-	unevenProbe         = record.Sentence("uneven-probe", `the two halves of the measurement of its highest rate (X_max) were {{percent .Values.apart}} apart, so a rate that is a share of it is as uncertain`)
-	budgetTooShort      = record.Sentence("budget-too-short", `the budget of {{time .Values.budget}} {{if .Values.blocks}}ended after {{plural .Values.blocks "block"}} of{{else}}has no room for{{end}} the {{count .Values.first}} that the first look needs{{with .Values.needed}}, and --budget {{time .}} has{{end}}: `+
-		`a block takes {{time .Values.block}}, planned were {{time .Values.planned}}{{with .Names.lingers}}, and the server of {{.}} lingers when it is to end{{end}}`)
-	rateSendable      = record.Sentence("rate-sendable", `{{per .Values.rate}} are what the load's {{.Names.cpus}} can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--cpus) or ask for more work`)
-	rateShared        = fact.New[shared]("rate-shared", 0, `offered {{per .Rate}} instead of {{per .Asked}}: at more the load takes over {{percent .Share}} of {{.CPUs}}, which it shares with the servers; --rate offers more`)
-	windowsLonger     = record.Sentence("windows-longer", `windows last {{time .Values.window}} instead of {{time .Values.planned}}, to hold enough requests for what {{.Names.flag}} asks{{with .Values.budget}}; this takes {{time .}} at most (--budget){{end}}`)
-	windowsShortened  = record.Sentence("windows-shortened", `does not keep up, and its queue takes long to empty: the budget has no room for {{count .Values.first}} blocks with windows of {{time .Values.was}}; from block {{count .Values.next}} on windows last {{time .Values.window}}{{with .Names.lost}}, too short for {{.}}{{end}}, and the {{plural .Values.blocks "block"}} before do not count; --window {{time .Values.was}} --budget {{time .Values.needed}} keeps them`)
-	expectationsShort = record.Sentence("expectations-short", `{{count .Values.short}} of {{plural .Values.all "expectation"}} will be refused, because a window holds too few requests for the quantile: {{.Names.which}}`)
-	cannotBeDecided   = record.Sentence("cannot-be-decided", `{{template "short" .}}{{if .Names.would}}; {{.Names.would}} would do{{else if eq .Names.asked "no"}}; no expectation asks for it{{end}}`)
-)
-
-// Templates that sentences share.
-var (
-	_ = record.Sentence("requests are", `{{if eq . 1.0}}1 request is{{else}}{{count .}} requests are{{end}}`)
-	_ = record.Sentence("short", `{{if eq .Names.short "requests"}}{{.Metric}} cannot be decided: a window holds {{count .Values.has}} requests, it needs {{count .Values.needs}}{{else if eq .Names.short "budget"}}nothing can be decided: the first {{plural .Values.first "block"}} take {{count .Values.needs}} s, and the budget is {{count .Values.has}} s{{else}}nothing can be decided: --blocks {{count .Values.has}}, and the first that decide anything are {{count .Values.needs}}{{end}}`)
-)
 
 // A setup is what an arm's server will be, by its flags, its environment and the defaults of its mode.
 type setup struct {

@@ -109,7 +109,7 @@ func TestIdentifiability(t *testing.T) {
 		p.cpus.Server = c.cpus
 		p.Doubts = nil
 		p.cannotMatter(p.Arms[2])
-		if told := slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == queueUnused }); told != c.told {
+		if told := slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == queueUnused.Code }); told != c.told {
 			t.Errorf("%s: got %q, want a doubt about the queue: %v", c.name, doubts(p.recorded()), c.told)
 		}
 	}

@@ -20,27 +20,14 @@ func ByWeight(doubts []Fact) []Fact { return fact.ByWeight(doubts) }
 
 // weights are those of the codes that Sentence registers.
 var weights = map[Code]fact.Weight{
-	"short-round":         260,
 	"starved-connections": 250,
-	"too-few-workers":     230,
-	"windows-shortened":   180,
 	"run-not-complete":    170,
-	"budget-too-short":    160,
 	"missing-trials":      150,
 	"load-stood-still":    140,
 	"blocks-left-out":     130,
 	"windows-refused":     100,
 	"load-took-cpu":       90,
 	"unsent-requests":     80,
-	"other-mode":          70,
-	"queue-unused":        60,
-	"one-cpu-shared":      50,
-	"one-p-shared":        40,
-	"idle-workers":        20,
-	"queue-never-full":    10,
-	"runs-already":        -10,
-	"other-program":       -20,
-	"shared-cpus":         -30,
 	"one-cpu":             -40,
 }
 
