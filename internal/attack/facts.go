@@ -27,13 +27,15 @@ type miss struct {
 // A pause is how late the generator sent the request due at a time.
 type pause struct{ At, Late time.Duration }
 
-// The others have one figure or two.
+// Cut are the requests under way when the attack was stopped.
+type Cut struct{ Requests int }
+
+// What the other doubts tell.
 type (
 	failures   struct{ Failed int }                // replies
 	lateness   struct{ Lag time.Duration }         // p99
 	exhaustion struct{ Connections int }           // that could not be opened
 	shortage   struct{ Sent, Needed int }          // requests
-	Cut        struct{ Requests int }              // under way when the attack was stopped
 	share      struct{ Share float64 }             // ratio of the time
 	idleness   struct{ Asked, Answered, Lost int } // connections that were to be idle during the load
 )
