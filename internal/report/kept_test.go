@@ -1,0 +1,22 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// One screen of every recorded result stays as it is: of the golden files, and of those whose figures were moved.
+func TestRecordedScreensStay(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	for i, r := range recorded(t) {
+		var b bytes.Buffer
+		if err := Brief(&b, r, TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&all, "== result %d\n%s", i, &b)
+	}
+	golden(t, "testdata/recorded.txt", all.String())
+}
