@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"schedlab/internal/command"
 	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
@@ -31,122 +29,196 @@ const (
 // It gives up reasons and doubts until the report fits the screen. The table and the evidence are never
 // cut to fit, nor is an explanation that was asked for, so a report may still be longer.
 func Brief(w io.Writer, r *record.Result, o TextOptions) error {
-	o.Width = either(o.Width <= 0, 100, o.Width)
+	if o.Width <= 0 {
+		o.Width = 100
+	}
 	return say.Text(w, pageOf(r).brief(o.Width), o)
 }
 
-func (p comparisonPage) brief(width int) document.Document {
-	d := briefly(p.Result, width, 3)
-	// Each step gives up the line that is needed least: the third reason, the second with the doubt, and the
-	// last with the expectations that are not kept. Their counts stay. Writing the document is the
-	// only way to know its height, as sentences wrap.
+func (p comparisonPage) brief(width int) document.Document { return screenOf(p).fitting(width) }
+
+// A screen is what one screen says about a comparison, in the order in which it says it. screenOf makes it from the
+// result; its methods only arrange it.
+type screen struct {
+	name, scenario, state, answer string
+	context                       []string
+	figures                       document.Part // the table, with its legend and notes
+	reasons                       []string
+	asked                         int    // reasons at the front that somebody asked for: they are never cut
+	means                         string // what a mean in the reasons is, where the answer has other figures; else ""
+	sure, expected                []string
+	doubts                        []record.Fact
+	causes                        []func(record.Fact) bool // kinds of doubts that are never cut
+	where                         document.Facts           // the full report
+}
+
+// screenOf takes from the result what its screen says.
+func screenOf(p comparisonPage) screen {
+	r := p.Result
+	s := screen{
+		name: named(r), scenario: r.Scenario, state: state(r), answer: Headline(r), context: append(context(r), askedBriefly(r)), figures: marked(r),
+		sure: sure(r), expected: unmet(r), doubts: others(r).Doubts, causes: alwaysShown(r), where: whereReportIs(r),
+	}
+	s.reasons, s.asked = whyReasons(r)
+	if p.below() != nil { // a mean in the claims is not the mean in "Why"
+		s.means = "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)"
+	}
+	return s
+}
+
+// fitting returns the screen as a document that fits the height of a terminal, if cutting can make it fit.
+// Each step gives up the line that is needed least: the third reason, the second with the doubt, and the
+// last with the expectations that are not kept. Their counts stay. Writing the document is the
+// only way to know its height, as sentences wrap.
+func (s screen) fitting(width int) document.Document {
+	d := s.document(width, 3)
 	for most := 2; most >= 0 && strings.Count(d.Text(document.Options{Width: width}), "\n") > briefLines; most-- {
-		d = briefly(p.Result, width, most)
+		d = s.document(width, most)
 	}
 	return d
 }
 
-// briefly builds the one-screen report. It keeps at most most "Why" lines, as many expectations that did not
+// document arranges the screen. It keeps at most most "Why" lines, one more of the expectations that did not
 // pass, and one doubt if most is 2 or more.
-func briefly(r *record.Result, width, most int) document.Document {
-	// The explanation comes first: it names a cause, while the other reasons only tell where the time went.
-	explained := explanationOf(r)
-	reasons := append(explained, briefReasons(r)...)
-	if x := r.Explained; x != nil && len(x.Causes) == 0 && (x.Slower != "" || x.Outcome == outcome.Refused) { // where the time went says more then
-		reasons = append(briefReasons(r), explained...)
+func (s screen) document(width, most int) document.Document {
+	why := few(s.reasons, max(most, s.asked)) // who asked why gets an answer
+	if len(why) > 0 && s.means != "" {
+		why = append(why, s.means)
 	}
-	why := few(reasons, max(most, len(explained))) // who asked why gets an answer
-	// A mean in the claims is not the mean in "Why".
-	if len(why) > 0 && pageOf(r).below() != nil {
-		why = append(why, "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)")
+	place := "in the report"
+	if len(why) == 0 && len(s.reasons) > 0 {
+		place += ", and where the time went"
 	}
+	var facts document.Facts
+	for _, part := range []struct {
+		label string
+		lines []string
+	}{{"Why", why}, {"Sure", s.sure}, {"Expected", few(s.expected, most+1)}} {
+		for _, line := range part.lines {
+			facts = append(facts, document.Fact{Label: part.label, Text: line})
+		}
+	}
+	facts = append(facts, doubtsOf(s.doubts, s.causes, min(most/2, 1), place)...)
 	return document.Document{
-		Name: named(r), State: state(r), Answer: briefAnswer(r, width, answerLines), Context: append(context(r), askedBriefly(r)),
-		Parts: []document.Part{marked(r), slices.Concat(
-			labelled("Why", why...), labelled("Sure", sure(r)...), labelled("Expected", few(unmet(r), most+1)...),
-			rest(others(r), min(most/2, 1), when(len(why) == 0 && len(reasons) > 0, ", and where the time went")),
-		)},
+		Name: s.name, State: s.state, Answer: cutTo(answerLines, width, s.scenario, s.answer), Context: s.context,
+		Parts: []document.Part{s.figures, append(facts, s.where...)},
 	}
 }
 
-// rest returns the first doubts, at most most of them, a count of the others with what else the report
-// has, and the path of the full report. Some doubts are always among them, as extra ones if need be,
-// because they may be the cause of what the report shows: a disturbance of the run, a rate that the slowest arm
-// lowered, and different HTTP parsers where arms differ.
-func rest(r *record.Result, most int, also string) document.Facts {
-	all := slices.Clone(r.Doubts)
-	for _, cause := range []func(record.Fact) bool{
-		record.Fact.Disturbs, func(d record.Fact) bool {
-			return doubt.RateFewWorkers.Is(d) || doubt.RateLowered.Is(d)
-		}, func(d record.Fact) bool {
-			return doubt.ParsersDiffer.Is(d) && slices.ContainsFunc(r.Verdicts, differs)
-		},
-	} {
-		if i := slices.IndexFunc(all, cause); i >= most {
-			// It moves to the end of the doubts that are printed, whatever its place in the list.
-			doubt := all[i]
-			all, most = slices.Insert(slices.Delete(all, i, i+1), most, doubt), most+1
+// alwaysShown returns the kinds of doubts that may be the cause of what the report shows: a disturbance of the run, a rate
+// that the slowest arm lowered, and different HTTP parsers where arms differ. The first doubt of each is always shown.
+func alwaysShown(r *record.Result) []func(record.Fact) bool {
+	lowered := func(d record.Fact) bool { return doubt.RateFewWorkers.Is(d) || doubt.RateLowered.Is(d) }
+	causes := []func(record.Fact) bool{record.Fact.Disturbs, lowered}
+	if slices.ContainsFunc(r.Verdicts, differs) {
+		causes = append(causes, doubt.ParsersDiffer.Is)
+	}
+	return causes
+}
+
+// doubtsOf returns the first doubts, at most most of them, then the first of each cause that is not among these, and a count
+// of the others, with the place where they are.
+func doubtsOf(all []record.Fact, causes []func(record.Fact) bool, most int, place string) document.Facts {
+	most = min(most, len(all))
+	shown, left := slices.Clone(all[:most]), slices.Clone(all[most:])
+	for _, cause := range causes {
+		if slices.ContainsFunc(shown, cause) {
+			continue
+		}
+		if i := slices.IndexFunc(left, cause); i >= 0 {
+			shown, left = append(shown, left[i]), slices.Delete(left, i, i+1)
 		}
 	}
-	// A record in the usual directory is known by its name.
-	run := r.Dir
-	if filepath.Dir(run) == record.DefaultRoot {
-		run = filepath.Base(run)
+	var lines []string
+	for _, d := range slices.Concat(shown, left) {
+		lines = append(lines, Doubt(d))
 	}
-	show := "schedlab runs show " + command.Quote(run)
-	if !r.NoPage {
-		show = command.Quote(r.Dir) + "/report.html, or: " + show
-	}
-	facts := append(document.Doubts(each(all, Doubt), most, "in the report"+also), document.Fact{Label: "Report", Text: show})
+	return document.Doubts(lines, len(shown), place)
+}
+
+// whereReportIs tells how to read the full report, and where profiles are.
+func whereReportIs(r *record.Result) document.Facts {
+	facts := document.Facts{{Label: "Report", Text: say.Where(r.Dir, !r.NoPage)}}
 	if r.Profiles != nil {
-		facts = append(facts, document.Fact{Label: "Profiles", Text: command.Quote(r.Dir) + "/profiles, with flame graphs; the report compares them"})
+		facts = append(facts, document.Fact{Label: "Profiles", Text: say.Path(r.Dir) + "/profiles, with flame graphs; the report compares them"})
 	}
 	return facts
+}
+
+// rest returns the end of a short report: the first doubts, at most most of them with their causes, and where the full
+// report is.
+func rest(r *record.Result, most int) document.Facts {
+	return append(doubtsOf(r.Doubts, alwaysShown(r), most, "in the report"), whereReportIs(r)...)
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity: the answer, the table
 // without the estimate, which lies in the interval, and the saturation, which lies beyond it, how the
 // arms compare, and one doubt.
 func capacityBriefly(r *record.Result, width int) document.Document {
-	rows := each(capacityTable(r), func(row []string) []string { return slices.Concat(row[:2], row[3:5], row[6:len(row)-1]) })
+	var rows [][]string
+	for _, row := range capacityTable(r) {
+		rows = append(rows, slices.Concat(row[:2], row[3:5], row[6:len(row)-1]))
+	}
+	var facts document.Facts
+	for _, line := range append(capacityOpen(r), capacityCompared(r)...) {
+		if line != "" {
+			facts = append(facts, document.Fact{Label: "That is", Text: line})
+		}
+	}
 	untold := *others(r) // what the plan says of starving clients stands in the answer and below the table
-	untold.Doubts = only(untold.Doubts, func(d record.Fact) bool { return !doubt.StickyPool.Is(d) })
+	untold.Doubts = slices.DeleteFunc(slices.Clone(untold.Doubts), doubt.StickyPool.Is)
 	return document.Document{
 		Name: named(r), State: state(r), Answer: briefAnswer(r, width, searchLines), Context: append(context(r), searched(r)+onCPUs(r.Env)),
-		Parts: []document.Part{document.Table{Rows: rows}, append(labelled("That is", append(capacityOpen(r), capacityCompared(r)...)...), rest(&untold, 1, "")...)},
+		Parts: []document.Part{document.Table{Rows: rows}, append(facts, rest(&untold, 1)...)},
 	}
 }
 
-// briefAnswer returns the headline, cut to this number of lines of text. It allows ten columns a
-// line for words that do not fit at its end.
+// briefAnswer returns the headline, cut to this number of lines of text.
 func briefAnswer(r *record.Result, width, lines int) string {
-	return document.Cut(cmp.Or(Headline(r), "No answer."), lines*max(width-10, 30)-len(r.Scenario))
+	return cutTo(lines, width, r.Scenario, Headline(r))
+}
+
+// cutTo cuts the answer of a scenario to this number of lines of text. It allows ten columns a
+// line for words that do not fit at its end.
+func cutTo(lines, width int, scenario, answer string) string {
+	return document.Cut(cmp.Or(answer, "No answer."), lines*max(width-10, 30)-len(scenario))
 }
 
 // askedBriefly describes the load on every arm, the requests, the windows, the sizes of the
 // servers and the CPUs in one line.
 func askedBriefly(r *record.Result) string {
-	text := loadOnEach(r)
-	// Arms with loads of their own would not fit in a line.
+	var text string
 	if len(loads(r.Arms)) > 1 {
-		text = "each arm's own load"
+		text = "each arm's own load" // they would not fit in a line
+	} else {
+		text = loadOnEach(r)
+	}
+	if r.Asked != "" {
+		text += ", " + r.Asked
 	}
 	// The words of a closed loop say this already, and arms with different loads may differ in it.
-	reconnects := r.Rate > 0 && len(loads(r.Arms)) == 1 && !r.Arms[0].Clients.KeepAlive
-	has := sizes(r.Arms)
-	return text + when(r.Asked != "", ", %s", r.Asked) + when(reconnects, " on a new connection") + ", windows of " + say.Seconds(r.Window) +
-		when(has != "", "; %s", has) + onCPUs(r.Env)
+	if r.Rate > 0 && len(loads(r.Arms)) == 1 && !r.Arms[0].Clients.KeepAlive {
+		text += " on a new connection"
+	}
+	text += ", windows of " + say.Seconds(r.Window)
+	if has := sizes(r.Arms); has != "" {
+		text += "; " + has
+	}
+	return text + onCPUs(r.Env)
 }
 
 // onCPUs tells where servers and load ran: "; servers on CPU 0, load on CPU 1". "" if they were free.
 // Of a cluster it names the nodes.
 func onCPUs(e record.Env) string {
-	if e.Cluster != nil {
+	switch shared := e.SharedCPUs(); {
+	case e.Cluster != nil:
 		return "; " + inPods(e.Cluster)
+	case e.ServerCPUs == "":
+		return ""
+	case len(shared) > 0:
+		return "; servers on CPU" + say.NBSP + e.ServerCPUs + ", load shares " + shared.Words()
 	}
-	shared := e.SharedCPUs()
-	load := either(len(shared) > 0, "load shares "+shared.Words(), "load on CPU"+say.NBSP+e.LoadCPUs)
-	return when(e.ServerCPUs != "", "; servers on CPU%s%s, %s", say.NBSP, e.ServerCPUs, load)
+	return "; servers on CPU" + say.NBSP + e.ServerCPUs + ", load on CPU" + say.NBSP + e.LoadCPUs
 }
 
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
@@ -154,31 +226,54 @@ func onCPUs(e record.Env) string {
 func marked(r *record.Result) document.Part {
 	arms := choices(r.Arms) // the copy of the baseline is no choice
 	shown := arms[:min(len(arms), briefArms)]
-	table := columns(shown, armField{"", nil, name})
-	var used []string
-	for _, m := range stats.Metrics() {
-		marks := each(shown, func(a record.Arm) string {
-			return cmp.Or(mark(r, verdictOn(r.Verdicts, a.Name, m.Figure)), unjudged(r, a, m))
-		})
-		used = append(used, marks...)
-		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marks...))
+	names := []string{""}
+	for _, a := range shown {
+		names = append(names, a.Name)
 	}
-	more := len(arms) - len(shown)
-	leftOut := each(only(shown, unanswered), func(a record.Arm) string {
-		return fmt.Sprintf("%s: %s of %s connections had no answer yet in a window, and its times leave them out.",
-			a.Name, say.Count(a.Fairness.Asked-a.Fairness.Served), say.Count(a.Fairness.Asked))
-	})
-	below := nonEmpty(slices.Concat([]string{
-		markLegend(r, used),
-		when(aboveRate(r, shown), "A goodput above %s is no mistake: the rate is a mean, and these windows held more requests than it says.", say.Rate(r.Rate)),
-	}, refusedMarks(r, shown), []string{
-		when(crowds(counted(shown)), "Most connections open at once, and accepted (read ten times a second), medians over the blocks: %s.",
-			listed(counted(shown), func(a record.Arm) string {
-				return fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted))
-			})),
-		when(more > 0, "%s more", say.Plural(more, "arm")),
-	}, leftOut)...)
-	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, document.Lines(below)}}
+	table, used := [][]string{names}, map[string]bool{}
+	for _, m := range stats.Metrics() {
+		marks := []string{""}
+		for _, a := range shown {
+			sign := mark(r, verdictOn(r.Verdicts, a.Name, m.Figure))
+			if sign == "" && isNotJudged(r, a, m) {
+				sign = markRefused
+			}
+			marks = append(marks, sign)
+			used[sign] = true
+		}
+		table = append(table, append([]string{m.Label}, cells(m, shown)...), marks)
+	}
+	below := belowFigures(r, shown, used)
+	if more := len(arms) - len(shown); more > 0 {
+		below = append(below, say.Plural(more, "arm")+" more")
+	}
+	for _, a := range shown {
+		if unanswered(a) {
+			below = append(below, fmt.Sprintf("%s: %s of %s connections had no answer yet in a window, and its times leave them out.",
+				a.Name, say.Count(a.Fairness.Asked-a.Fairness.Served), say.Count(a.Fairness.Asked)))
+		}
+	}
+	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, below}}
+}
+
+// belowFigures returns the lines below the table of these arms: the legend of the marks that are used, what a reader might
+// take for a mistake, why figures are refused, and how many connections there were.
+func belowFigures(r *record.Result, arms []record.Arm, used map[string]bool) (lines document.Lines) {
+	if len(r.Verdicts) > 0 {
+		lines = append(lines, markLegend(r.Verdicts, used))
+	}
+	if aboveRate(r, arms) {
+		lines = append(lines, fmt.Sprintf("A goodput above %s is no mistake: the rate is a mean, and these windows held more requests than it says.", say.Rate(r.Rate)))
+	}
+	lines = append(lines, refusedMarks(r, arms)...)
+	if crowds(counted(arms)) {
+		var peaks []string
+		for _, a := range counted(arms) {
+			peaks = append(peaks, fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted)))
+		}
+		lines = append(lines, "Most connections open at once, and accepted (read ten times a second), medians over the blocks: "+strings.Join(peaks, ", ")+".")
+	}
+	return lines
 }
 
 // aboveRate reports whether one of these arms has a goodput more than half a per cent above the rate that
@@ -192,18 +287,36 @@ func aboveRate(r *record.Result, arms []record.Arm) bool {
 
 // refusedMarks tells why the figures of these arms have the mark of a refused verdict, a line for each reason; nil where the
 // answer tells the reason against all verdicts.
-func refusedMarks(r *record.Result, arms []record.Arm) []string {
-	if oneReason(r.Verdicts) != "" && r.Answer.Outcome == outcome.Refused && r.Answer.Kind == "" && doNotKeepUp(r) == "" {
+func refusedMarks(r *record.Result, arms []record.Arm) (lines []string) {
+	if r.Answer.Outcome == outcome.Refused && r.Answer.Kind == "" && oneReason(r.Verdicts) != "" && doNotKeepUp(r) == "" {
 		return nil
 	}
-	marked := only(r.Verdicts, func(v record.Verdict) bool {
-		return v.Verdict.Outcome == outcome.Refused && slices.ContainsFunc(arms, func(a record.Arm) bool { return a.Name == v.Arm })
-	})
-	return each(grouped(marked, reason), func(same []record.Verdict) string {
-		of := grouped(same, func(v record.Verdict) string { return v.Arm })
-		at := listed(of[0], func(v record.Verdict) string { return v.Metric.Row().Label })
-		return markRefused + " " + listed(of, func(v []record.Verdict) string { return v[0].Arm }) + " at " + at + ": " + reason(same[0])
-	})
+	var refused []record.Verdict
+	for _, v := range r.Verdicts {
+		if v.Verdict.Outcome == outcome.Refused && slices.ContainsFunc(arms, func(a record.Arm) bool { return a.Name == v.Arm }) {
+			refused = append(refused, v)
+		}
+	}
+	for _, same := range grouped(refused, reason) {
+		var of []string
+		for _, v := range same {
+			if !slices.Contains(of, v.Arm) {
+				of = append(of, v.Arm)
+			}
+		}
+		at := labels(byArm(same)[0])
+		lines = append(lines, markRefused+" "+strings.Join(of, ", ")+" at "+at+": "+reason(same[0]))
+	}
+	return lines
+}
+
+// labels returns the labels of the verdicts' metrics, as the columns of a table have them, with commas between.
+func labels(vs []record.Verdict) string {
+	all := make([]string, len(vs))
+	for i, v := range vs {
+		all[i] = v.Metric.Row().Label
+	}
+	return strings.Join(all, ", ")
 }
 
 // unanswered reports whether windows were too short to tell an arm's connections without an answer from
@@ -220,35 +333,65 @@ const (
 // mark returns a verdict in one word, to stand after its figure: the change if it is sure, else
 // a mark. It is "" without a verdict, as for the baseline.
 func mark(r *record.Result, v record.Verdict) string {
-	if v.Verdict.Rank.Differs() {
+	switch {
+	case differs(v):
 		return changed(r, v)
+	case v.Verdict == stats.Decided(stats.Same):
+		return markSame
+	case v.Verdict == stats.Decision{Outcome: outcome.Open}:
+		return markOpen
+	case v.Verdict == stats.Decision{Outcome: outcome.Refused}:
+		return markRefused
 	}
-	return map[stats.Decision]string{stats.Decided(stats.Same): markSame, {Outcome: outcome.Open}: markOpen, {Outcome: outcome.Refused}: markRefused}[v.Verdict]
+	return ""
 }
 
-// unjudged returns the mark of the baseline's own time where every verdict against it is refused for what the
-// baseline itself does: its backlog grows, or it fails requests; "" otherwise.
-func unjudged(r *record.Result, baseline record.Arm, m stats.Metric) string {
-	against := only(r.Verdicts, func(v record.Verdict) bool { return v.Baseline == baseline.Name && v.Metric == m.Figure })
-	judged := slices.ContainsFunc(against, func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Refused })
-	if len(against) == 0 || judged || m.Quantile == 0 || baseline.Median(m.Figure) == nil || !baseline.Behind && baseline.Errors == 0 {
-		return ""
+// isNotJudged reports whether the baseline's own time is no finding: every verdict against it is refused, for what the
+// baseline itself does, which fails requests or has a backlog that grows.
+func isNotJudged(r *record.Result, baseline record.Arm, m stats.Metric) bool {
+	if m.Quantile == 0 || baseline.Median(m.Figure) == nil || !baseline.Behind && baseline.Errors == 0 {
+		return false
 	}
-	return markRefused
+	refused := false
+	for _, v := range r.Verdicts {
+		if v.Baseline != baseline.Name || v.Metric != m.Figure {
+			continue
+		}
+		if v.Verdict.Outcome != outcome.Refused {
+			return false
+		}
+		refused = true
+	}
+	return refused
 }
 
-// markLegend explains the marks in use, by the verdicts' baseline; "" without verdicts.
-func markLegend(r *record.Result, used []string) string {
-	if len(r.Verdicts) == 0 {
-		return ""
-	}
-	base := r.Verdicts[0].Baseline
-	if slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Baseline != base }) {
+// markLegend explains the marks in use, by the baseline of the verdicts, of which there must be one.
+func markLegend(vs []record.Verdict, used map[string]bool) string {
+	base := vs[0].Baseline
+	if slices.ContainsFunc(vs, func(v record.Verdict) bool { return v.Baseline != base }) {
 		base = "the arm it is compared with"
 	}
-	meaning := func(mark, words string) string { return when(slices.Contains(used, mark), "%s %s", mark, words) }
-	marks := nonEmpty(meaning(markSame, "the same"), meaning(markOpen, "open"), meaning(markRefused, "refused"))
-	return "Beside a figure: difference from " + base + ", if sure" + when(marks != nil, "; %s", strings.Join(marks, ", ")) + "."
+	var marks []string
+	for _, m := range [][2]string{{markSame, "the same"}, {markOpen, "open"}, {markRefused, "refused"}} {
+		if used[m[0]] {
+			marks = append(marks, m[0]+" "+m[1])
+		}
+	}
+	text := "Beside a figure: difference from " + base + ", if sure"
+	if len(marks) > 0 {
+		text += "; " + strings.Join(marks, ", ")
+	}
+	return text + "."
+}
+
+// whyReasons returns the lines of "Why", and how many of them were asked for. The explanation comes first: it names a cause,
+// while the other reasons only tell where the time went. Where it found no cause of a difference, these say more.
+func whyReasons(r *record.Result) (reasons []string, asked int) {
+	explained, others := explanationOf(r), briefReasons(r)
+	if x := r.Explained; x != nil && len(x.Causes) == 0 && (x.Slower != "" || x.Outcome == outcome.Refused) {
+		return append(others, explained...), len(explained)
+	}
+	return append(explained, others...), len(explained)
 }
 
 // briefReasons tells, for arms that surely differ, in which stretches the difference of time
@@ -259,20 +402,21 @@ func briefReasons(r *record.Result) (lines []string) {
 		return nil
 	}
 	for _, a := range r.Arms {
-		sure := only(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Arm == a.Name && differs(v) })
+		sure := slices.DeleteFunc(slices.Clone(r.Verdicts), func(v record.Verdict) bool { return !v.Primary || v.Arm != a.Name || !differs(v) })
 		// The first difference of an arm is the one on average, where it has one. The tail
 		// counts only with enough slow requests.
-		d := first(r.Differences, func(d record.Difference) bool {
+		at := slices.IndexFunc(r.Differences, func(d record.Difference) bool {
 			return d.Arm == a.Name && (!d.Tail || slowest(r) >= tailRequests)
 		})
-		switch {
-		// An arm can surely differ in a median without a sure difference of means.
-		case sure == nil || d.Arm == "":
+		if len(sure) == 0 || at < 0 { // an arm can surely differ in a median without a sure difference of means
+			continue
+		}
+		d := r.Differences[at]
 		// One or two stalls can outweigh all other requests in a mean, but not in a median.
-		case !slices.ContainsFunc(sure, func(v record.Verdict) bool { return v.Worse() && d.By > 0 || v.Better() && d.By < 0 }):
-			lines = append(lines, a.Name+": its mean points the other way, by a few long requests; the report has both")
-		default:
+		if slices.ContainsFunc(sure, func(v record.Verdict) bool { return v.Worse() && d.By > 0 || v.Better() && d.By < 0 }) {
 			lines = append(lines, difference(d))
+		} else {
+			lines = append(lines, a.Name+": its mean points the other way, by a few long requests; the report has both")
 		}
 	}
 	return lines
@@ -301,57 +445,103 @@ func few(lines []string, most int) []string {
 
 // sure describes the evidence for the verdicts, and what would change them: the first line has
 // the blocks, the confidence and the A/A control, and lines on failures and open verdicts
-// follow. The last line may be empty. Why a verdict was refused stands below the table, at its mark.
+// follow. Why a verdict was refused stands below the table, at its mark.
 func sure(r *record.Result) []string {
 	text := blocks(r)
-	// The intervals of the quantiles that were judged are corrected for several comparisons.
-	judged := stats.Names(only(stats.Quantiles(), func(m stats.Metric) bool {
-		return slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Metric == m.Figure && v.Verdict.Outcome != outcome.Refused })
-	}))
-	// Where all of them are open, there is nothing yet that could hold.
-	decided := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-		return v.Primary && (v.Verdict.Rank.Differs() || v.Verdict.Rank == stats.Same)
-	})
-	text += when(len(judged) > 0 && decided, "; verdicts on %s hold together with 95%s%%", strings.Join(judged, ", "), say.NBSP)
+	if judged := judgedQuantiles(r.Verdicts); len(judged) > 0 && slices.ContainsFunc(r.Verdicts, isDecidedTime) {
+		text += "; verdicts on " + strings.Join(judged, ", ") + " hold together with 95" + say.NBSP + "%"
+	}
 	failed := append(silent(r), failings(r.Arms)...)
-	text += "; " + aaBriefly(r.AA, r.Valid) + when(len(failed) == 0 && allGood(r), "; every request got a good reply")
-	return slices.Concat([]string{text}, failed, []string{openVerdicts(r)})
+	text += "; " + aaBriefly(r.AA, r.Valid)
+	if len(failed) == 0 && allGood(r) {
+		text += "; every request got a good reply"
+	}
+	lines := append([]string{text}, failed...)
+	if open := openVerdicts(r); open != "" {
+		lines = append(lines, open)
+	}
+	return lines
+}
+
+// judgedQuantiles names the quantiles with a verdict, whose intervals are corrected for several comparisons.
+func judgedQuantiles(vs []record.Verdict) []string {
+	return stats.Names(slices.DeleteFunc(stats.Quantiles(), func(m stats.Metric) bool {
+		return !slices.ContainsFunc(vs, func(v record.Verdict) bool { return v.Metric == m.Figure && v.Verdict.Outcome != outcome.Refused })
+	}))
+}
+
+// isDecidedTime reports whether a verdict on a time is decided. Where all are open, there is nothing yet that could hold.
+func isDecidedTime(v record.Verdict) bool {
+	return v.Primary && (differs(v) || v.Verdict.Rank == stats.Same)
 }
 
 // openVerdicts lists the undecided verdicts, each with what would decide it, in one line; ""
-// for none. Goodput counts only where an arm is overloaded or has no times: below that it is the
-// offered rate for every arm.
+// for none.
 func openVerdicts(r *record.Result) string {
-	// Connections without an answer yet need longer windows, as their doubt says.
-	waits := func(arm string) bool { return unanswered(armOf(r, arm)) }
-	counts := func(of record.Verdict) bool {
-		overloaded := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool {
-			return (d.Code == doubt.Overloaded.Code || d.Code == doubt.GeneratorLimit.Code) && (d.Arm == of.Arm || d.Arm == of.Baseline)
-		})
-		hasTimes := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
-			return v.Primary && v.Arm == of.Arm && v.Baseline == of.Baseline && v.Verdict.Outcome != outcome.Refused
-		})
-		return of.Primary || of.Metric == stats.Goodput && (overloaded || !hasTimes)
+	var open []record.Verdict
+	for _, v := range r.Verdicts {
+		if v.Verdict.Outcome == outcome.Open && isAskedFor(r, v) {
+			open = append(open, v)
+		}
 	}
-	open := only(r.Verdicts, func(v record.Verdict) bool {
-		return v.Verdict.Outcome == outcome.Open && !waits(v.Arm) && !waits(v.Baseline) && counts(v)
-	})
 	best := func(arm string) bool { return slices.Contains(r.Answer.Faster, arm) }
 	// Of several that beat the baseline, the best is asked for.
 	if r.Answer.Kind == record.SeveralWin {
-		open = append(open, only(r.Duels, func(v record.Verdict) bool {
-			return v.Verdict.Outcome == outcome.Open && v.Primary && best(v.Arm) && best(v.Baseline)
-		})...)
-	}
-	name := func(v record.Verdict) string {
-		against := when(best(v.Baseline), " against %s", v.Baseline)
-		return v.Arm + against + " " + v.Metric.Row().In + when(v.Lean != "", " (leans %s)", lower(v.Lean))
+		for _, v := range r.Duels {
+			if v.Verdict.Outcome == outcome.Open && v.Primary && best(v.Arm) && best(v.Baseline) {
+				open = append(open, v)
+			}
+		}
 	}
 	// Verdicts with the same remedy share it.
-	parts := each(grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }), func(group []record.Verdict) string {
-		return strings.TrimSuffix(listed(group, name)+": "+remedy(r, group[0].Needed), ": ")
+	var parts []string
+	for _, group := range grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }) {
+		var names []string
+		for _, v := range group {
+			names = append(names, openName(v, best(v.Baseline)))
+		}
+		part := strings.Join(names, ", ")
+		if what := remedy(r, group[0].Needed); what != "" {
+			part += ": " + what
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "open: " + strings.Join(parts, "; ")
+}
+
+// openName names an open verdict: its arm, its baseline if that must be told, its metric, and which way it leans.
+func openName(v record.Verdict, against bool) string {
+	text := v.Arm
+	if against {
+		text += " against " + v.Baseline
+	}
+	text += " " + v.Metric.Row().In
+	if v.Lean != "" {
+		text += " (leans " + lower(v.Lean) + ")"
+	}
+	return text
+}
+
+// isAskedFor reports whether a reader wants to know what would decide an open verdict: one on a time, or on goodput where an
+// arm is overloaded or has no times. Below that goodput is the offered rate for every arm. Connections
+// without an answer yet need longer windows, as their doubt says.
+func isAskedFor(r *record.Result, of record.Verdict) bool {
+	if unanswered(armOf(r, of.Arm)) || unanswered(armOf(r, of.Baseline)) {
+		return false
+	}
+	if of.Primary || of.Metric != stats.Goodput {
+		return of.Primary
+	}
+	overloaded := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool {
+		return (d.Code == doubt.Overloaded.Code || d.Code == doubt.GeneratorLimit.Code) && (d.Arm == of.Arm || d.Arm == of.Baseline)
 	})
-	return when(parts != nil, "open: %s", strings.Join(parts, "; "))
+	hasTimes := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+		return v.Primary && v.Arm == of.Arm && v.Baseline == of.Baseline && v.Verdict.Outcome != outcome.Refused
+	})
+	return overloaded || !hasTimes
 }
 
 // aaBriefly tells in a few words whether the baseline and its copy differ, as they must not. If they do not,
@@ -362,26 +552,36 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 		return "no copy of the baseline to check it by"
 	}
 	baseline := aa[0].Baseline
-	label := func(v record.Verdict) string { return v.Metric.Row().Label }
-	judged := only(aa, func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Refused })
-	same := only(judged, func(v record.Verdict) bool { return v.Verdict.Rank == stats.Same })
-	open := only(judged, func(v record.Verdict) bool { return v.Primary && v.Verdict.Rank != stats.Same })
-	bad := only(judged, differs)
+	var judged, same, open, bad []record.Verdict
+	for _, v := range aa {
+		if v.Verdict.Outcome == outcome.Refused {
+			continue
+		}
+		judged = append(judged, v)
+		if v.Verdict.Rank == stats.Same {
+			same = append(same, v)
+		} else if v.Primary {
+			open = append(open, v)
+		}
+		if differs(v) {
+			bad = append(bad, v)
+		}
+	}
 	switch {
 	// The number of blocks is tested before the result: with too few, nothing can differ yet.
 	case len(judged) == 0 || blocks < stats.Looks()[0]:
 		return baseline + " against its own copy is not judged"
 	case len(bad) > 0:
-		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", baseline, listed(bad, label))
+		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", baseline, labels(bad))
 	case slices.ContainsFunc(open, func(v record.Verdict) bool { return v.Low == 0 }):
 		return baseline + " and its own copy cannot be told apart yet"
 	case len(open) > 0:
 		widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
-		return fmt.Sprintf("%s against its own copy is open at %s (%s)", baseline, label(widest), between(widest))
+		return fmt.Sprintf("%s against its own copy is open at %s (%s)", baseline, widest.Metric.Row().Label, between(widest))
 	case len(same) == 0:
 		return baseline + " against its own copy is not judged in any time"
 	}
-	return fmt.Sprintf("%s and its own copy do not differ in %s", baseline, listed(same, label))
+	return fmt.Sprintf("%s and its own copy do not differ in %s", baseline, labels(same))
 }
 
 // unmet returns the expectations that are not kept, after a line that counts the answers; nil
@@ -390,12 +590,29 @@ func unmet(r *record.Result) []string {
 	if len(r.Expectations) == 0 {
 		return nil
 	}
-	open := only(r.Expectations, func(e record.Expectation) bool { return e.Outcome != outcome.Yes })
-	failed := slices.ContainsFunc(open, func(e record.Expectation) bool { return e.Outcome == outcome.No })
-	note := when(open != nil && !failed, "%s", either(r.Judged(), "; none is surely broken, so the exit code is 0 (with --strict 4)", "; none could be judged, so the exit code is 4"))
-	passed := listed(only(r.Expectations, func(e record.Expectation) bool { return e.Outcome == outcome.Yes }), func(e record.Expectation) string { return e.Text })
-	// What passed is named where it is short, as an SLO is.
-	return append([]string{tally(r.Expectations) + note + when(passed != "" && !failed && len(passed) < 45, "; kept: %s", passed)}, each(open, answered)...)
+	var kept, open []string
+	failed := false
+	for _, e := range r.Expectations {
+		if e.Outcome == outcome.Yes {
+			kept = append(kept, e.Text)
+			continue
+		}
+		open = append(open, answered(e))
+		failed = failed || e.Outcome == outcome.No
+	}
+	count := tally(r.Expectations)
+	switch {
+	case failed || len(open) == 0:
+	case r.Judged():
+		count += "; none is surely broken, so the exit code is 0 (with --strict 4)"
+	default:
+		count += "; none could be judged, so the exit code is 4"
+	}
+	// What is kept is named where it is short, as an SLO is.
+	if passed := strings.Join(kept, ", "); passed != "" && !failed && len(passed) < 45 {
+		count += "; kept: " + passed
+	}
+	return append([]string{count}, open...)
 }
 
 // answered formats an expectation with its answer and the reason, as "not kept p99<10ms: …".

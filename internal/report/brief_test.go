@@ -208,7 +208,7 @@ func TestBriefSaysWhereReasonsAre(t *testing.T) {
 	t.Parallel()
 	r := quick()
 	for most, want := range map[int]bool{1: false, 0: true} {
-		text := briefly(r, 100, most).Text(document.Options{Width: 100})
+		text := screenOf(comparisonPage{r}).document(100, most).Text(document.Options{Width: 100})
 		if got := strings.Contains(text, ", in the report, and where the time went"); got != want {
 			t.Errorf("room for %d reasons: got\n%s", most, text)
 		}
@@ -221,7 +221,7 @@ func TestBriefAnswersWhatWasAsked(t *testing.T) {
 	r := quick()
 	r.Explained = &record.Explanation{From: "nethttp", To: "pool", Outcome: outcome.No, Reason: said("no difference is sure")}
 	r.Expectations = []record.Expectation{{Text: "p99 <= 10ms", Outcome: outcome.Yes}, {Text: "p50 <= 1us", Outcome: outcome.Open}}
-	got := briefly(r, 100, 0).Text(document.Options{Width: 100})
+	got := screenOf(comparisonPage{r}).document(100, 0).Text(document.Options{Width: 100})
 	for _, want := range []string{"no difference is sure", "kept: p99 <= 10ms"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -234,21 +234,21 @@ func TestBriefMarksABaselineThatIsNotJudged(t *testing.T) {
 	t.Parallel()
 	r := quick()
 	p90 := stats.P90.Row()
-	if got := unjudged(r, r.Arms[0], p90); got != "" {
-		t.Errorf("of a judged baseline: got %q", got)
+	if isNotJudged(r, r.Arms[0], p90) {
+		t.Error("a judged baseline is marked as refused")
 	}
 	for i := range r.Verdicts {
 		r.Verdicts[i].Verdict = stats.Decision{Outcome: outcome.Refused}
 	}
-	if got := unjudged(r, r.Arms[0], p90); got != "" {
-		t.Errorf("where only the others are at fault: got %q", got)
+	if isNotJudged(r, r.Arms[0], p90) {
+		t.Error("a baseline is marked as refused where only the others are at fault")
 	}
 	r.Arms[0].Behind = true
-	if got := unjudged(r, r.Arms[0], p90); got != markRefused {
-		t.Errorf("of one whose backlog grows: got %q", got)
+	if !isNotJudged(r, r.Arms[0], p90) {
+		t.Error("a baseline whose backlog grows is not marked as refused")
 	}
-	if got := unjudged(r, r.Arms[0], stats.Goodput.Row()); got != "" {
-		t.Errorf("of its goodput: got %q", got)
+	if isNotJudged(r, r.Arms[0], stats.Goodput.Row()) {
+		t.Error("its goodput is marked as refused")
 	}
 }
 
@@ -258,7 +258,7 @@ func TestBriefNamesARecordElsewhere(t *testing.T) {
 	r := quick()
 	for dir, want := range map[string]string{"schedlab-runs/x": "or: schedlab runs show x", "elsewhere/x": "or: schedlab runs show elsewhere/x"} {
 		r.Dir = dir
-		if got := rest(r, 1, ""); !strings.HasSuffix(got[len(got)-1].Text, want) {
+		if got := rest(r, 1); !strings.HasSuffix(got[len(got)-1].Text, want) {
 			t.Errorf("%s: got %q", dir, got[len(got)-1].Text)
 		}
 	}

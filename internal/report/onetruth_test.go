@@ -215,7 +215,7 @@ func TestGoodputAboveTheRateNamesTheRate(t *testing.T) {
 	for i := range r.Arms {
 		r.Arms[i].Goodput = new(396.)
 	}
-	text := briefly(r, 100, 0).Text(document.Options{Width: 100})
+	text := screenOf(comparisonPage{r}).document(100, 0).Text(document.Options{Width: 100})
 	for _, want := range []string{"382 requests/s to each arm", "A goodput above 382/s is no mistake"} {
 		if !strings.Contains(strings.ReplaceAll(text, "\u00a0", " "), want) {
 			t.Errorf("no %q in\n%s", want, text)

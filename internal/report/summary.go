@@ -155,7 +155,7 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 func gateBriefly(r *record.Result) document.Document {
 	return document.Document{
 		Name: "gate", State: state(r), Answer: Headline(r), Context: append(context(r), askedBriefly(r)),
-		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(others(r), 1, "")...)},
+		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(others(r), 1)...)},
 	}
 }
 
