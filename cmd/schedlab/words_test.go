@@ -16,7 +16,7 @@ import (
 
 // Outcomes have the words of package outcome alone. No text of the program, no golden screen and no page
 // has another word for one, and no JSON has an "outcome" that is none or a "verdict" that is neither a rank
-// nor open or refused; of the machine, in the fact of an older record, it is doctor's phrase.
+// nor open or refused. Beside an outcome its "answer" is the phrase of a question. Of the machine, in the fact of an older record, it is doctor's phrase.
 func TestOutcomesHaveOneWord(t *testing.T) {
 	t.Parallel()
 	other := regexp.MustCompile(`^"(beyond|correlated|no-cause|no-difference|no-verdict|not-confirmed|not-known|undecidable|untestable|untested)"$|INCONCLUSIVE|\bREFUSED\b|\bBROKEN\b|<td>broken<|\bCannot tell whether\b|\bNot so:|Correlated, not confirmed|\bNot known whether they differ|(?i:\bundecided\b|\bundecidable\b|\bin doubt\b)`)
@@ -25,6 +25,7 @@ func TestOutcomesHaveOneWord(t *testing.T) {
 	for _, o := range outcome.All() {
 		verdicts = append(verdicts, outcome.Machine.Phrase(o))
 	}
+	phrased := regexp.MustCompile(`"outcome": ?"([a-z-]*)",\s*"answer": ?"([^"]*)"`)
 	compared := regexp.MustCompile(`"(?:verdict|lean)": ?"([A-Za-z-]*)"`)
 	// These read older records.
 	may := regexp.MustCompile(`^internal/(outcome|stats/metric\.go|record/(answer|explanation)\.go)|^docs/(experiments|decisions)/|^CHANGELOG`)
@@ -59,15 +60,26 @@ func TestOutcomesHaveOneWord(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			for _, m := range phrased.FindAllStringSubmatch(string(text), -1) {
+				if !slices.ContainsFunc(outcome.Questions(), func(q outcome.Question) bool {
+					return q.Phrase(outcome.Outcome(m[1])) == strings.TrimSuffix(m[2], " with reservations") // of doctor
+				}) {
+					t.Errorf("%s: %q is no phrase for %q", name, m[2], m[1])
+				}
+			}
 			texts = strings.Split(string(text), "\n")
 		}
 		read += len(texts)
 		for _, text := range texts {
-			if m := written.FindStringSubmatch(text); m != nil && !slices.Contains(outcome.All(), outcome.Outcome(m[1])) {
-				t.Errorf("%s: %s is no outcome", name, m[0])
+			for _, m := range written.FindAllStringSubmatch(text, -1) {
+				if !slices.Contains(outcome.All(), outcome.Outcome(m[1])) {
+					t.Errorf("%s: %s is no outcome", name, m[0])
+				}
 			}
-			if m := compared.FindStringSubmatch(text); m != nil && !slices.Contains(verdicts, m[1]) {
-				t.Errorf("%s: %s is neither a rank nor open or refused", name, m[0])
+			for _, m := range compared.FindAllStringSubmatch(text, -1) {
+				if !slices.Contains(verdicts, m[1]) {
+					t.Errorf("%s: %s is neither a rank nor open or refused", name, m[0])
+				}
 			}
 			if at := other.FindStringIndex(text); at != nil {
 				t.Errorf("%s: %q is another word for an outcome, in …%s", name, text[at[0]:at[1]], text[max(0, at[0]-40):min(len(text), at[1]+40)])

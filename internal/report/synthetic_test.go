@@ -201,9 +201,9 @@ func hopeless() *record.Result {
 // expecting is what an interrupted run says of three assertions.
 func expecting() []record.Expectation {
 	return []record.Expectation{
-		{Text: `same("p50") && p99("pool") < 20ms`, Outcome: outcome.Yes, Reason: said("12.1 ms < 20 ms in the median; true in 10 of 10 blocks")},
-		{Text: `served("pool") == 64`, Outcome: outcome.No, Reason: said("36 == 64 in the median; true in 0 of 10 blocks")},
-		{Text: `explained("queue") >= 0.8`, Outcome: outcome.Refused, Reason: said("timeline not recorded")},
+		{Text: `same("p50") && p99("pool") < 20ms`, Outcome: outcome.Yes, Answer: outcome.Expectation.Phrase(outcome.Yes), Reason: said("12.1 ms < 20 ms in the median; true in 10 of 10 blocks")},
+		{Text: `served("pool") == 64`, Outcome: outcome.No, Answer: outcome.Expectation.Phrase(outcome.No), Reason: said("36 == 64 in the median; true in 0 of 10 blocks")},
+		{Text: `explained("queue") >= 0.8`, Outcome: outcome.Refused, Answer: outcome.Expectation.Phrase(outcome.Refused), Reason: said("timeline not recorded")},
 	}
 }
 
