@@ -48,6 +48,26 @@ type Unanswered struct {
 // Starvation is the reason against an arm's times that it starved connections.
 var Starvation = fact.New[Unanswered]("starvation", 0, `{{if .Short}}short windows: {{.Arm}} has given no answer yet to{{else}}starvation: {{.Arm}} left{{end}} {{count .Starved}} of its connections{{if not .Short}} without an answer{{end}}, and its times lack their waits`)
 
+// Failed is what an arm fails.
+type Failed struct {
+	Errors, Requests int
+	Share            float64
+}
+
+// TooManyFailed is the reason against an arm's times that it failed too many requests.
+var TooManyFailed = fact.New[Failed]("too-many-failed", 0, `{{.Arm}} failed {{count .Errors}} of {{count .Requests}} requests ({{percentf "%.2f" .Share}})`)
+
+// Few tells how many requests a quantile needs, and what would have as many.
+type Few struct {
+	Needed   float64
+	Requests float64 `json:"requests,omitempty"` // that a window has, 0 if that is not known
+	Window   float64 `json:"window,omitempty"`   // seconds, as Budget; 0 for none
+	Budget   float64 `json:"budget,omitempty"`
+}
+
+// FewRequests is the reason against a quantile that windows have too few requests for it.
+var FewRequests = fact.New[Few]("few-requests", 0, `too few requests: {{with .Requests}}{{count .}} a window, {{end}}{{.Metric}} needs {{count .Needed}}{{with .Window}}; --window {{time .}}{{with $.Budget}} --budget {{time .}} hold{{else}} holds{{end}} as many{{else}}{{if not .Requests}} (--window){{end}}{{end}}`)
+
 // Lines tells which lines of a log have no request.
 type Lines struct {
 	File string `json:"file,omitempty"`

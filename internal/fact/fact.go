@@ -64,9 +64,9 @@ func (f Fact) Since(because ...Fact) Fact {
 // None reports whether f has no code, as the zero Fact.
 func (f Fact) None() bool { return f.Code == "" }
 
-// RestsOn reports whether f, or a fact that it rests on, has the code.
-func (f Fact) RestsOn(code Code) bool {
-	return !f.Find(func(of Fact) bool { return of.Code == code }).None()
+// RestsOn reports whether f, or a fact that it rests on, has one of the codes.
+func (f Fact) RestsOn(codes ...Code) bool {
+	return !f.Find(func(of Fact) bool { return slices.Contains(codes, of.Code) }).None()
 }
 
 // Find returns the first fact in the tree that f is the root of, depth first, for which is holds; no fact

@@ -16,7 +16,7 @@ import (
 // T has a field for each value: a string, several strings, a bool, an int, a float64 or a time.Duration. Its key in JSON is
 // the name of its json tag, else the field's name with underscores, as needs_window for NeedsWindow. Strings are written
 // below "names", several with "; " between them, and all others below "values", a bool as 1 or 0, a duration in seconds; a
-// field with the option omitempty is left out where it is zero, and the fields of an embedded pointer to a struct where it
+// field with the option omitempty is left out where it is zero, an *int where it is nil, and the fields of an embedded pointer to a struct where it
 // is nil.
 type Kind[T any] struct{ Code Code }
 
@@ -171,7 +171,7 @@ func fieldsOf(values reflect.Type) (all []field) {
 			continue
 		}
 		if f.Type.Kind() != reflect.String && f.Type != reflect.TypeFor[[]string]() && !isNumber(f.Type) {
-			panic(fmt.Sprintf("%s.%s: a fact's value is a string, a []string, a bool, an int, a float64 or a time.Duration", values, f.Name))
+			panic(fmt.Sprintf("%s.%s: a fact's value is a string, a []string, a bool, an int, an *int, a float64 or a time.Duration", values, f.Name))
 		}
 		key, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if key == "" {
@@ -260,6 +260,10 @@ func (of field) decode(f Fact, v reflect.Value) {
 		v.SetBool(figure != 0)
 	case reflect.Int:
 		v.SetInt(int64(figure))
+	case reflect.Pointer:
+		if _, has := f.Values[of.key]; has {
+			v.Set(reflect.ValueOf(new(int(figure))))
+		}
 	case reflect.Float64:
 		v.SetFloat(figure)
 	}
@@ -270,6 +274,8 @@ func isNumber(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int, reflect.Float64:
 		return true
+	case reflect.Pointer:
+		return t.Elem().Kind() == reflect.Int
 	}
 	return t == reflect.TypeFor[time.Duration]()
 }
@@ -286,6 +292,8 @@ func number(v reflect.Value) float64 {
 		return 0
 	case reflect.Int:
 		return float64(v.Int())
+	case reflect.Pointer:
+		return number(v.Elem())
 	}
 	return v.Float()
 }

@@ -122,13 +122,13 @@ func questionOpen(aim Aim, r *record.Result) bool {
 // arm that falls behind or lets requests time out although its own work would not fill its CPUs.
 func mayBeOthers(r *record.Result, why record.Fact) bool {
 	behind := why.Find(func(f record.Fact) bool {
-		return f.Code == causeOverload || f.Code == causeNoReplies || f.Code == tooManyFailed
+		return f.Code == causeOverload.Code || causeNoReplies.Is(f) || doubt.TooManyFailed.Is(f)
 	})
 	if behind.None() {
 		return ofNoise(why)
 	}
 	a := armOf(r.Arms, behind.Arm)
-	if a == nil || behind.Code == tooManyFailed && 2*a.Failures[record.TimedOut.String()] <= a.Errors {
+	if a == nil || doubt.TooManyFailed.Is(behind) && 2*a.Failures[record.TimedOut.String()] <= a.Errors {
 		return false
 	}
 	cost := 0. // of a request: CPU time of an arm that gave no reply in a window is not known, so another's stands for it
@@ -142,7 +142,7 @@ func mayBeOthers(r *record.Result, why record.Fact) bool {
 
 // ofNoise reports whether a verdict was refused for what disturbed the run, and not for what an arm did.
 func ofNoise(why record.Fact) bool {
-	return slices.ContainsFunc([]record.Code{causeNoBlocks, causeTaken, causeAA, causeDrift, causeImbalance, causeSensitivity}, why.RestsOn)
+	return why.RestsOn(causeNoBlocks.Code, causeTaken.Code, causeAA.Code, causeDrift.Code, causeImbalance.Code, causeSensitivity.Code)
 }
 
 // withoutAdvice returns the plan's doubts without the budget that would decide what is open: others, and not the number of
@@ -166,12 +166,13 @@ func withoutFirstLook(doubts []record.Fact, seen *record.Others) []record.Fact {
 	if seen == nil {
 		return doubts
 	}
-	return slices.DeleteFunc(slices.Clone(doubts), func(d record.Fact) bool {
-		return slices.ContainsFunc(d.Because, func(of record.Fact) bool {
-			fitness, _ := doubt.MachineVerdict.In(of)
-			return fitness.Passing
-		})
-	})
+	return slices.DeleteFunc(slices.Clone(doubts), func(d record.Fact) bool { return slices.ContainsFunc(d.Because, passes) })
+}
+
+// passes reports whether a fact is about a machine that other programs kept busy before the run.
+func passes(f record.Fact) bool {
+	fitness, _ := doubt.MachineVerdict.In(f)
+	return fitness.Passing
 }
 
 // stoodStill returns a doubt if the load stood still in a window for so long that its block has no weight.
@@ -188,7 +189,5 @@ func (b blocks) stoodStill() []record.Fact {
 	if windows == 0 {
 		return nil
 	}
-	return []record.Fact{{Code: loadStoodStill, Arm: longest.Arm, Values: record.Values{
-		"seconds": longest.Value, "block": float64(longest.Block), "more": float64(windows - 1),
-	}}}
+	return []record.Fact{loadStoodStill.Of(stillness{Seconds: longest.Value, Block: longest.Block, More: windows - 1}).On(longest.Arm)}
 }

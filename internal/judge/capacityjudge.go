@@ -65,7 +65,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		j.doubts = append(j.doubts, busy)
 	}
 	r.Doubts = record.ByWeight(slices.Concat(
-		j.doubts, incomplete(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms),
+		j.doubts, lacking(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms),
 	))
 	return r, nil
 }
@@ -142,7 +142,7 @@ func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []r
 		all = append(all, a.refusals(windowsRefused, a.Name)...)
 	}
 	if r.Status != record.Complete {
-		all = append(all, notComplete(run))
+		all = append(all, notComplete(run, nil))
 	}
 	return slices.Concat(Planted(run.Plan), all, oneCPU(r), run.Plan.Doubts, HostDoubts(r.Env))
 }

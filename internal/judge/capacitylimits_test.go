@@ -251,7 +251,7 @@ func TestDoubtsOfASearch(t *testing.T) {
 		"all count":            {record.Complete, []record.RateWindow{at99(capacity.Curve, 100, .001)}, nil, 0},
 		"two of three":         {record.Complete, []record.RateWindow{refused(capacity.Curve), refused(capacity.Verify), at99(capacity.Curve, 100, .001)}, []record.Code{windowsRefused}, 2},
 		"those of overload":    {record.Complete, []record.RateWindow{refused(capacity.Overload)}, nil, 0},
-		"a run that was ended": {record.Interrupted, nil, []record.Code{notComplete(record.Run{Status: record.Interrupted}).Code}, 0},
+		"a run that was ended": {record.Interrupted, nil, []record.Code{notComplete(record.Run{Status: record.Interrupted}, nil).Code}, 0},
 	} {
 		a := arm(t, c.windows...)
 		a.find()
@@ -288,7 +288,7 @@ func TestASearchOfMissingTrials(t *testing.T) {
 	t.Parallel()
 	steady := func(int) time.Duration { return 5 * time.Millisecond }
 	r := recordSearch(t, searchedTrial(1, "a", "curve", 600, steady, 200), searchedTrial(2, "a", "curve", 600, steady, 200))
-	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == missingTrials }) || r.Arms[0].Attached {
+	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == missingTrials.Code }) || r.Arms[0].Attached {
 		t.Errorf("a whole record of our own server: %+v, attached %v", r.Doubts, r.Arms[0].Attached)
 	}
 }

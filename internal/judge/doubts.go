@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -48,12 +49,10 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 	all = Planted(b.run.Plan)
 	add := func(f record.Fact) { all = append(all, f) }
 	if r.Status != record.Complete {
-		f := notComplete(b.run)
-		f.Values = record.Values{"valid": float64(r.Valid)}
-		add(f)
+		add(notComplete(b.run, &r.Valid))
 	}
 	if n := r.Ran - r.Valid; n > 0 {
-		add(record.Fact{Code: blocksLeftOut, Values: record.Values{"blocks": float64(n), "ran": float64(r.Ran)}, Names: record.Names{"rules": strings.Join(r.LeftOutFor(), ", ")}})
+		add(blocksLeftOut.Of(blocksLost{n, r.Ran, strings.Join(r.LeftOutFor(), ", ")}))
 	}
 	for _, a := range r.Arms {
 		if a.Starves() {
@@ -63,7 +62,7 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 			add(f)
 		}
 		if d := a.Disturbed; d != nil && d.Load > window.ShareLimit && a.Role != record.Copy {
-			add(record.Fact{Code: loadTookCPU, Arm: a.Name, Values: record.Values{"share": d.Load, "most": window.ShareLimit}, Names: record.Names{"cpus": r.Env.SharedCPUs().Words()}})
+			add(loadTookCPU.Of(fromLoad{d.Load, window.ShareLimit, r.Env.SharedCPUs().Words()}).On(a.Name))
 		}
 		switch {
 		case b.over[a.Name] && b.generatorBound[a.Name]:
@@ -82,19 +81,16 @@ var plantFlags = regexp.MustCompile(`--plant(-cpu)?[= ]\S+`)
 func Planted(p record.Plan) (all []record.Fact) {
 	for _, a := range p.Arms {
 		if flags := plantFlags.FindAllString(command.Join(a.Command), -1); flags != nil && a.Role != record.Copy {
-			all = append(all, record.Fact{Code: faultPlanted, Arm: a.Name, Names: record.Names{"flags": strings.Join(flags, " ")}})
+			all = append(all, faultPlanted.Of(planted{strings.Join(flags, " ")}).On(a.Name))
 		}
 	}
 	return all
 }
 
-// notComplete returns the doubt about a run that is not complete, with its status and the first line of its error.
-func notComplete(run record.Run) record.Fact {
-	f := record.Fact{Code: runNotComplete, Names: record.Names{"status": string(run.Status)}}
-	if run.Failure != "" {
-		f.Names["error"] = prose.FirstLine(run.Failure)
-	}
-	return f
+// notComplete returns the doubt about a run that is not complete, with its status and the first line of its error. valid is
+// the number of blocks by which it is judged, nil for a search.
+func notComplete(run record.Run, valid *int) record.Fact {
+	return runNotComplete.Of(incomplete{Status: string(run.Status), Error: prose.FirstLine(run.Failure), Valid: valid})
 }
 
 // oneCPU returns a doubt if no arm had more than one CPU.
@@ -102,7 +98,7 @@ func oneCPU(r *record.Result) []record.Fact {
 	if serverCPUs(r.Env) > 1 || slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 }) {
 		return nil
 	}
-	return []record.Fact{{Code: onlyOneCPU}}
+	return []record.Fact{onlyOneCPU}
 }
 
 // tenths rounds a time to tenths of a millisecond, upwards.
@@ -111,12 +107,8 @@ func tenths(seconds float64) float64 { return math.Ceil(seconds*1e4) / 1e4 }
 // HostDoubts returns the doubts about any run with server and load on one machine, or on a cluster.
 func HostDoubts(e record.Env) (all []record.Fact) {
 	if c := e.Cluster; c != nil {
-		f := record.Fact{Code: onCluster, Values: record.Values{"clock": tenths(c.ClockError), "late": tenths(c.Late)}}
 		both := slices.DeleteFunc(slices.Clone(c.ServerNodes), func(node string) bool { return !slices.Contains(c.LoadNodes, node) })
-		if len(both) > 0 {
-			f.Names = record.Names{"shared": strings.Join(both, ", ")}
-		}
-		return []record.Fact{f}
+		return []record.Fact{onCluster.Of(nodes{tenths(c.ClockError), tenths(c.Late), strings.Join(both, ", ")})}
 	}
 	if e.Virtualised {
 		all = append(all, virtualised)
@@ -134,9 +126,7 @@ func (b blocks) lost(arms []record.Arm) (all []record.Fact) {
 			windows += stats.Count(w.Phases.Lost > 0 && w.Phases.Joined < w.Phases.Good)
 		}
 		if windows > 0 {
-			all = append(all, record.Fact{Code: stampsLost, Arm: a.Name, Values: record.Values{
-				"windows": float64(windows), "of": float64(len(b.valid)), "joined": a.Joined,
-			}})
+			all = append(all, stampsLost.Of(lost{windows, len(b.valid), a.Joined}).On(a.Name))
 		}
 	}
 	return all
@@ -146,7 +136,7 @@ func (b blocks) lost(arms []record.Arm) (all []record.Fact) {
 func (b blocks) unsent() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		if unsent := b.unsentShare(a.Name); unsent > 0 && a.Role != record.Copy {
-			all = append(all, record.Fact{Code: unsentRequests, Arm: a.Name, Values: record.Values{"share": unsent, "rate": a.Clients.Rate}})
+			all = append(all, unsentRequests.Of(notSent{unsent, a.Clients.Rate}).On(a.Name))
 		}
 	}
 	return all
@@ -156,22 +146,22 @@ func (b blocks) unsent() (all []record.Fact) {
 // than 1 % of the median window. It refuses no verdict: an arm that wants more CPU is stopped more.
 func (b blocks) limited() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
-		share := medianOf(b.of(a.Name), func(w *modelled) float64 { return w.Trial.Server.Throttled / w.Trial.Window })
-		if share > .01 && a.Role != record.Copy {
-			all = append(all, record.Fact{Code: serverLimited, Arm: a.Name, Values: record.Values{"share": share}})
+		stopped := medianOf(b.of(a.Name), func(w *modelled) float64 { return w.Trial.Server.Throttled / w.Trial.Window })
+		if stopped > .01 && a.Role != record.Copy {
+			all = append(all, serverLimited.Of(share{stopped}).On(a.Name))
 		}
 	}
 	return all
 }
 
-// incomplete returns the doubts about an incomplete record. found is the number of trials that it has, cut the number that
+// lacking returns the doubts about an incomplete record. found is the number of trials that it has, short the number that
 // were left half-written. A run that goes on has no number of trials yet, and misses none.
-func incomplete(run record.Run, found, cut int) (all []record.Fact) {
-	if missing := run.Trials - found; missing > 0 {
-		all = append(all, record.Fact{Code: missingTrials, Values: record.Values{"missing": float64(missing), "trials": float64(run.Trials)}})
+func lacking(run record.Run, found, short int) (all []record.Fact) {
+	if n := run.Trials - found; n > 0 {
+		all = append(all, missingTrials.Of(missing{n, run.Trials}))
 	}
-	if cut > 0 {
-		all = append(all, record.Fact{Code: trialsCut, Values: record.Values{"trials": float64(cut)}})
+	if short > 0 {
+		all = append(all, trialsCut.Of(cut{short}))
 	}
 	return all
 }
@@ -203,36 +193,33 @@ func (b blocks) redirects(a record.Arm) (f record.Fact) {
 
 // starved returns the doubt about an arm that starved connections, or that had too little time to serve them.
 func (b blocks) starved(a record.Arm) record.Fact {
-	f := record.Fact{Code: starvedConnections, Arm: a.Name, Values: record.Values{"starved": float64(a.StarvedConnections)}}
+	f := starving{Starved: a.StarvedConnections}
 	if of := a.Fairness; of != nil {
-		f.Values["asked"] = float64(of.Asked)
+		f.Asked = of.Asked
 		if of.Short && of.Turns > 0 {
 			// The time in which as many replies go out as there are connections: their turns would be
 			// even in it if they came in order.
 			round := b.run.Plan.Window / of.Turns * float64(of.Asked) / float64(of.Served)
-			f.Values["turns"], f.Values["warmup"], f.Values["window"] = of.Turns, math.Ceil(2*round), math.Ceil(5*round)
+			f.Turns, f.Warmup, f.Window = of.Turns, math.Ceil(2*round), math.Ceil(5*round)
 		}
 	}
-	return f
+	return starvedConnections.Of(f).On(a.Name)
 }
 
-// timeOf maps each cause that takes CPU time to the code of its fact.
-var timeOf = map[record.Cause]record.Code{
+// timeOf maps each cause that takes CPU time to the kind of its fact.
+var timeOf = map[record.Cause]fact.Kind[usage]{
 	record.Stolen: stolenTime, record.Interrupt: interruptTime, record.SoftIRQ: softIRQTime,
 	record.Program: programTime, record.Own: ownTime, record.Passing: passingTime,
 }
 
 // took returns the fact that a cause took a share of one CPU's time.
 func took(t record.Trouble) record.Fact {
-	return record.Fact{
-		Code: timeOf[t.Cause], Values: record.Values{"share": t.Share, "cpu": float64(t.CPU), "pid": float64(t.PID), "processes": float64(t.Processes)},
-		Names: record.Names{"side": string(t.Side), "program": t.Program, "parent": t.Parent},
-	}
+	return timeOf[t.Cause].Of(usage{Share: t.Share, CPU: t.CPU, PID: t.PID, Processes: t.Processes, Side: string(t.Side), Program: t.Program, Parent: t.Parent})
 }
 
 // TroubleSoFar returns the fact, for the screen, about a cause that disturbs a run while it goes on.
 func TroubleSoFar(t record.Trouble) record.Fact {
-	return record.Fact{Code: stillGoingOn, Because: []record.Fact{took(t)}}
+	return stillGoingOn.Since(took(t))
 }
 
 // doubtShare is the ratio of a CPU's time, over the whole run, from which a cause is a doubt. Time without a known cause is a
@@ -254,7 +241,7 @@ func othersDoubts(o *record.Others) []record.Fact {
 	if len(all) == 0 {
 		return nil
 	}
-	return []record.Fact{{Code: othersUsedCPUs, Values: record.Values{"seconds": o.Seconds}, Because: all}}
+	return []record.Fact{othersUsedCPUs.Of(watched{o.Seconds}).Since(all...)}
 }
 
 // An unchecked rule silently passes a window that lacks the figure it needs, and so looks like one that was kept.

@@ -34,7 +34,7 @@ func TestPlantedFaultIsTold(t *testing.T) {
 	for _, flags := range [][]string{{"--plant", "lock=1ms"}, {"--plant-cpu=1.10"}, {"--plant", "pin", "--plant-cpu", "2"}} {
 		argv := append([]string{"A=b", "schedlab", "serve", "--mode", "pool"}, flags...)
 		plant := func(p *record.Plan) { p.Arms[0].Command, p.Arms[1].Command = argv, argv } // and the copy
-		want := record.Fact{Code: faultPlanted, Arm: "nethttp", Names: record.Names{"flags": strings.Join(flags, " ")}}
+		want := faultPlanted.Of(planted{strings.Join(flags, " ")}).On("nethttp")
 		r := synthetic{servers: "0,2", plan: plant}.judged(t)
 		if len(r.Doubts) != 2 || !cmp.Equal(r.Doubts[0], want) {
 			t.Errorf("%q: got %v, want %v first", flags, r.Doubts, want)
@@ -86,11 +86,11 @@ func TestAWholeRunHasNoDoubts(t *testing.T) {
 	if len(r.Doubts) != 1 || r.Doubts[0].Code != oneHost.Code {
 		t.Errorf("got %q, want one host alone", doubtTexts(r))
 	}
-	if got := incomplete(record.Run{Trials: 48}, 48, 0); got != nil {
+	if got := lacking(record.Run{Trials: 48}, 48, 0); got != nil {
 		t.Errorf("48 trials of 48: got %v, want no doubt", got)
 	}
-	got := incomplete(record.Run{Trials: 48}, 46, 1)
-	if len(got) != 2 || got[0].Code != missingTrials || got[0].Values["missing"] != 2 || got[1].Code != trialsCut {
+	got := lacking(record.Run{Trials: 48}, 46, 1)
+	if len(got) != 2 || got[0].String() != "2 of 48 trials are missing from the record" || got[1].Code != trialsCut.Code {
 		t.Errorf("46 trials of 48 and one that was cut: got %v", got)
 	}
 }
@@ -237,9 +237,9 @@ func TestTimesOfServersWithoutTheirCPU(t *testing.T) {
 		code              record.Code
 	}{
 		"less taken":                {.49, .6, .8, "FASTER", ""},
-		"quicker by less CPU":       {.51, .6, .8, "refused", causeTaken},
+		"quicker by less CPU":       {.51, .6, .8, "refused", causeTaken.Code},
 		"quicker by nearly as much": {.51, .6, .95, "FASTER", ""},
-		"slower by more CPU":        {.51, 1.5, 1.3, "refused", causeTaken},
+		"slower by more CPU":        {.51, 1.5, 1.3, "refused", causeTaken.Code},
 		"slower with less":          {.51, 1.5, .8, "SLOWER", ""},
 	} {
 		s := synthetic{times: scaled(map[string]float64{"pool": c.times}), edit: func(trial *record.Trial, requests []record.Request) []record.Request {
@@ -275,7 +275,7 @@ func TestFirstLookIsSuperseded(t *testing.T) {
 	if got := withoutFirstLook(both, nil); len(got) != 2 {
 		t.Errorf("nobody watched the run: got %v, want both doubts", got)
 	}
-	if got := withoutFirstLook(both, &record.Others{}); len(got) != 1 || got[0].Because[0].Values["passing"] == 1 {
+	if got := withoutFirstLook(both, &record.Others{}); len(got) != 1 || passes(got[0].Because[0]) {
 		t.Errorf("the run was watched: got %v, want what does not pass", got)
 	}
 }

@@ -48,7 +48,7 @@ func (g judgement) expected() []record.Expectation {
 func (g judgement) window(i int, arm string) (*modelled, error) {
 	w, ok := g.windows[g.valid[i]][arm]
 	if !ok {
-		return w, record.Fact{Code: noSuchArm, Arm: arm}
+		return w, noSuchArm.On(arm)
 	}
 	return w, nil
 }
@@ -67,14 +67,14 @@ func (g judgement) Figure(block int, f stats.Figure, arm string) (float64, error
 	}
 	// A figure of the twin is missing because the arm has no twin, and the fact says why not.
 	if (f == stats.TwinMean || f == stats.Overhead) && !w.noTwin.None() {
-		return 0, record.Fact{Code: noTwin, Arm: arm, Because: []record.Fact{w.noTwin}}
+		return 0, noTwin.On(arm).Since(w.noTwin)
 	}
 	if why := g.refuseFigure(f, *armOf(g.result.Arms, arm)); !why.None() {
-		return 0, record.Fact{Code: figureRefused, Arm: arm, Metric: f.String(), Because: []record.Fact{why}}
+		return 0, figureRefused.On(arm).At(f.String()).Since(why)
 	}
 	v, ok := w.Values[f].Get()
 	if !ok {
-		return 0, record.Fact{Code: notMeasured, Arm: arm, Metric: f.String()}
+		return 0, notMeasured.On(arm).At(f.String())
 	}
 	return v, nil
 }
@@ -91,7 +91,7 @@ func (g judgement) XMax(arm string) (float64, error) {
 	if x := g.run.XMax[arm]; x > 0 {
 		return x, nil
 	}
-	return 0, record.Fact{Code: noXMax, Arm: arm}
+	return 0, noXMax.On(arm)
 }
 
 // Verdict returns the run's verdict on a challenger; a refused verdict comes with an error.
@@ -101,11 +101,11 @@ func (g judgement) Verdict(metric stats.Figure, arm string) (record.Verdict, err
 			continue
 		}
 		if v.Verdict.Outcome == outcome.Refused {
-			return v, record.Fact{Code: verdictRefused, Arm: arm, Metric: metric.String(), Because: []record.Fact{v.Reason}}
+			return v, verdictRefused.On(arm).At(metric.String()).Since(v.Reason)
 		}
 		return v, nil
 	}
-	return record.Verdict{}, record.Fact{Code: verdictAbsent, Arm: arm, Metric: metric.String()}
+	return record.Verdict{}, verdictAbsent.On(arm).At(metric.String())
 }
 
 // Challengers returns each challenger with the name of its reference. Both are in the order of the
@@ -127,7 +127,7 @@ func (g judgement) phases(block int, arm string) ([]record.Phase, error) {
 	case err != nil:
 		return nil, err
 	case !w.Phases.Stamped || w.Phases.Good == 0:
-		return nil, record.Fact{Code: noTimeline}
+		return nil, noTimeline
 	}
 	return w.Phases.List(), nil
 }
@@ -152,7 +152,7 @@ func (g judgement) Phase(block int, arm, name string) (float64, error) {
 	// server's stamps.
 	client := record.Stretches()[0]
 	if w := g.windows[g.valid[block]][arm]; w.Phases.Joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
-		return 0, record.Fact{Code: noStamps, Arm: arm, Names: record.Names{"phase": name}}
+		return 0, noStamps.Of(phase{name}).On(arm)
 	}
 	for _, p := range phases {
 		if p.Name == name {
@@ -164,7 +164,7 @@ func (g judgement) Phase(block int, arm, name string) (float64, error) {
 			return st.In(phases, MeanOf), nil
 		}
 	}
-	return 0, record.Fact{Code: noSuchPhase, Names: record.Names{"phase": name}}
+	return 0, noSuchPhase.Of(phase{name})
 }
 
 // refuseFigure returns the reason against a figure of one arm, whatever the figure is compared
@@ -176,8 +176,7 @@ func (b blocks) refuseFigure(f stats.Figure, a record.Arm) (why record.Fact) {
 		return why
 	}
 	if why = b.refuseMetric(m, a); why.None() && f != stats.GoodMean && b.fails(a.Name) {
-		share := float64(a.Errors) / float64(max(a.Requests, 1))
-		return record.Fact{Code: badReplies, Values: record.Values{"share": share}}
+		return badReplies.Of(share{float64(a.Errors) / float64(max(a.Requests, 1))})
 	}
 	return why
 }

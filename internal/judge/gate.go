@@ -42,7 +42,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 	m := p.Metric.Row()
 	for _, name := range []string{p.Baseline, p.Arm} {
 		if armOf(arms, name) == nil {
-			return verdict(stats.Comparison{Metric: m}, record.Arm{Name: p.Baseline}, record.Arm{Name: p.Arm}, record.Fact{Code: noSuchArm, Arm: name})
+			return verdict(stats.Comparison{Metric: m}, record.Arm{Name: p.Baseline}, record.Arm{Name: p.Arm}, noSuchArm.On(name))
 		}
 	}
 	base, arm := *armOf(arms, p.Baseline), *armOf(arms, p.Arm)
@@ -173,13 +173,13 @@ func (b blocks) copyHides(r *record.Result) (f record.Fact) {
 		if g.Outcome != outcome.Open || g.Watched || aa.Low == 0 {
 			continue
 		}
-		noise := max(math.Log(aa.High), -math.Log(aa.Low)) / math.Log(allowed)
+		width := max(math.Log(aa.High), -math.Log(aa.Low)) / math.Log(allowed)
 		if m.HigherIsBetter {
 			allowed = 1 / allowed
 		}
-		if noise > most && (noise > 1 || aa.Low > 1 || aa.High < 1) {
-			most = noise
-			f = record.Fact{Code: gateNoise, Baseline: base, Metric: g.Metric.String(), Values: record.Values{"low": aa.Low, "high": aa.High, "allowed": allowed}}
+		if width > most && (width > 1 || aa.Low > 1 || aa.High < 1) {
+			most = width
+			f = gateNoise.Of(noise{aa.Low, aa.High, allowed}).Against(base).At(g.Metric.String())
 		}
 	}
 	return f

@@ -33,12 +33,12 @@ func TestPairs(t *testing.T) {
 		{Pair{stats.P50, "nethttp'", "pool"}, "SLOWER", ""},
 		{Pair{stats.P50, "pool", "nethttp"}, "FASTER", ""},
 		{Pair{stats.P50, "nethttp", "nethttp'"}, "SAME", ""},
-		{Pair{stats.P50, "pool", "fasthttp"}, "refused", causeErrors},
-		{Pair{stats.P50, "fasthttp", "pool"}, "refused", causeErrors},
+		{Pair{stats.P50, "pool", "fasthttp"}, "refused", causeErrors.Code},
+		{Pair{stats.P50, "fasthttp", "pool"}, "refused", causeErrors.Code},
 		{Pair{stats.GoodMean, "pool", "fasthttp"}, "FASTER", ""}, // of the good replies, as they are
 		{Pair{stats.Goodput, "pool", "fasthttp"}, "LOWER", ""},
-		{Pair{stats.P50, "pool", "ghost"}, "refused", noSuchArm},
-		{Pair{stats.P50, "ghost", "pool"}, "refused", noSuchArm},
+		{Pair{stats.P50, "pool", "ghost"}, "refused", noSuchArm.Code},
+		{Pair{stats.P50, "ghost", "pool"}, "refused", noSuchArm.Code},
 	}
 	var asked []Pair
 	for _, p := range pairs {
@@ -53,7 +53,7 @@ func TestPairs(t *testing.T) {
 		if v.Verdict.String() != p.want || v.Reason.Code != p.why || v.Arm != p.Arm || v.Baseline != p.Baseline {
 			t.Errorf("%+v: got %s for %+v; want %s for %q", p.Pair, v.Verdict, v.Reason, p.want, p.why)
 		}
-		if v.Reason.Code == noSuchArm && v.Reason.Arm != "ghost" {
+		if v.Reason.Code == noSuchArm.Code && v.Reason.Arm != "ghost" {
 			t.Errorf("%+v: no arm %q", p.Pair, v.Reason.Arm)
 		}
 	}
@@ -85,9 +85,9 @@ func TestPairsAreRefused(t *testing.T) {
 		why  record.Code
 	}{
 		"nothing is":                     {synthetic{}, Pair{stats.P50, "fasthttp", "pool"}, ""},
-		"memory that was not measured":   {synthetic{}, Pair{stats.Memory, "fasthttp", "pool"}, causeUnfit},
-		"no block":                       {synthetic{edit: each("pool", func(t *record.Trial) { t.Window = 0 })}, Pair{stats.P50, "fasthttp", "pool"}, causeNoBlocks},
-		"an arm was sent to late":        {synthetic{edit: late}, Pair{stats.P50, "fasthttp", "pool"}, causeImbalance},
+		"memory that was not measured":   {synthetic{}, Pair{stats.Memory, "fasthttp", "pool"}, causeUnfit.Code},
+		"no block":                       {synthetic{edit: each("pool", func(t *record.Trial) { t.Window = 0 })}, Pair{stats.P50, "fasthttp", "pool"}, causeNoBlocks.Code},
+		"an arm was sent to late":        {synthetic{edit: late}, Pair{stats.P50, "fasthttp", "pool"}, causeImbalance.Code},
 		"the good replies of a few":      {synthetic{edit: starved, plan: closed}, Pair{stats.GoodMean, "fasthttp", "pool"}, doubt.Starvation.Code},
 		"the same, as the baseline":      {synthetic{edit: starved, plan: closed}, Pair{stats.GoodMean, "pool", "fasthttp"}, doubt.Starvation.Code},
 		"goodput of clients that starve": {synthetic{edit: starved, plan: closed}, Pair{stats.Goodput, "fasthttp", "pool"}, ""},
@@ -219,7 +219,7 @@ func TestGateDoubtsTheCopyFirst(t *testing.T) {
 			t.Fatalf("%s: the gate is %+v, want it open", tt.name, r.Gate[0])
 		}
 		got := ""
-		if first := b.doubts(r, []record.Fact{{Code: trialFailed}})[0]; first.Code == gateNoise {
+		if first := b.doubts(r, []record.Fact{{Code: trialFailed.Code}})[0]; first.Code == gateNoise.Code {
 			got = strings.ReplaceAll(first.String(), "\u00a0", " ")
 		}
 		if got != tt.want {

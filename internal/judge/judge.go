@@ -106,30 +106,28 @@ func (j *Judge) admits(t record.Trial, err error) bool {
 	if before := plan.Before; before != nil && t.Block <= before.Blocks && err == nil {
 		return false // a doubt of the plan tells of it
 	}
-	_, twice := j.windows[t.Block][t.Arm]
+	_, again := j.windows[t.Block][t.Arm]
 	switch {
 	case err != nil:
-		why = record.Fact{Code: unreadableTrial, Names: record.Names{"error": err.Error()}}
+		why = unreadableTrial.Of(failure{err.Error()})
 	case t.Failure != "" || t.Omitted != "": // a trial has one of them at most
-		why = record.Fact{Code: trialFailed, Names: record.Names{"error": t.Failure + t.Omitted}}
+		why = trialFailed.Of(failure{t.Failure + t.Omitted})
 	case planned(plan, t.Arm) == nil:
-		why = record.Fact{Code: trialOfNoArm, Arm: t.Arm}
+		why = trialOfNoArm.On(t.Arm)
 	// A trial with other lengths is from another run, or the record is damaged.
 	case t.Window != plan.Window || t.Warmup != plan.Warmup || t.Window <= 0:
-		why = record.Fact{Code: otherWindow, Values: record.Values{
-			"warmup": t.Warmup, "window": t.Window, "planned_warmup": plan.Warmup, "planned_window": plan.Window,
-		}}
+		why = otherWindow.Of(lengths{t.Warmup, t.Window, plan.Warmup, plan.Window})
 	// A search chose a rate for each of its windows.
 	case plan.SLO != "" && !(t.Rate > 0):
-		why = record.Fact{Code: trialOfNoSearch}
-	case twice:
-		why = record.Fact{Code: secondTrial, Values: record.Values{"block": float64(t.Block)}}
+		why = trialOfNoSearch
+	case again:
+		why = secondTrial.Of(twice{t.Block})
 	default:
 		j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
 		return true
 	}
 	if err == nil {
-		why = record.Fact{Code: trialLeftOut, Arm: t.Arm, Values: record.Values{"trial": float64(t.Number)}, Because: []record.Fact{why}}
+		why = trialLeftOut.Of(leftOut{t.Number}).On(t.Arm).Since(why)
 	}
 	j.doubts = append(j.doubts, why)
 	return false
@@ -154,7 +152,7 @@ func read(dir *record.Dir, run record.Run, show func(record.TrialRecord)) (judge
 	if err != nil {
 		return judgement{}, err
 	}
-	j.doubts = append(j.doubts, incomplete(run, found, len(cut))...)
+	j.doubts = append(j.doubts, lacking(run, found, len(cut))...)
 	return j.judge(), nil
 }
 

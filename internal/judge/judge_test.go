@@ -75,7 +75,7 @@ func TestErrorsOfAFewBlocks(t *testing.T) {
 		t.Errorf("one block of twelve: fasthttp %v, pool %v, %d errors", got, decisions(few, "pool"), few.Arms[2].Errors)
 	}
 	many := stalled(1, 3, 4, 6, 7, 9, 11).judged(t)
-	if v := verdictOf(t, many.Verdicts, "fasthttp", "p50"); v.Reason.Code != causeErrors {
+	if v := verdictOf(t, many.Verdicts, "fasthttp", "p50"); v.Reason.Code != causeErrors.Code {
 		t.Errorf("seven blocks of twelve: %+v", v)
 	}
 }
@@ -122,7 +122,7 @@ func TestCutShort(t *testing.T) {
 	}
 	none := synthetic{status: record.Partial, edit: func(*record.Trial, []record.Request) []record.Request { return nil }}.judged(t)
 	wantRefused(t, none, "pool", "no block has run: the run was cut short")
-	if v := none.Verdicts[0]; v.Reason.Code != causeNoBlocks || report.Headline(none) != "No verdict: no block has run: the run was cut short." {
+	if v := none.Verdicts[0]; v.Reason.Code != causeNoBlocks.Code || report.Headline(none) != "No verdict: no block has run: the run was cut short." {
 		t.Errorf("got %+v, %q", v, report.Headline(none))
 	}
 	if _, err := json.Marshal(none); err != nil {

@@ -153,13 +153,13 @@ func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record
 // where an arm with other replies may do other work.
 func fallsShort(less record.Arm, verdicts []record.Verdict) bool {
 	return slices.ContainsFunc(verdicts, func(v record.Verdict) bool {
-		return v.Reason.RestsOn(causeOverload) || failedBy(v.Reason, less.Name) || !less.Clients.Closed() && v.Reason.RestsOn(causeStatusMix)
+		return v.Reason.RestsOn(causeOverload.Code) || failedBy(v.Reason, less.Name) || !less.Clients.Closed() && v.Reason.RestsOn(causeStatusMix.Code)
 	})
 }
 
 // failedBy reports whether a fact, or one that it rests on, is that the arm failed too many requests.
 func failedBy(f record.Fact, arm string) bool {
-	return f.Code == tooManyFailed && f.Arm == arm || slices.ContainsFunc(f.Because, func(of record.Fact) bool { return failedBy(of, arm) })
+	return doubt.TooManyFailed.Is(f) && f.Arm == arm || slices.ContainsFunc(f.Because, func(of record.Fact) bool { return failedBy(of, arm) })
 }
 
 // refused returns the place of two arms that have no times to compare.
@@ -205,7 +205,7 @@ func implied(arm, other string, a, b record.Place, verdicts []record.Verdict, as
 
 // atFault reports whether a verdict is refused because of what the arm did, and not because of noise.
 func atFault(v record.Verdict) bool {
-	return slices.ContainsFunc([]record.Code{causeErrors, causeStatusMix, doubt.Starvation.Code, causeUnsent}, v.Reason.RestsOn)
+	return v.Reason.RestsOn(causeErrors.Code, causeStatusMix.Code, doubt.Starvation.Code, causeUnsent.Code)
 }
 
 // decide names the winner, or the arms that share the first place. A winner starved no client and beats every other arm; it
@@ -292,7 +292,7 @@ func conclude(r *record.Result) (winner record.Winner, a record.Conclusion) {
 	a.Outcome = a.Kind.Outcome()
 	// Without a single verdict there are no standings to show, but the first reason against one.
 	if !slices.Contains(f.judged, true) {
-		a = record.Conclusion{Outcome: outcome.Refused, Reason: record.Fact{Code: nothingCompared}}
+		a = record.Conclusion{Outcome: outcome.Refused, Reason: nothingCompared}
 		if i := slices.IndexFunc(r.Verdicts, func(v record.Verdict) bool { return !v.Reason.None() }); i >= 0 {
 			a.Reason = r.Verdicts[i].Reason
 		}

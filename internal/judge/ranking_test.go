@@ -129,7 +129,7 @@ func TestDuels(t *testing.T) {
 	}
 	r = contest(stats.Series{stats.P50: {10, 8, 6}}, "a", "b", "c")
 	for _, v := range []*record.Verdict{&r.Verdicts[1], &r.Duels[0]} {
-		v.Verdict, v.Reason = decision("refused"), record.Fact{Code: causeDrift, Arm: "c", Baseline: "a"}
+		v.Verdict, v.Reason = decision("refused"), record.Fact{Code: causeDrift.Code, Arm: "c", Baseline: "a"}
 	}
 	if winner, answer := conclude(r); winner.String() != "open" || answer.Duels != nil {
 		t.Errorf("c is refused for its drift: got %s, %+v", winner, answer.Duels)

@@ -84,9 +84,9 @@ const (
 
 // final reports whether no number of blocks changes a reason against a verdict.
 func final(why record.Fact) bool {
-	return slices.ContainsFunc([]record.Code{
-		causeErrors, causeNoReplies, causeFewRequests, causeUnknownCPU, causeOverload, doubt.Starvation.Code, causeUnsent,
-	}, why.RestsOn)
+	return why.RestsOn(
+		causeErrors.Code, causeNoReplies.Code, doubt.FewRequests.Code, causeUnknownCPU.Code, causeOverload.Code, doubt.Starvation.Code, causeUnsent.Code,
+	)
 }
 
 // firstOf returns the first of these reasons; no fact if all are none.
@@ -104,9 +104,7 @@ func (b blocks) refuseRun() (why record.Fact) {
 	if len(b.valid) > 0 {
 		return why
 	}
-	return record.Fact{
-		Code: causeNoBlocks, Values: record.Values{"ran": float64(len(b.windows))}, Names: record.Names{"status": string(b.run.Status)},
-	}
+	return causeNoBlocks.Of(noBlocks{Ran: len(b.windows), Status: string(b.run.Status)})
 }
 
 // refusePair returns the reason against comparing two arms at a metric; no fact if there is none.
@@ -131,9 +129,7 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why record.Fact) {
 			w := b.windows[block][arm]
 			// Without a good reply a quantile is about failures only, and two goodputs of 0 have no ratio.
 			if never := answeredNone(w); m.Quantile > 0 && never || m.Figure == stats.Goodput && answeredLate(w) && (both || !mostly(arm)) {
-				return record.Fact{Code: causeNoReplies, Arm: arm, Metric: m.Name, Values: record.Values{
-					"block": float64(block), "late": float64(stats.Count(!never)),
-				}}
+				return causeNoReplies.Of(silence{Block: block, Late: !never}).On(arm).At(m.Name)
 			}
 		}
 	}
@@ -163,9 +159,7 @@ func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why record.Fact) 
 		share := func(w *modelled) float64 { return w.Status[code] } // 0 where it is absent; status 0 is no answer
 		own, other := medianOf(b.of(a.Name), share), medianOf(b.of(base.Name), share)
 		if math.Abs(own-other) > statusLimit {
-			return record.Fact{Code: causeStatusMix, Arm: a.Name, Baseline: base.Name, Values: record.Values{
-				"status": float64(code), "arm": own, "baseline": other,
-			}}
+			return causeStatusMix.Of(statuses{Status: int(code), Own: own, Other: other}).On(a.Name).Against(base.Name)
 		}
 	}
 	return why
@@ -184,9 +178,7 @@ func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 		if !b.fails(arm.Name) || b.over[arm.Name] {
 			continue
 		}
-		who = append(who, record.Fact{Code: tooManyFailed, Arm: arm.Name, Values: record.Values{
-			"errors": float64(arm.Errors), "requests": float64(arm.Requests), "share": ratio,
-		}})
+		who = append(who, doubt.TooManyFailed.Of(doubt.Failed{Errors: arm.Errors, Requests: arm.Requests, Share: ratio}).On(arm.Name))
 		for end, n := range arm.Failures {
 			ends[end] += n
 		}
@@ -195,16 +187,14 @@ func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 		return why
 	}
 	common := record.Ends(ends)
-	return record.Fact{
-		Code: causeErrors, Values: record.Values{"limit_percent": 100 * errorLimit, "kinds": float64(len(common))}, Names: record.Names{"mostly": common[0]}, Because: who,
-	}
+	return causeErrors.Of(errorsOf{LimitPercent: 100 * errorLimit, Kinds: len(common), Mostly: common[0]}).Since(who...)
 }
 
 // overloaded returns the reason against a metric of an arm whose backlog grows; no fact if it does not, or if the metric holds
 // in overload. Longer windows would not help such an arm, so this reason goes before that of too few requests.
 func (b blocks) overloaded(m stats.Metric, a record.Arm) (why record.Fact) {
 	if m.Proof < stats.InOverload && b.over[a.Name] {
-		return record.Fact{Code: causeOverload, Arm: a.Name}
+		return causeOverload.On(a.Name)
 	}
 	return why
 }
@@ -216,21 +206,19 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 	}
 	switch {
 	case m.Quantile > 0 && !b.judged[m.Figure]:
-		values := record.Values{"needed": runMargin * float64(stats.MinRequests(m.Quantile))}
+		few := doubt.Few{Needed: runMargin * float64(stats.MinRequests(m.Quantile))}
 		if rate := LowestRate(b.run.Plan); !math.IsInf(rate, 1) {
-			values["requests"] = rate * b.run.Plan.Window
-			if would := b.windowFor(m, values["needed"]/rate); would.Window > 0 {
-				values["window"], values["budget"] = would.Window, would.Budget
-			}
+			would := b.windowFor(m, few.Needed/rate)
+			few.Requests, few.Window, few.Budget = rate*b.run.Plan.Window, would.Window, would.Budget
 		}
-		return record.Fact{Code: causeFewRequests, Metric: m.Name, Values: values}
+		return doubt.FewRequests.Of(few).At(m.Name)
 	case m.Figure == stats.CPUPerRequest && slices.ContainsFunc(b.series(a.Name, m.Figure), math.IsNaN):
-		return record.Fact{Code: causeUnknownCPU, Arm: a.Name}
+		return causeUnknownCPU.On(a.Name)
 	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
 		return firstOf(b.noAnswerYet(a.Name), doubt.Starvation.Of(doubt.Unanswered{Starved: a.StarvedConnections}).On(a.Name))
 	case m.Proof < stats.InStarvation && b.unsentShare(a.Name) > 0:
-		return record.Fact{Code: causeUnsent, Arm: a.Name, Values: record.Values{"unsent": b.unsentShare(a.Name)}}
+		return causeUnsent.Of(unsentShare{b.unsentShare(a.Name)}).On(a.Name)
 	}
 	return why
 }

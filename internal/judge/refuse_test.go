@@ -318,7 +318,7 @@ func TestSilentArmKeepsItsBlock(t *testing.T) {
 func TestFailingArmsAreNotAStall(t *testing.T) {
 	t.Parallel()
 	r := synthetic{edit: never}.judged(t)
-	if r.Valid != fakeBlocks || verdictOf(t, r.Verdicts, "pool", "p50").Reason.Code != causeErrors {
+	if r.Valid != fakeBlocks || verdictOf(t, r.Verdicts, "pool", "p50").Reason.Code != causeErrors.Code {
 		t.Errorf("%d blocks count: %+v", r.Valid, verdictOf(t, r.Verdicts, "pool", "p50"))
 	}
 }
@@ -350,7 +350,7 @@ func TestSilentArmHasLessGoodput(t *testing.T) {
 func TestOverloadGoesBeforeFewRequests(t *testing.T) {
 	t.Parallel()
 	b := blocks{over: map[string]bool{"pool": true}, judged: map[stats.Figure]bool{}}
-	if why := b.refuseMetric(stats.P99.Row(), record.Arm{Name: "pool"}); why.Code != causeOverload {
-		t.Errorf("got %v, want %s", why, causeOverload)
+	if why := b.refuseMetric(stats.P99.Row(), record.Arm{Name: "pool"}); why.Code != causeOverload.Code {
+		t.Errorf("got %v, want %s", why, causeOverload.Code)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -388,7 +389,7 @@ func TestTurningAwayIsNotKeepingUp(t *testing.T) {
 // Goodput ranks an arm behind only where the arm with less of it is at fault.
 func TestFallsShort(t *testing.T) {
 	t.Parallel()
-	failed := record.Fact{Code: causeErrors, Because: []record.Fact{{Code: tooManyFailed, Arm: "a"}}}
+	failed := record.Fact{Code: causeErrors.Code, Because: []record.Fact{{Code: doubt.TooManyFailed.Code, Arm: "a"}}}
 	for _, c := range []struct {
 		name, less, loop string
 		why              record.Fact
@@ -396,10 +397,10 @@ func TestFallsShort(t *testing.T) {
 	}{
 		{"a fails requests and has less", "a", "closed", failed, true},
 		{"a fails requests and b has less", "b", "closed", failed, false},
-		{"a is overloaded", "a", "open", record.Fact{Code: causeOverload, Arm: "a"}, true},
-		{"other statuses in an open loop", "b", "open", record.Fact{Code: causeStatusMix}, true},
-		{"other statuses in a closed loop", "b", "closed", record.Fact{Code: causeStatusMix}, false},
-		{"drift", "a", "open", record.Fact{Code: causeDrift, Arm: "a"}, false},
+		{"a is overloaded", "a", "open", record.Fact{Code: causeOverload.Code, Arm: "a"}, true},
+		{"other statuses in an open loop", "b", "open", record.Fact{Code: causeStatusMix.Code}, true},
+		{"other statuses in a closed loop", "b", "closed", record.Fact{Code: causeStatusMix.Code}, false},
+		{"drift", "a", "open", record.Fact{Code: causeDrift.Code, Arm: "a"}, false},
 	} {
 		less := record.Arm{Name: c.less, Clients: record.Clients{Loop: c.loop}}
 		if got := fallsShort(less, []record.Verdict{{Metric: stats.P50, Verdict: decision("refused"), Reason: c.why}}); got != c.want {

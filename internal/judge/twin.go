@@ -58,16 +58,16 @@ func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) 
 	c, s := a.Clients, a.Station
 	switch {
 	case a.Mode == "":
-		return st, "", record.Fact{Code: twinOfProgram}
+		return st, "", twinOfProgram
 	case s == nil:
-		return st, "", record.Fact{Code: twinNotRecorded}
+		return st, "", twinNotRecorded
 	case s.Unknown != "":
-		return st, "", record.Fact{Code: twinUnknown, Names: record.Names{"why": s.Unknown}}
+		return st, "", twinUnknown.Of(unknown{s.Unknown})
 	// The simulated clients send the next request as soon as they have a reply.
 	case c.Closed() && (c.Think > 0 || c.Rate > 0 || c.Session > 0 || c.Pipeline > 1):
-		return st, "", record.Fact{Code: twinOfClients}
+		return st, "", twinOfClients
 	case s.Overflow == "drop" && c.KeepAlive:
-		return st, "", record.Fact{Code: twinOfDrops}
+		return st, "", twinOfDrops
 	}
 	st = stationOf(*s)
 	// A worker that keeps its connection is like a goroutine for each connection, if there are
@@ -75,9 +75,9 @@ func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) 
 	if s.Sticky && c.KeepAlive {
 		switch n := c.Connections + c.Idle; {
 		case n > s.Workers:
-			return st, "", record.Fact{Code: twinSticky, Values: record.Values{"waiting": float64(n - s.Workers), "connections": float64(n)}}
+			return st, "", twinSticky.Of(sticky{Waiting: n - s.Workers, Connections: n})
 		case st.Pick == queueing.TwoChoices && !st.Steal:
-			return st, "", record.Fact{Code: twinOfChance}
+			return st, "", twinOfChance
 		}
 		st = record.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: st.Turn} // a worker for each connection
 	}
@@ -85,7 +85,7 @@ func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) 
 	// number limits the queue.
 	shared := st.Kind != queueing.PerWorker && st.Kind != queueing.Loops
 	if n := c.Connections; (st.Target > 0 || st.Adaptive) && c.KeepAlive && n > 0 && (st.Places == 0 || n <= st.Places) {
-		return st, "", record.Fact{Code: twinOfAging}
+		return st, "", twinOfAging
 	} else if shared && c.KeepAlive && !c.Closed() && n > 0 && (st.Places == 0 || n <= st.Places) {
 		st.Places, st.Overflow = n, queueing.Blocks // a request waits for a free connection
 	}
@@ -104,15 +104,15 @@ func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.Pla
 	c, iter := arm.Clients, window.PerIter(env)
 	switch {
 	case len(t.Requests) > mostTwin:
-		return record.Fact{Code: twinTooLong, Values: record.Values{"requests": float64(len(t.Requests)), "most": mostTwin}}
+		return twinTooLong.Of(tooLong{Requests: len(t.Requests), Most: mostTwin})
 	case !slices.ContainsFunc(t.Requests, demanding):
-		return record.Fact{Code: twinCostUnknown}
+		return twinCostUnknown
 	case t.Server.CPU < 0 || iter <= 0:
-		return record.Fact{Code: twinCPUUnknown}
+		return twinCPUUnknown
 	}
 	beyond, ok := beyondDemand(t, iter)
 	if !ok {
-		return record.Fact{Code: twinNoReply}
+		return twinNoReply
 	}
 	// The difference of the two replays is what the server's overhead costs, with the waiting that
 	// it causes.
@@ -122,9 +122,9 @@ func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.Pla
 	// A client that is turned away sends again at once, so the replay would not be of the same
 	// requests.
 	case c.Closed() && (loses(alone) || loses(measured)):
-		return record.Fact{Code: twinAsksAgain}
+		return twinAsksAgain
 	case alone.Mean == nil || measured.Mean == nil:
-		return record.Fact{Code: twinServedNone}
+		return twinServedNone
 	}
 	w.Values[stats.TwinMean], w.Values[stats.Overhead] = stats.Known(*measured.Mean), stats.Known(*measured.Mean-*alone.Mean)
 	w.twin = twin{ideal: *alone.Mean, p99: *measured.P99, loss: *measured.Loss, beyond: beyond}
@@ -228,7 +228,7 @@ func (b blocks) withoutTwin(arm string, st record.Station) (why record.Fact) {
 	// In overload a queue without limit grows for ever, and its times only tell how long the
 	// window was.
 	if endless := st.Places == 0 || st.Overflow == queueing.Blocks; b.over[arm] && endless {
-		return record.Fact{Code: twinOverload}
+		return twinOverload
 	}
 	if why = b.noAnswerYet(arm); !why.None() {
 		return why
@@ -238,7 +238,7 @@ func (b blocks) withoutTwin(arm string, st record.Station) (why record.Fact) {
 			return w.noTwin
 		}
 		if _, known := w.Values[stats.GoodMean].Get(); !known {
-			return record.Fact{Code: twinNoGoodReply}
+			return twinNoGoodReply
 		}
 	}
 	return why

@@ -27,16 +27,16 @@ func TestTwinsOfClients(t *testing.T) {
 	}{
 		{"closed", pool, closed, "", 0, false},
 		{"closed, one at a time", pool, with(closed, func(c *record.Clients) { c.Pipeline = 1 }), "", 0, false},
-		{"closed, pipelined", pool, with(closed, func(c *record.Clients) { c.Pipeline = 2 }), twinOfClients, 0, false},
-		{"closed, thinking", pool, with(closed, func(c *record.Clients) { c.Think = .1 }), twinOfClients, 0, false},
-		{"closed, paced", pool, with(closed, func(c *record.Clients) { c.Rate = 10 }), twinOfClients, 0, false},
-		{"closed, in sessions", pool, with(closed, func(c *record.Clients) { c.Session = 10 }), twinOfClients, 0, false},
+		{"closed, pipelined", pool, with(closed, func(c *record.Clients) { c.Pipeline = 2 }), twinOfClients.Code, 0, false},
+		{"closed, thinking", pool, with(closed, func(c *record.Clients) { c.Think = .1 }), twinOfClients.Code, 0, false},
+		{"closed, paced", pool, with(closed, func(c *record.Clients) { c.Rate = 10 }), twinOfClients.Code, 0, false},
+		{"closed, in sessions", pool, with(closed, func(c *record.Clients) { c.Session = 10 }), twinOfClients.Code, 0, false},
 		{"open, any number", pool, open, "", 0, false},
 		{"open, of four", pool, conns(open, 4), "", 4, true},
 		{"open, as many as places", bounded, conns(open, 8), "", 8, true},
 		{"open, more than places", bounded, conns(open, 9), "", 8, false},
 		{"open, any number, and places", bounded, open, "", 8, false},
-		{"aging, as many as places", aging, conns(open, 8), twinOfAging, 0, false},
+		{"aging, as many as places", aging, conns(open, 8), twinOfAging.Code, 0, false},
 		{"aging, more than places", aging, conns(open, 9), "", 8, false},
 		{"aging, any number", aging, open, "", 8, false},
 	} {
@@ -71,11 +71,11 @@ func TestReplaysThatCannotBe(t *testing.T) {
 	}{
 		"as it should be":           {trial(10, 500, .01), 1, ""},
 		"a server that took no CPU": {trial(10, 500, 0), 1, ""},
-		"as many as are replayed":   {trial(mostTwin, 0, .01), 1, twinCostUnknown},
-		"one more":                  {trial(mostTwin+1, 0, .01), 1, twinTooLong},
-		"CPU time unknown":          {trial(10, 500, -1), 1, twinCPUUnknown},
-		"demand unknown":            {trial(10, 500, .01), 0, twinCPUUnknown},
-		"no reply":                  {trial(0, 500, .01), 1, twinCostUnknown},
+		"as many as are replayed":   {trial(mostTwin, 0, .01), 1, twinCostUnknown.Code},
+		"one more":                  {trial(mostTwin+1, 0, .01), 1, twinTooLong.Code},
+		"CPU time unknown":          {trial(10, 500, -1), 1, twinCPUUnknown.Code},
+		"demand unknown":            {trial(10, 500, .01), 0, twinCPUUnknown.Code},
+		"no reply":                  {trial(0, 500, .01), 1, twinCostUnknown.Code},
 	} {
 		w := &modelled{}
 		why := replay(w, c.t, record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
@@ -126,7 +126,7 @@ func TestTwinsOfOverloadedArms(t *testing.T) {
 		over bool
 		want record.Code
 	}{
-		{record.Station{}, true, twinOverload}, {record.Station{Places: 8, Overflow: queueing.Blocks}, true, twinOverload},
+		{record.Station{}, true, twinOverload.Code}, {record.Station{Places: 8, Overflow: queueing.Blocks}, true, twinOverload.Code},
 		{record.Station{Places: 8}, true, ""}, {record.Station{}, false, ""},
 	} {
 		b := blocks{over: map[string]bool{"a": c.over}}

@@ -116,16 +116,14 @@ type ruler struct {
 // newRuler returns the ruler from the A/A comparison of a metric. why is the reason if that is refused.
 func newRuler(aa stats.Comparison, base string, why record.Fact) (r ruler) {
 	if !why.None() {
-		r.broken = record.Fact{Code: causeAA, Because: []record.Fact{why}}
+		r.broken = causeAA.Of(resolution{}).Since(why)
 		return r
 	}
 	if low, high := math.Log(aa.Low), math.Log(aa.High); aa.Low > 0 && low*high > 0 {
 		r.gap = max(math.Abs(low), math.Abs(high))
 	}
 	r.differs = aa.Decision.Rank.Differs()
-	r.reason = record.Fact{Code: causeAA, Baseline: base, Metric: aa.Metric.Name, Values: record.Values{
-		"ratio": aa.Ratio, "low": aa.Low, "high": aa.High,
-	}}
+	r.reason = causeAA.Of(resolution{aa.Ratio, aa.Low, aa.High}).Against(base).At(aa.Metric.Name)
 	return r
 }
 
@@ -187,30 +185,27 @@ func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 // check returns the first reason against a decided verdict: a server without its CPU, drift, imbalance, lateness, failed blocks or the calm half; no
 // fact if the verdict stands.
 func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
-	metric := c.Metric.Name
 	baseTimes, armTimes := b.pair(base, arm, c.Metric.Figure)
 	said := toCheck(c, baseTimes, armTimes)
-	against := func(code record.Code, values record.Values, names record.Names) record.Fact {
-		return record.Fact{Code: code, Arm: arm, Baseline: base, Metric: metric, Values: values, Names: names}
-	}
+	against := func(f record.Fact) record.Fact { return f.On(arm).Against(base).At(c.Metric.Name) }
 	of := func(s disturbs) disturbance { return disturbance{s.name, b.each(base, s.of), b.each(arm, s.of)} }
 	if taken := b.takenAway(c, base, arm); taken > 0 {
-		return against(causeTaken, record.Values{"share": taken}, nil)
+		return against(causeTaken.Of(share{taken}))
 	}
 	if first, last, p, drifts := said.drifts(); drifts {
-		return against(causeDrift, record.Values{"first": math.Exp(first), "last": math.Exp(last), "p": p}, nil)
+		return against(causeDrift.Of(drifting{math.Exp(first), math.Exp(last), p}))
 	}
 	checked := []disturbance{of(foreignLoad), of(stealing), of(throttling), of(loadShare)}
 	checked = slices.DeleteFunc(checked, disturbance.unknown)
 	for _, d := range checked {
 		if more, made := said.shareImbalance(d); made {
-			return against(causeImbalance, record.Values{"more": more}, record.Names{"share": d.name})
+			return against(causeImbalance.Of(unequal{More: more, Share: d.name}))
 		}
 	}
 	if c.Metric.Quantile > 0 {
 		late := of(disturbs{"lateness of the load", func(w *modelled) stats.Opt { return w.Late[c.Metric.Figure] }})
 		if more, made := said.lateImbalance(late, baseTimes, armTimes); !late.unknown() && made {
-			return against(causeImbalance, record.Values{"more": more}, nil)
+			return against(causeImbalance.Of(unequal{More: more}))
 		}
 		if !late.unknown() {
 			checked = append(checked, late)
@@ -218,17 +213,17 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
 		fromSent := func(w *modelled) stats.Opt { return w.FromSent[c.Metric.Figure] }
 		// Times from the sending leave out the load's lateness. The verdict must not depend on it.
 		if sent := toCheck(c, b.each(base, fromSent), b.each(arm, fromSent)); said.contradicts(stats.Median(sent.x)) {
-			return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(sent.x))}, nil)
+			return against(causeSensitivity.Of(sensitive{Ratio: math.Exp(stats.Median(sent.x))}))
 		}
 	}
 	// Failed requests count with their time, so the blocks without any must not say the opposite.
 	// Goodput counts good replies only.
 	if clean, failing := b.without(said, base, arm); c.Metric.Proof < stats.InOverload && said.contradicts(stats.Median(clean)) {
-		return against(causeSensitivity, record.Values{"ratio": math.Exp(stats.Median(clean)), "failing": float64(failing)}, nil)
+		return against(causeSensitivity.Of(sensitive{Ratio: math.Exp(stats.Median(clean)), Failing: failing}))
 	}
 	for _, d := range checked {
 		if calm, ok := said.calm(d); ok && said.contradicts(calm) {
-			return against(causeSensitivity, record.Values{"ratio": math.Exp(calm)}, record.Names{"calm": d.name})
+			return against(causeSensitivity.Of(sensitive{Ratio: math.Exp(calm), Calm: d.name}))
 		}
 	}
 	return why
@@ -251,16 +246,14 @@ func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64,
 // unfit returns the reason why a comparison was refused for its values: the first block in which an arm has no value above
 // 0, if there is one.
 func (b blocks) unfit(c stats.Comparison, arms ...string) record.Fact {
-	f := record.Fact{Code: causeUnfit, Names: record.Names{"error": c.Reason}}
 	for _, block := range b.valid {
 		for _, arm := range arms {
 			if v := b.windows[block][arm].Values[c.Metric.Figure]; !(v.Float() > 0) {
-				f.Arm, f.Metric, f.Values = arm, c.Metric.Name, record.Values{"block": float64(block)}
-				return f
+				return causeUnfit.Of(unusable{Error: c.Reason, Block: block}).On(arm).At(c.Metric.Name)
 			}
 		}
 	}
-	return f
+	return causeUnfit.Of(unusable{Error: c.Reason})
 }
 
 // disturbed returns the medians of an arm's disturbances over the valid blocks, -1 if unknown; nil if no block is valid.

@@ -158,7 +158,7 @@ func TestChecksRefuse(t *testing.T) {
 	r := synthetic{edit: late}.judged(t)
 	for _, metric := range stats.Names(stats.Quantiles()) {
 		v := verdictOf(t, r.Verdicts, "pool", metric)
-		if v.Verdict.String() != "refused" || v.Reason.Code != causeImbalance || math.Abs(v.Reason.Values["more"]-3e-3) > 1e-5 {
+		if by, is := causeImbalance.In(v.Reason); v.Verdict.String() != "refused" || !is || math.Abs(by.More-3e-3) > 1e-5 {
 			t.Errorf("%s: %+v, want it refused for 3 ms of lateness", metric, v)
 		}
 	}
@@ -203,7 +203,7 @@ func TestLoadOnASharedCPU(t *testing.T) {
 	}
 	r := synthetic{servers: "0-1", times: times, edit: shares(.05)}.judged(t)
 	v := verdictOf(t, r.Verdicts, "pool", "p50")
-	if v.Verdict.String() != "refused" || v.Reason.Code != causeImbalance || v.Reason.Names["share"] != loadShare.name {
+	if by, is := causeImbalance.In(v.Reason); v.Verdict.String() != "refused" || !is || by.Share != loadShare.name {
 		t.Errorf("times that follow the load's share: %+v, want them refused for it", v)
 	}
 	if got := decisions(r, "fasthttp"); got["p50"] != "SAME" {
@@ -216,7 +216,7 @@ func TestLoadOnASharedCPU(t *testing.T) {
 	}
 	doubted := func(r *record.Result) (arms []string) {
 		for _, d := range r.Doubts {
-			if d.Code == loadTookCPU {
+			if d.Code == loadTookCPU.Code {
 				arms = append(arms, d.Arm)
 			}
 		}

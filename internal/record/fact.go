@@ -20,15 +20,7 @@ func ByWeight(doubts []Fact) []Fact { return fact.ByWeight(doubts) }
 
 // weights are those of the codes that Sentence registers.
 var weights = map[Code]fact.Weight{
-	"starved-connections": 250,
-	"run-not-complete":    170,
-	"missing-trials":      150,
-	"load-stood-still":    140,
-	"blocks-left-out":     130,
-	"windows-refused":     100,
-	"load-took-cpu":       90,
-	"unsent-requests":     80,
-	"one-cpu":             -40,
+	"windows-refused": 100,
 }
 
 // Facts that several packages find or branch on. Every other fact is in the package that finds it.

@@ -327,7 +327,7 @@ func undecided(r *record.Result, s record.Standing, open []record.Verdict) strin
 		third := v.Reason.Find(func(f record.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
 		if v.Verdict.Outcome == outcome.Refused && third.Arm != "" {
 			return fmt.Sprintf("%s and %s cannot be judged in a run with %s, %s: compare them without it%s",
-				s.Arm, s.Baseline, third.Arm, either(third.Values["errors"] > 0, "which fails requests", "whose backlog grows"), flagsFor(r, s.Baseline, s.Arm))
+				s.Arm, s.Baseline, third.Arm, either(doubt.TooManyFailed.Is(third), "which fails requests", "whose backlog grows"), flagsFor(r, s.Baseline, s.Arm))
 		}
 	}
 	leans := only(open, func(v record.Verdict) bool { return v.Lean != "" })
@@ -347,7 +347,8 @@ func flagsFor(r *record.Result, arms ...string) string {
 	}
 	longest := 0.0
 	for _, v := range r.Verdicts {
-		longest = max(longest, v.Reason.Values["window"])
+		few, _ := doubt.FewRequests.In(v.Reason)
+		longest = max(longest, few.Window)
 	}
 	return fmt.Sprintf(", --arms %s --arm %s", arms[0], arms[1]) + when(longest > 0, " --window %s", record.Duration(longest))
 }

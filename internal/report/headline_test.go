@@ -33,7 +33,7 @@ func TestHeadlineOfATrade(t *testing.T) {
 // apart; and a report with no verdict on times promises nothing about them.
 func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	t.Parallel()
-	overload := record.Fact{Code: "aa", Because: []record.Fact{{Code: "overload", Arm: "a", Values: record.Values{}}}}
+	overload := record.Fact{Code: "aa", Because: []record.Fact{{Code: "overload", Arm: "a"}}}
 	refused := func(arm, baseline string) record.Verdict {
 		return record.Verdict{Arm: arm, Baseline: baseline, Metric: stats.P90, Primary: true, Verdict: stats.Decision{Outcome: outcome.Refused}, Blocks: 10, Reason: overload}
 	}
@@ -56,7 +56,7 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	for i := range r.Arms {
 		r.Arms[i].Mode = r.Arms[i].Name
 	}
-	r.Verdicts[0].Reason = record.Fact{Code: "few-requests", Values: record.Values{"window": 3.7}}
+	r.Verdicts[0].Reason = doubt.FewRequests.Of(doubt.Few{Window: 3.7})
 	if got, want := Headline(r), "compare them without it, --arms b --arm c --window 3.7s; "; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %q in it", got, want)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
@@ -380,7 +381,8 @@ func TestHintsSayHowMuch(t *testing.T) {
 			t.Errorf("%d blocks: got %q, want %q", needed, got, want)
 		}
 	}
-	ended := record.Fact{Code: "budget-ended", Values: record.Values{"budget": 75, "blocks": 40, "open": 2, "most": 40, "window": 2.1, "needed": 341}}
+	of := doubt.Ended{Budget: 75, Blocks: 40, Open: 2, Most: 40, Window: 2.1, Needed: 341}
+	ended := doubt.BudgetEnded.Of(of)
 	const want = "2 verdicts are open after 40 blocks: 40 blocks, the most, are not enough; --window 2.1s --budget 5m41s should be"
 	if got := ended.String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -391,14 +393,13 @@ func TestHintsSayHowMuch(t *testing.T) {
 			t.Errorf("%d blocks with a doubt: got %q, want %q", needed, got, want)
 		}
 	}
-	roomy := record.Fact{Code: "budget-ended", Values: record.Values{"room": 36, "needed": 130}}
+	roomy := doubt.BudgetEnded.Of(doubt.Ended{Room: 36, Needed: 130})
 	if got, want := remedy(&record.Result{Doubts: []record.Fact{roomy}}, 36), "about 36\u00a0blocks would decide (--budget 2m10s)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	ended.Names = record.Names{"open": "pool in goodput"}
-	ended.Values["open"] = 1
+	of.Verdicts, of.Open = "pool in goodput", 1
 	const named = "pool in goodput is open after 40 blocks: 40 blocks"
-	if got := ended.String(); !strings.HasPrefix(got, named) {
+	if got := doubt.BudgetEnded.Of(of).String(); !strings.HasPrefix(got, named) {
 		t.Errorf("got  %q\nwant %q", got, named)
 	}
 }
