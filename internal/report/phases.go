@@ -55,19 +55,31 @@ func stretches() []record.Stretch { return slices.Insert(record.Stretches(), 1, 
 // an arm without a server's stamps is unsplit, except the client's own stretch, the first. It drops the
 // stretches in which no arm spent time, so that the rest fit in the width.
 func breakDown(arms []record.Arm, of func(record.Phase) float64) (b breakdown) {
-	for _, a := range only(arms, stamped) {
-		row := breakdownRow{Name: a.Name, Seconds: map[string]float64{}}
-		for i, st := range record.Stretches() {
-			name := either(a.Joined > 0 || i == 0, st.Name, unsplit.Name)
-			row.Seconds[name] += st.In(a.Phases, of)
-			row.Sum += st.In(a.Phases, of)
+	for _, a := range arms {
+		if stamped(a) {
+			b.Rows = append(b.Rows, breakdownRowOf(a, of))
 		}
-		b.Rows = append(b.Rows, row)
 	}
-	b.Stretches = only(stretches(), func(st record.Stretch) bool {
-		return slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[st.Name]) > negligible })
-	})
+	for _, st := range stretches() {
+		if slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[st.Name]) > negligible }) {
+			b.Stretches = append(b.Stretches, st)
+		}
+	}
 	return b
+}
+
+// breakdownRowOf returns the times of one stamped arm.
+func breakdownRowOf(a record.Arm, of func(record.Phase) float64) breakdownRow {
+	row := breakdownRow{Name: a.Name, Seconds: map[string]float64{}}
+	for i, st := range record.Stretches() {
+		name := st.Name
+		if a.Joined <= 0 && i > 0 {
+			name = unsplit.Name
+		}
+		row.Seconds[name] += st.In(a.Phases, of)
+		row.Sum += st.In(a.Phases, of)
+	}
+	return row
 }
 
 // stamped reports whether an arm's requests were stamped, by the client at least.
@@ -95,7 +107,13 @@ const tailRequests = 100
 // slowest returns the number of requests in the tail, one in a hundred good ones rounded up, of
 // the stamped arm with the fewest. It is the largest int without a stamped arm.
 func slowest(r *record.Result) int {
-	return slices.Min(append(each(only(r.Arms, stamped), func(a record.Arm) int { return (a.Requests - a.Errors + 99) / 100 }), math.MaxInt))
+	fewest := math.MaxInt
+	for _, a := range r.Arms {
+		if stamped(a) {
+			fewest = min(fewest, (a.Requests-a.Errors+99)/100)
+		}
+	}
+	return fewest
 }
 
 // negligible is a mean time, in seconds, too small for a column: 5 ns, less than reading a clock takes.
@@ -104,13 +122,19 @@ const negligible = 5e-9
 // cells returns the table of b: the head, then a row for each arm with its times and their sum.
 // All cells are in one unit, by the sums, so that a reader can add them up.
 func (b breakdown) cells() [][]string {
-	unit := say.TimeScale(each(b.Rows, func(row breakdownRow) float64 { return row.Sum })...)
+	var sums []float64
+	for _, row := range b.Rows {
+		sums = append(sums, row.Sum)
+	}
+	unit := say.TimeScale(sums...)
 	unit.Decimals = min(unit.Decimals+1, 3) // one more than usual shows the small stretches
 	fields := []field[breakdownRow]{{"arm", nil, func(row breakdownRow) string { return row.Name }}}
 	for _, st := range b.Stretches {
 		fields = append(fields, field[breakdownRow]{st.Name, nil, func(row breakdownRow) string {
-			v, ok := row.Seconds[st.Name]
-			return either(ok, unit.Number(v), say.None)
+			if v, ok := row.Seconds[st.Name]; ok {
+				return unit.Number(v)
+			}
+			return say.None
 		}})
 	}
 	sum := field[breakdownRow]{"sum (" + unit.Unit + ")", nil, func(row breakdownRow) string { return unit.Number(row.Sum) }}
@@ -132,28 +156,61 @@ func breakdownParts(r *record.Result) []document.Part {
 	}
 	average := breakDown(r.Arms, func(p record.Phase) float64 { return p.Mean })
 	tail := breakDown(r.Arms, func(p record.Phase) float64 { return p.Tail })
-	// The differences are left out with a caveat: they would read as findings. The brief report has the tail's.
-	differences := only(r.Differences, func(d record.Difference) bool { return !d.Tail && caveat(r) == "" })
-	few := when(slowest(r) < tailRequests, "%s an arm at the least, too few to tell", say.Plural(slowest(r), "request"))
-	shown := only(stretches(), func(st record.Stretch) bool {
-		return slices.ContainsFunc(append(average.Stretches, tail.Stretches...), func(of record.Stretch) bool { return of.Name == st.Name })
-	})
-	legend := strings.Join(each(shown, func(st record.Stretch) string { return st.Name + ": " + st.What }), "; ")
-	partly := only(r.Arms, func(a record.Arm) bool { return stamped(a) && a.Joined > 0 && a.Joined < 1 })
-	coverage := each(partly, func(a record.Arm) string {
-		return fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined))
-	})
-	return []document.Part{
-		section("phases-1", "on average", caveat(r), average, document.Lines(each(differences, difference))),
-		section("phases-2", "in the slowest 1"+say.NBSP+"% of requests, on average", strings.Join(nonEmpty(caveat(r), few), "; "), tail,
-			document.Note(legend+" (docs/reference/timeline.md)"), document.Note(strings.Join(coverage, "; "))),
+	tailCaveat := caveat(r)
+	if n := slowest(r); n < tailRequests {
+		few := say.Plural(n, "request") + " an arm at the least, too few to tell"
+		tailCaveat = strings.TrimPrefix(tailCaveat+"; "+few, "; ")
 	}
+	legend := meanings(slices.Concat(average.Stretches, tail.Stretches)) + " (docs/reference/timeline.md)"
+	return []document.Part{
+		section("phases-1", "on average", caveat(r), average, differencesOnAverage(r)),
+		section("phases-2", "in the slowest 1"+say.NBSP+"% of requests, on average", tailCaveat, tail, document.Note(legend), unaccounted(r.Arms)),
+	}
+}
+
+// differencesOnAverage describes how the arms' mean times differ; the brief report has the differences of the tail. There
+// are none with a caveat: they would read as findings.
+func differencesOnAverage(r *record.Result) (told document.Lines) {
+	if caveat(r) != "" {
+		return nil
+	}
+	for _, d := range r.Differences {
+		if !d.Tail {
+			told = append(told, difference(d))
+		}
+	}
+	return told
+}
+
+// meanings explains the stretches of the breakdowns, each once, in the order in which a request passes them.
+func meanings(shown []record.Stretch) string {
+	var all []string
+	for _, st := range stretches() {
+		if slices.ContainsFunc(shown, func(of record.Stretch) bool { return of.Name == st.Name }) {
+			all = append(all, st.Name+": "+st.What)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// unaccounted tells which share of an arm's requests lacks the server's stamps.
+func unaccounted(arms []record.Arm) document.Note {
+	var all []string
+	for _, a := range arms {
+		if stamped(a) && a.Joined > 0 && a.Joined < 1 {
+			all = append(all, fmt.Sprintf("%s: %.3f %% of its requests were not accounted for by the server", a.Name, 100*(1-a.Joined)))
+		}
+	}
+	return document.Note(strings.Join(all, "; "))
 }
 
 // stackOf draws one breakdown, with a bar of stretches for each arm, all on one scale. In a
 // text it is the table. title follows "where the time went".
 func stackOf(b breakdown, title string) document.Chart {
-	longest := slices.Max(each(b.Rows, func(row breakdownRow) float64 { return row.Sum }))
+	longest := 0.0
+	for _, row := range b.Rows {
+		longest = max(longest, row.Sum)
+	}
 	c := chart.BarChart{Label: "Where the time went " + title + ", one bar per arm", Scale: chart.Axis{High: max(longest, 1e-9), From: 10, To: 550}}
 	for _, row := range b.Rows {
 		bars := chart.Row{Name: row.Name, Total: say.TimeScale(longest).Format(row.Sum)}
@@ -166,12 +223,11 @@ func stackOf(b breakdown, title string) document.Chart {
 		}
 		c.Rows = append(c.Rows, bars)
 	}
-	return document.Chart{
-		Picture: c.SVG(), Instead: []document.Part{document.Table{Rows: b.cells()}},
-		Keys: each(b.Stretches, func(st record.Stretch) document.Key {
-			return document.Key{Class: chart.StretchClass(st.Name), Name: st.Name}
-		}),
+	drawn := document.Chart{Picture: c.SVG(), Instead: []document.Part{document.Table{Rows: b.cells()}}}
+	for _, st := range b.Stretches {
+		drawn.Keys = append(drawn.Keys, document.Key{Class: chart.StretchClass(st.Name), Name: st.Name})
 	}
+	return drawn
 }
 
 // difference describes one difference of two arms' mean times in a sentence, its largest pieces
@@ -181,8 +237,10 @@ func difference(d record.Difference) string {
 	var told []string
 	rest := d.By
 	for _, p := range slices.SortedStableFunc(slices.Values(d.Pieces), func(a, b record.Piece) int { return cmp.Compare(math.Abs(b.By), math.Abs(a.By)) }) {
-		// In words for readers who have not seen the legend.
-		stretch := either(p.Stretch == "interference", "the handler held up by others or a late timer", p.Stretch)
+		stretch := p.Stretch
+		if stretch == "interference" { // in words for readers who have not seen the legend
+			stretch = "the handler held up by others or a late timer"
+		}
 		told, rest = append(told, stretch+" "+unit.Signed(p.By)), rest-p.By
 	}
 	switch {
@@ -194,29 +252,40 @@ func difference(d record.Difference) string {
 	}
 	// "slower" and "faster" carry the sign, so the ends are without it, the smaller first.
 	low, high := math.Abs(d.Low), math.Abs(d.High)
+	between := unit.Format(min(low, high)) + " to " + unit.Format(max(low, high))
 	// A few blocks with long queues can make most of a mean, and the answer's figures are medians.
-	few := when(d.Middle != 0 && (d.By/d.Middle > 1.5 || d.By/d.Middle < 0), "; %s in the middle one of the blocks", unit.Signed(d.Middle))
-	way, requests := either(d.By < 0, "faster", "slower"), either(d.Tail, "in the slowest 1"+say.NBSP+"%", "on average")
-	return fmt.Sprintf("%s is %s %s %s than %s (%s to %s%s): %s", d.Arm, unit.Format(math.Abs(d.By)), way, requests, d.Baseline,
-		unit.Format(min(low, high)), unit.Format(max(low, high)), few, strings.Join(told, ", "))
+	if d.Middle != 0 && (d.By/d.Middle > 1.5 || d.By/d.Middle < 0) {
+		between += "; " + unit.Signed(d.Middle) + " in the middle one of the blocks"
+	}
+	way, requests := "slower", "on average"
+	if d.By < 0 {
+		way = "faster"
+	}
+	if d.Tail {
+		requests = "in the slowest 1" + say.NBSP + "%"
+	}
+	return fmt.Sprintf("%s is %s %s %s than %s (%s): %s", d.Arm, unit.Format(math.Abs(d.By)), way, requests, d.Baseline, between, strings.Join(told, ", "))
 }
 
 // lossText formats a loss, a ratio, in per cent with two digits. No run has enough requests to measure
 // a loss below one in a million.
 func lossText(v float64) string {
-	return either(v > 0 && v < 1e-6, "~0"+say.NBSP+"%", say.Percent("%.2g", v))
+	if v > 0 && v < 1e-6 {
+		return "~0" + say.NBSP + "%"
+	}
+	return say.Percent("%.2g", v)
 }
 
 // twins compares every arm with an ideal scheduler of its kind that serves the same requests. The table
 // splits the measured mean into the ideal one, the overhead, and the rest; see record.Twin. It does not print the
 // median of the blocks' means itself, since the page has another mean of the arm.
 func twins(r *record.Result) document.Part {
-	simulated := only(choices(r.Arms), func(a record.Arm) bool { return a.Twin != nil })
-	notes := nonEmpty(each(simulated, func(a record.Arm) string {
-		return either(a.Twin.Mean == nil, a.Name+": no twin: "+a.Twin.Why.String(), when(a.Twin.Note != "", "%s: %s", a.Name, a.Twin.Note))
-	})...)
-	with := only(simulated, func(a record.Arm) bool { return a.Twin.Mean != nil })
-	unit := say.TimeScale(each(with, func(a record.Arm) float64 { return max(a.Twin.Ideal.Median, a.Twin.Measured.Median) })...)
+	with, notes := withTwins(choices(r.Arms))
+	var times []float64
+	for _, a := range with {
+		times = append(times, max(a.Twin.Ideal.Median, a.Twin.Measured.Median))
+	}
+	unit := say.TimeScale(times...)
 	of := func(head string, figure func(w *record.Twin) string) armField {
 		return armField{head, nil, func(a record.Arm) string { return figure(a.Twin) }}
 	}
@@ -239,13 +308,33 @@ func twins(r *record.Result) document.Part {
 		loss("twin's loss", func(w *record.Twin) *record.Spread { return w.Loss }),
 		loss("measured loss", func(w *record.Twin) *record.Spread { return w.MeasuredLoss }),
 	)
-	legend := when(len(with) > 0, "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; "+
-		"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; "+
-		"times are of the requests that were not turned away; "+
-		"each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)")
+	legend := ""
+	if len(with) > 0 {
+		legend = "ideal: mean response time with the demands alone; overhead: what the server's CPU time beyond them adds, the longer queue included; " +
+			"the rest, with its interval: what was measured beyond both, interference of kernel, run queue, network, load and platform; " +
+			"times are of the requests that were not turned away; " +
+			"each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)"
+	}
 	return document.Section{
 		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
 		Lead:  "Each arm beside its own requests in an ideal scheduler of its kind, block by block.",
-		Parts: []document.Part{document.Table{Rows: table}, document.Lines(notes), document.Note(legend)},
+		Parts: []document.Part{document.Table{Rows: table}, notes, document.Note(legend)},
 	}
+}
+
+// withTwins returns the arms whose twin has figures, and notes: why an arm has no twin, or what to know about its twin.
+func withTwins(arms []record.Arm) (with []record.Arm, notes document.Lines) {
+	for _, a := range arms {
+		switch {
+		case a.Twin == nil:
+		case a.Twin.Mean == nil:
+			notes = append(notes, a.Name+": no twin: "+a.Twin.Why.String())
+		default:
+			with = append(with, a)
+			if a.Twin.Note != "" {
+				notes = append(notes, a.Name+": "+a.Twin.Note)
+			}
+		}
+	}
+	return with, notes
 }
