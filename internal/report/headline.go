@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -16,11 +15,21 @@ import (
 )
 
 // Doubt returns a fact in one line, with the name of its arm and a colon in front if it is about one arm.
-func Doubt(f record.Fact) string { return when(f.Arm != "", "%s: ", f.Arm) + f.String() }
+func Doubt(f record.Fact) string {
+	if f.Arm == "" {
+		return f.String()
+	}
+	return f.Arm + ": " + f.String()
+}
 
 // Headline returns the answer of a run in one or a few sentences: that others kept it from an answer, if they
 // did, and else what the run found.
-func Headline(r *record.Result) string { return cmp.Or(tooBusy(doubt.TooBusy(r.Doubts)), finding(r)) }
+func Headline(r *record.Result) string {
+	if busy := tooBusy(doubt.TooBusy(r.Doubts)); busy != "" {
+		return busy
+	}
+	return finding(r)
+}
 
 // finding returns what a run found, whatever disturbed it.
 func finding(r *record.Result) string { return pageOf(r).found() }
@@ -33,17 +42,22 @@ func finding(r *record.Result) string { return pageOf(r).found() }
 // challenger by its rank.
 func (p comparisonPage) found() string {
 	r := p.Result
-	claims := only(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" })
-	if !slices.ContainsFunc(claims, func(e record.Expectation) bool { return e.Outcome.Decided() }) {
+	if !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" && e.Outcome.Decided() }) {
 		return ranking(r)
 	}
-	// The claims that hold lead, without a word in front, since most readers look for these.
-	slices.SortStableFunc(claims, func(a, b record.Expectation) int {
-		return cmp.Compare(slices.Index(outcome.All(), a.Outcome), slices.Index(outcome.All(), b.Outcome))
-	})
-	return strings.Join(each(claims, func(e record.Expectation) string {
-		return when(e.Outcome != outcome.Yes, "%s: ", say.UpperFirst(outcome.Expectation.Phrase(e.Outcome))) + e.Claim + "."
-	}), " ")
+	var claims []string
+	for _, is := range outcome.All() {
+		for _, e := range r.Expectations {
+			switch {
+			case e.Claim == "" || e.Outcome != is:
+			case is == outcome.Yes: // without a word in front, since most readers look for these
+				claims = append(claims, e.Claim+".")
+			default:
+				claims = append(claims, say.UpperFirst(outcome.Expectation.Phrase(is))+": "+e.Claim+".")
+			}
+		}
+	}
+	return strings.Join(claims, " ")
 }
 
 // below returns the ranking as a separate line below claims; nil if the ranking is the headline already.
@@ -66,14 +80,16 @@ func context(r *record.Result) []string {
 // ranking returns the verdicts on all arms in one sentence, after a doubt that undermines it.
 func ranking(r *record.Result) string { return doubted(r) + answer(r) }
 
-// doubted returns a doubt that undermines the answer, and so comes before it; "" for none: a load generator at its limit measures itself, and a pool that keeps its
-// connections serves only some of its clients.
+// doubted returns a doubt that undermines the answer, and so comes before it; "" for none: a load generator at its limit
+// measures itself, and a pool that keeps its connections serves only some of its clients.
 func doubted(r *record.Result) string {
-	// Starved connections that were measured are in the answer itself.
-	d := first(r.Doubts, func(d record.Fact) bool {
-		return d.Code == doubt.GeneratorLimit.Code || doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0
-	})
-	return when(!d.None(), "%s %s. ", d.Arm, d.String())
+	for _, d := range r.Doubts {
+		// Starved connections that were measured are in the answer itself.
+		if d.Code == doubt.GeneratorLimit.Code || doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 {
+			return d.Arm + " " + d.String() + ". "
+		}
+	}
+	return ""
 }
 
 // answer returns the ranking without a doubt in front. It mentions starved connections itself.
@@ -83,20 +99,37 @@ func answer(r *record.Result) string {
 		return r.Headline
 	case a.Outcome == outcome.Refused && a.Kind == "":
 		return noVerdict(r)
-	case a.Kind == record.SeveralWin:
-		return fmt.Sprintf("%s each beat %s, and which of them is best is open: %s", strings.Join(r.Answer.Faster, " and "), r.Arms[0].Name, standings(r))
 	}
-	lead := map[record.AnswerKind]string{
-		record.OtherLoads: "No one winner, for the arms' loads differ", record.OneWins: r.Winner.String() + " wins" + otherParser(r, r.Winner.Arm),
-		record.ATrade: "A trade", record.ATie: "A tie", record.TieForBest: "A tie for the best",
-	}[r.Answer.Kind]
-	return cmp.Or(lead, "No single winner") + ": " + standings(r)
+	return lead(r) + ": " + standings(r)
+}
+
+// lead returns the words of an answer in front of the standings, by its kind.
+func lead(r *record.Result) string {
+	switch r.Answer.Kind {
+	case record.SeveralWin:
+		return fmt.Sprintf("%s each beat %s, and which of them is best is open", strings.Join(r.Answer.Faster, " and "), r.Arms[0].Name)
+	case record.OtherLoads:
+		return "No one winner, for the arms' loads differ"
+	case record.OneWins:
+		return r.Winner.String() + " wins" + otherParser(r, r.Winner.Arm)
+	case record.ATrade:
+		return "A trade"
+	case record.ATie:
+		return "A tie"
+	case record.TieForBest:
+		return "A tie for the best"
+	}
+	return "No single winner"
 }
 
 // otherParser returns a clause that an arm's HTTP parser is not the baseline's, if the run has no arm that
 // tells parser and model apart; else "".
 func otherParser(r *record.Result, arm string) string {
-	differ, _ := doubt.ParsersDiffer.In(first(r.Doubts, doubt.ParsersDiffer.Is))
+	i := slices.IndexFunc(r.Doubts, doubt.ParsersDiffer.Is)
+	if i < 0 {
+		return ""
+	}
+	differ, _ := doubt.ParsersDiffer.In(r.Doubts[i])
 	if differ.Control == "" || !slices.Contains(differ.Other, arm) {
 		return ""
 	}
@@ -132,21 +165,30 @@ func behindInAll(r *record.Result, v record.Verdict) string {
 
 // grew tells of a backlog in which blocks it grew: all so far.
 func grew(r *record.Result) string {
-	return "grew to the end of the window in " + either(r.Valid > 1, fmt.Sprintf("all %d blocks", r.Valid), "every block")
+	if r.Valid > 1 {
+		return fmt.Sprintf("grew to the end of the window in all %d blocks", r.Valid)
+	}
+	return "grew to the end of the window in every block"
 }
 
 // doNotKeepUp returns a clause about the arms that do not keep up in any block so far; "" for none.
 func doNotKeepUp(r *record.Result) string {
-	behind := only(choices(r.Arms), func(a record.Arm) bool { return a.Behind })
-	switch v := verdictOn(r.Verdicts, first(behind, func(record.Arm) bool { return true }).Name, stats.Goodput); {
-	case len(behind) == 0:
-		return ""
-	case len(behind) == 1 && v.Arm != "":
-		return behindInAll(r, v)
-	case len(behind) == 1: // the baseline
-		return behind[0].Name + " does not keep up: its backlog " + grew(r)
+	var behind []string
+	for _, a := range choices(r.Arms) {
+		if a.Behind {
+			behind = append(behind, a.Name)
+		}
 	}
-	return strings.Join(each(behind, name), " and ") + " do not keep up: their backlog " + grew(r)
+	switch len(behind) {
+	case 0:
+		return ""
+	case 1:
+		if v := verdictOn(r.Verdicts, behind[0], stats.Goodput); v.Arm != "" {
+			return behindInAll(r, v)
+		}
+		return behind[0] + " does not keep up: its backlog " + grew(r) // the baseline
+	}
+	return strings.Join(behind, " and ") + " do not keep up: their backlog " + grew(r)
 }
 
 // shortfall returns the change of goodput, with the share of requests that got no good reply or, without such
@@ -168,7 +210,12 @@ func shortfall(r *record.Result, v record.Verdict) string {
 
 // armOf returns the arm with a name, or an arm without figures if there is none.
 func armOf(r *record.Result, name string) record.Arm {
-	return first(r.Arms, func(a record.Arm) bool { return a.Name == name })
+	for _, a := range r.Arms {
+		if a.Name == name {
+			return a
+		}
+	}
+	return record.Arm{}
 }
 
 // openLoops reports whether none of the arms with these names has a closed loop.
@@ -184,75 +231,100 @@ func shownBy(r *record.Result, vs []record.Verdict) string {
 	v := vs[0]
 	differ := func(of record.Verdict) bool { return max(of.Won, of.Lost) < of.Blocks || of.Needed != v.Needed }
 	// Verdicts that agree in every block need the same number of blocks, so one clause is enough.
-	alike := !slices.ContainsFunc(vs, differ) && v.Needed > v.Blocks && v.Needed <= mostBlocks
-	switch {
-	case slices.ContainsFunc(r.Doubts, doubt.MachineBusy.Is):
-		return when(alike, "%d of %s show it", v.Blocks, prose.Plural(v.Blocks, "block"))
-	case alike:
-		return fmt.Sprintf("%d of %s show it; %d more would decide", v.Blocks, prose.Plural(v.Blocks, "block"), v.Needed-v.Blocks)
+	if !slices.ContainsFunc(vs, differ) && v.Needed > v.Blocks && v.Needed <= mostBlocks {
+		text := fmt.Sprintf("%d of %s show it", v.Blocks, prose.Plural(v.Blocks, "block"))
+		if !slices.ContainsFunc(r.Doubts, doubt.MachineBusy.Is) {
+			text += fmt.Sprintf("; %d more would decide", v.Needed-v.Blocks)
+		}
+		return text
 	}
-	possible := only(vs, func(v record.Verdict) bool { return v.Needed > 0 && v.Needed <= mostBlocks })
-	return listed(grouped(possible, func(v record.Verdict) int { return v.Needed }), func(group []record.Verdict) string {
-		return fmt.Sprintf("about %s would decide %s", prose.Plural(group[0].Needed, "block"), listed(group, metric))
-	})
+	if slices.ContainsFunc(r.Doubts, doubt.MachineBusy.Is) {
+		return ""
+	}
+	possible := slices.DeleteFunc(slices.Clone(vs), func(v record.Verdict) bool { return v.Needed <= 0 || v.Needed > mostBlocks })
+	var parts []string
+	for _, group := range grouped(possible, func(v record.Verdict) int { return v.Needed }) {
+		parts = append(parts, fmt.Sprintf("about %s would decide %s", prose.Plural(group[0].Needed, "block"), metrics(group)))
+	}
+	return strings.Join(parts, ", ")
 }
 
-// metric returns the name of a verdict's metric, for a list.
-func metric(v record.Verdict) string { return v.Metric.String() }
+// metrics returns the names of the verdicts' metrics with commas between.
+func metrics(vs []record.Verdict) string {
+	names := make([]string, len(vs))
+	for i, v := range vs {
+		names[i] = v.Metric.String()
+	}
+	return strings.Join(names, ", ")
+}
 
 // standings returns a clause for each challenger against the baseline, then for each duel of
 // two challengers (before them if several beat the baseline), then for each arm that starved
 // connections, and a sentence about arms that may run on other CPUs than the rest, since a win may be due
 // to that.
 func standings(r *record.Result) string {
-	clauses := each(r.Answer.Standings, func(s record.Standing) string { return standing(r, s, r.Verdicts) })
-	duels := each(r.Answer.Duels, func(d record.Duel) string { return standing(r, d.Standing, d.Verdicts) })
+	var clauses, duels []string
+	for _, s := range r.Answer.Standings {
+		clauses = append(clauses, standing(r, s, r.Verdicts))
+	}
+	for _, d := range r.Answer.Duels {
+		duels = append(duels, standing(r, d.Standing, d.Verdicts))
+	}
 	// Where several beat the baseline, their duels are what is open.
 	if r.Answer.Kind == record.SeveralWin {
 		clauses, duels = duels, clauses
 	}
-	clauses = slices.Concat(clauses, duels, starving(r))
-	others := only(choices(r.Arms), func(a record.Arm) bool { return a.CPUs != "" })
-	where := listed(others, func(a record.Arm) string { return fmt.Sprintf("%s may run on CPUs %s", a.Name, a.CPUs) })
-	return strings.Join(clauses, "; ") + "." +
-		when(where != "" && r.Env.ServerCPUs != "", " Not on equal CPUs: %s; servers started here have %s.", where, r.Env.ServerCPUs)
+	return strings.Join(slices.Concat(clauses, duels, starving(r)), "; ") + "." + otherCPUs(r)
+}
+
+// otherCPUs returns a sentence about the arms that may run on other CPUs than the servers started here; "" for none.
+func otherCPUs(r *record.Result) string {
+	var arms []string
+	for _, a := range choices(r.Arms) {
+		if a.CPUs != "" {
+			arms = append(arms, fmt.Sprintf("%s may run on CPUs %s", a.Name, a.CPUs))
+		}
+	}
+	if len(arms) == 0 || r.Env.ServerCPUs == "" {
+		return ""
+	}
+	return fmt.Sprintf(" Not on equal CPUs: %s; servers started here have %s.", strings.Join(arms, ", "), r.Env.ServerCPUs)
 }
 
 // starving returns a clause for each arm that starved connections and has no standing that mentions it.
-func starving(r *record.Result) []string {
-	return each(r.Answer.Starving, func(name string) string { return name + " " + starvedBy(r, name) })
+func starving(r *record.Result) (clauses []string) {
+	for _, name := range r.Answer.Starving {
+		clauses = append(clauses, name+" "+starvedBy(r, name))
+	}
+	return clauses
 }
 
 // starvedBy returns how many connections an arm starved, and of how many if that is known:
 // "starved 3 of 16 connections". In a window that is too short to tell, it says so.
 func starvedBy(r *record.Result, name string) string {
 	a := armOf(r, name)
-	if f := a.Fairness; f != nil {
-		did := either(f.Short, "has given no answer yet to", "starved")
-		blocks := len(a.Blocks[stats.Goodput])
-		return fmt.Sprintf("%s %d of %s", did, a.StarvedConnections, prose.Plural(f.Asked, "connection")) +
-			when(a.StarvedBlocks > 0 && a.StarvedBlocks < blocks, " in %d of %d blocks", a.StarvedBlocks, blocks)
+	if a.Fairness == nil {
+		return "starved " + prose.Plural(a.StarvedConnections, "connection")
 	}
-	return "starved " + prose.Plural(a.StarvedConnections, "connection")
+	text := "starved"
+	if a.Fairness.Short {
+		text = "has given no answer yet to"
+	}
+	text += fmt.Sprintf(" %d of %s", a.StarvedConnections, prose.Plural(a.Fairness.Asked, "connection"))
+	if blocks := len(a.Blocks[stats.Goodput]); a.StarvedBlocks > 0 && a.StarvedBlocks < blocks {
+		text += fmt.Sprintf(" in %d of %d blocks", a.StarvedBlocks, blocks)
+	}
+	return text
 }
 
 // standing returns a clause about a challenger by its rank, with the verdicts that decided.
 // verdicts must include this arm's against s.Baseline, and none of it against another arm.
 func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) string {
 	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
-	of := func(want stats.Rank) []record.Verdict { // on primary metrics, which are times; "" for open and refused
-		return only(verdicts, func(v record.Verdict) bool {
-			return v.Arm == s.Arm && v.Primary && v.Verdict.Rank == want
-		})
-	}
 	switch s.Place {
 	case record.Place{Outcome: outcome.Refused, Why: record.OtherLoad}:
 		// Only work done and its cost can be compared where response times follow other loads.
-		work := only(r.Verdicts, func(v record.Verdict) bool { return v.Arm == s.Arm && !v.Primary })
-		done := listed(work, func(v record.Verdict) string {
-			return strings.ReplaceAll(v.Metric.String(), "_", " ") + " " + v.Verdict.String() + when(v.Verdict.Outcome != outcome.Refused, " (%s)", changedPlainly(r, v))
-		})
-		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.Arm, s.Baseline, done, strings.Join(s.Differs, ", "))
+		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.Arm, s.Baseline, workDone(r, s.Arm), strings.Join(s.Differs, ", "))
 	case record.Place{Outcome: outcome.Refused, Why: record.StarvesClients}:
 		return fmt.Sprintf("%s %s, so that it has no times to set against %s", s.Arm, starvedBy(r, s.Arm), s.Baseline)
 	case record.Place{Outcome: outcome.Refused, Why: record.NoTimesBeside}:
@@ -261,55 +333,105 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 		return fmt.Sprintf("%s keeps up better than %s (%s)", s.Arm, s.Baseline, "goodput "+changedPlainly(r, goodput))
 	case record.Placed(stats.Lower):
 		return fallsBehind(r, goodput)
-	case record.Placed(stats.Faster):
-		return fmt.Sprintf("%s is faster than %s (%s)", s.Arm, s.Baseline, changes(r, of(stats.Faster))) + onAverage(r, s)
+	case record.Placed(stats.Trade):
+		return trades(r, s, verdicts)
 	case record.Placed(stats.Slower):
 		if goodput.Worse() && openLoops(r, s.Arm, s.Baseline) {
 			return fallsBehind(r, goodput)
 		}
-		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(r, of(stats.Slower))) + onAverage(r, s)
-	case record.Placed(stats.Trade):
-		gains, costs := of(stats.Faster), of(stats.Slower)
-		// Goodput stands for a gain or a cost only where no time does.
-		if goodput.Better() && gains == nil {
-			gains = []record.Verdict{goodput}
-		}
-		if goodput.Worse() && costs == nil {
-			costs = []record.Verdict{goodput}
-		}
-		return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(r, gains), changes(r, costs))
+		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(r, onTimes(verdicts, s.Arm, stats.Slower))) + onAverage(r, s)
+	case record.Placed(stats.Faster):
+		return fmt.Sprintf("%s is faster than %s (%s)", s.Arm, s.Baseline, changes(r, onTimes(verdicts, s.Arm, stats.Faster))) + onAverage(r, s)
 	case record.Placed(stats.Same):
 		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + andGoodput(r, goodput) + onAverage(r, s)
 	case record.Place{Outcome: outcome.Open, Rank: stats.Same}:
 		return fmt.Sprintf("%s is the same as %s at %s, open at %s", s.Arm, s.Baseline,
-			listed(of(stats.Same), metric), listed(of(""), metric)) + andGoodput(r, goodput) + onAverage(r, s)
+			metrics(onTimes(verdicts, s.Arm, stats.Same)), metrics(onTimes(verdicts, s.Arm, ""))) + andGoodput(r, goodput) + onAverage(r, s)
 	}
 	if behind := behindInAll(r, goodput); behind != "" {
 		return behind
 	}
-	return undecided(r, s, of("")) + andGoodput(r, goodput) + onAverage(r, s)
+	return undecided(r, s, onTimes(verdicts, s.Arm, "")) + andGoodput(r, goodput) + onAverage(r, s)
+}
+
+// onTimes returns the verdicts on an arm's primary metrics, which are times, that have a rank; "" is that of open and refused
+// ones.
+func onTimes(verdicts []record.Verdict, arm string, rank stats.Rank) (of []record.Verdict) {
+	for _, v := range verdicts {
+		if v.Arm == arm && v.Primary && v.Verdict.Rank == rank {
+			of = append(of, v)
+		}
+	}
+	return of
+}
+
+// workDone lists the verdicts on an arm's metrics that are no times.
+func workDone(r *record.Result, arm string) string {
+	var parts []string
+	for _, v := range r.Verdicts {
+		if v.Arm != arm || v.Primary {
+			continue
+		}
+		text := strings.ReplaceAll(v.Metric.String(), "_", " ") + " " + v.Verdict.String()
+		if v.Verdict.Outcome != outcome.Refused {
+			text += " (" + changedPlainly(r, v) + ")"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// trades returns a clause about a challenger that is better at some metrics and worse at others. Goodput stands for a gain or
+// a cost only where no time does.
+func trades(r *record.Result, s record.Standing, verdicts []record.Verdict) string {
+	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
+	gains, costs := onTimes(verdicts, s.Arm, stats.Faster), onTimes(verdicts, s.Arm, stats.Slower)
+	if gains == nil && goodput.Better() {
+		gains = []record.Verdict{goodput}
+	}
+	if costs == nil && goodput.Worse() {
+		costs = []record.Verdict{goodput}
+	}
+	return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(r, gains), changes(r, costs))
 }
 
 // andGoodput returns a clause about a sure difference of goodput, for arms whose times do not tell them apart: clients
 // of a closed loop get more answers from a server whose times are hardly shorter. It is "" without such a difference.
 func andGoodput(r *record.Result, goodput record.Verdict) string {
-	return when(goodput.Verdict.Rank.Differs(), ", and its goodput is %s", changedPlainly(r, goodput))
+	if !differs(goodput) {
+		return ""
+	}
+	return ", and its goodput is " + changedPlainly(r, goodput)
 }
 
 // onAverage returns a clause about a sure difference of the mean times that the rank of an arm does not tell, since ranks go
-// by quantiles; "" if the rank tells it, or the means do not surely differ. An explanation may find a smaller difference.
+// by quantiles; "" if the rank tells it, or the means do not surely differ.
 func onAverage(r *record.Result, s record.Standing) string {
-	by := first(r.Differences, func(d record.Difference) bool { return d.Arm == s.Arm && d.Baseline == s.Baseline && !d.Tail }).By
-	if x := r.Explained; x != nil && by == 0 && x.Slower != "" && x.Mean.Sure() {
+	switch by := meanDifference(r, s.Baseline, s.Arm); {
+	case by > 0 && s.Place.Rank != stats.Slower:
+		return fmt.Sprintf(", and %s slower on average", prose.Seconds(by))
+	case by < 0 && s.Place.Rank != stats.Faster:
+		return fmt.Sprintf(", and %s faster on average", prose.Seconds(-by))
+	}
+	return ""
+}
+
+// meanDifference returns by how many seconds the mean time of one arm surely exceeds another's; 0 if it does not surely
+// differ. An explanation may find a smaller difference than the verdicts' blocks do.
+func meanDifference(r *record.Result, from, to string) float64 {
+	i := slices.IndexFunc(r.Differences, func(d record.Difference) bool { return d.Arm == to && d.Baseline == from && !d.Tail })
+	if i >= 0 && r.Differences[i].By != 0 {
+		return r.Differences[i].By
+	}
+	if x := r.Explained; x != nil && x.Slower != "" && x.Mean.Sure() {
 		switch {
-		case x.From == s.Baseline && x.To == s.Arm:
-			by = x.Mean.By
-		case x.From == s.Arm && x.To == s.Baseline:
-			by = -x.Mean.By
+		case x.From == from && x.To == to:
+			return x.Mean.By
+		case x.From == to && x.To == from:
+			return -x.Mean.By
 		}
 	}
-	told := s.Place.Rank == stats.Slower && by > 0 || s.Place.Rank == stats.Faster && by < 0
-	return when(by != 0 && !told, ", and %s %s on average", prose.Seconds(math.Abs(by)), either(by > 0, "slower", "faster"))
+	return 0
 }
 
 // fallsBehind returns a clause about an arm that has less goodput than another, by the verdict on goodput.
@@ -321,20 +443,33 @@ func fallsBehind(r *record.Result, v record.Verdict) string {
 // lean. If metrics lean both ways it names none. Where a baseline that is overloaded left two others
 // without a copy to judge by, it names the baseline.
 func undecided(r *record.Result, s record.Standing, open []record.Verdict) string {
-	blocks, leaning := 0, ""
+	blocks := 0
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)
 		third := v.Reason.Find(func(f record.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
 		if v.Verdict.Outcome == outcome.Refused && third.Arm != "" {
+			does := "whose backlog grows"
+			if doubt.TooManyFailed.Is(third) {
+				does = "which fails requests"
+			}
 			return fmt.Sprintf("%s and %s cannot be judged in a run with %s, %s: compare them without it%s",
-				s.Arm, s.Baseline, third.Arm, either(doubt.TooManyFailed.Is(third), "which fails requests", "whose backlog grows"), flagsFor(r, s.Baseline, s.Arm))
+				s.Arm, s.Baseline, third.Arm, does, flagsFor(r, s.Baseline, s.Arm))
 		}
 	}
-	leans := only(open, func(v record.Verdict) bool { return v.Lean != "" })
-	if ways := grouped(leans, func(v record.Verdict) stats.Rank { return v.Lean }); len(ways) == 1 {
-		leaning = strings.TrimSuffix(fmt.Sprintf(" and leans %s (%s): %s", lower(leans[0].Lean), changes(r, leans), shownBy(r, leans)), ": ")
+	return fmt.Sprintf("%s against %s is open after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning(r, open))
+}
+
+// leaning tells which way open verdicts lean; "" if they lean both ways, or none.
+func leaning(r *record.Result, open []record.Verdict) string {
+	leans := slices.DeleteFunc(slices.Clone(open), func(v record.Verdict) bool { return v.Lean == "" })
+	if len(leans) == 0 || slices.ContainsFunc(leans, func(v record.Verdict) bool { return v.Lean != leans[0].Lean }) {
+		return ""
 	}
-	return fmt.Sprintf("%s against %s is open after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning)
+	text := fmt.Sprintf(" and leans %s (%s)", lower(leans[0].Lean), changes(r, leans))
+	if shown := shownBy(r, leans); shown != "" {
+		text += ": " + shown
+	}
+	return text
 }
 
 // flagsFor returns the flags, after a comma, with which a comparison has these two arms alone and windows long enough
@@ -350,17 +485,30 @@ func flagsFor(r *record.Result, arms ...string) string {
 		few, _ := doubt.FewRequests.In(v.Reason)
 		longest = max(longest, few.Window)
 	}
-	return fmt.Sprintf(", --arms %s --arm %s", arms[0], arms[1]) + when(longest > 0, " --window %s", record.Duration(longest))
+	flags := fmt.Sprintf(", --arms %s --arm %s", arms[0], arms[1])
+	if longest > 0 {
+		flags += fmt.Sprintf(" --window %s", record.Duration(longest))
+	}
+	return flags
 }
 
 // verdictOn returns the verdict on an arm's metric; the zero Verdict if there is none.
 func verdictOn(verdicts []record.Verdict, arm string, metric stats.Figure) record.Verdict {
-	return first(verdicts, func(v record.Verdict) bool { return v.Arm == arm && v.Metric == metric })
+	for _, v := range verdicts {
+		if v.Arm == arm && v.Metric == metric {
+			return v
+		}
+	}
+	return record.Verdict{}
 }
 
 // changes lists verdicts as "p50 +12 %, p99 +30 %"; "" for none.
 func changes(r *record.Result, vs []record.Verdict) string {
-	return listed(vs, func(v record.Verdict) string { return v.Metric.String() + " " + changedPlainly(r, v) })
+	parts := make([]string, len(vs))
+	for i, v := range vs {
+		parts[i] = v.Metric.String() + " " + changedPlainly(r, v)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // capacityHeadline returns the answer of a search in one sentence: the capacity of the only arm, or the arm
@@ -368,13 +516,17 @@ func changes(r *record.Result, vs []record.Verdict) string {
 // all others, and all are decided. Arms that starve clients are left out where another arm is left.
 func capacityHeadline(c *record.Capacity) string {
 	const most = 4 // arms that a headline can name
-	arms := only(c.Arms, func(a record.ArmCapacity) bool { return a.Starves.None() })
+	arms := slices.DeleteFunc(slices.Clone(c.Arms), func(a record.ArmCapacity) bool { return !a.Starves.None() })
 	if len(arms) == 0 {
 		arms = c.Arms
 	}
-	open := only(arms, func(a record.ArmCapacity) bool { return !a.Outcome.Decided() })
-	switch {
-	case len(arms) == 1 || len(open) == len(arms):
+	open := 0
+	for _, a := range arms {
+		if !a.Outcome.Decided() {
+			open++
+		}
+	}
+	if len(arms) == 1 || open == len(arms) {
 		return arms[0].Answer.String() + "."
 	}
 	low := func(a record.ArmCapacity) float64 { low, _ := a.Bounds(); return low }
@@ -386,13 +538,16 @@ func capacityHeadline(c *record.Capacity) string {
 		}
 	}
 	// While one arm is open, its capacity may be the highest, so no arm has the most.
-	if len(open) == 0 && low(best) > next {
+	if open == 0 && low(best) > next {
 		return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.",
 			best.Name, c.SLO, prose.PerSecond(low(best)), prose.PerSecond(next))
 	}
-	spans := each(arms, func(a record.ArmCapacity) string { return a.Name + " " + interval(a) })
+	var spans []string
+	for _, a := range arms[:min(len(arms), most)] {
+		spans = append(spans, a.Name+" "+interval(a))
+	}
 	if more := len(arms) - most; more > 0 {
-		spans = append(spans[:most], fmt.Sprintf("and %d more", more))
+		spans = append(spans, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Sprintf("No arm is sure to have the most capacity for %s: %s.", c.SLO, strings.Join(spans, ", "))
 }
