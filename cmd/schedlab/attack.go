@@ -22,6 +22,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/session"
 	"schedlab/internal/workload"
 )
 
@@ -165,7 +166,9 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	drawSeed(cmd, &f.seed)
+	if !cmd.Flags().Changed("seed") {
+		f.seed = session.DrawSeed()
+	}
 	l, err := f.load(args)
 	if err != nil {
 		return err
@@ -205,14 +208,14 @@ func (f *attackFlags) run(cmd *cobra.Command, args []string) error {
 	lost := slices.IndexFunc(r.Doubts, attack.Lost.Is)
 	switch {
 	case cmd.Context().Err() != nil:
-		return &exitError{exitInterrupted, errors.New("interrupted; the requests sent so far are summed up")}
+		return &exitError{Code: exitInterrupted, Err: errors.New("interrupted; the requests sent so far are summed up")}
 	case err != nil:
 		return err
 	case lost >= 0:
 		losses, _ := attack.Lost.In(r.Doubts[lost])
-		return &exitError{exitPartial, fmt.Errorf("%d of %d requests got no reply: %s", losses.Lost, arm.Requests, record.Mostly(record.Lost(arm.Failures)))}
+		return &exitError{Code: exitPartial, Err: fmt.Errorf("%d of %d requests got no reply: %s", losses.Lost, arm.Requests, record.Mostly(record.Lost(arm.Failures)))}
 	case arm.Requests > 0 && arm.Errors == arm.Requests:
-		return &exitError{exitPartial, fmt.Errorf("no reply was good: %s; check the URL and the method", record.Mostly(arm.Failures))}
+		return &exitError{Code: exitPartial, Err: fmt.Errorf("no reply was good: %s; check the URL and the method", record.Mostly(arm.Failures))}
 	}
 	return nil
 }
@@ -372,7 +375,7 @@ const defaultRate = 100
 
 // fromScenario returns a scenario whose requests can be directed at --target, and takes its clients.
 func (f *attackFlags) fromScenario(name string) (*scenario.Scenario, error) {
-	s, err := findScenario(name)
+	s, err := session.Find(name)
 	if err != nil {
 		return nil, err
 	}
@@ -437,7 +440,7 @@ func (f *attackFlags) onLoopback(ctx context.Context, targets []load.Target) err
 			continue
 		}
 		checked[u.Scheme+u.Host] = true
-		if err := onLoopback(ctx, "--target", strings.Replace(t.URL, "https://", "http://", 1)); err != nil {
+		if err := session.OnLoopback(ctx, "--target", strings.Replace(t.URL, "https://", "http://", 1)); err != nil {
 			return err
 		}
 	}

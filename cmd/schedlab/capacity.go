@@ -1,29 +1,16 @@
 package main
 
 import (
-	"slices"
-
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/experiment"
-	"schedlab/internal/judge"
-	"schedlab/internal/record"
-	"schedlab/internal/stats"
-	"schedlab/internal/workload"
+	"schedlab/internal/session"
 )
-
-// capacityFlags are the flags of capacity. It shares the arms and the run with compare, but each
-// arm is searched alone and no verdicts are given, so blocks and rate mean nothing here.
-// slo is the objective, as stats.ParseSLO reads it.
-type capacityFlags struct {
-	compareFlags
-	slo string
-}
 
 // newCapacity declares the flags of capacity. The budget is each arm's, unlike in compare.
 // --blocks and --rate are not declared, because a search sets its own rates.
-func newCapacity() *cobra.Command {
-	var f capacityFlags
+func newCapacity() measuring {
+	var f runFlags
+	var r session.Capacity
 	cmd := &cobra.Command{
 		Use:   "capacity [SCENARIO]",
 		Short: "Find the highest rate of requests at which a server is still fast enough",
@@ -51,16 +38,15 @@ has none; the others go on. The record, with report.html, is kept below --out.`,
   schedlab capacity --targets reqs.txt --arm old='./old {addr}' --arm new='./new {addr}' --dry-run`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeScenarios,
-		RunE:              f.run,
 	}
-	f.bindRun(cmd)
+	f.bind(cmd, &r.Common)
 	fl := cmd.Flags()
-	fl.StringVar(&f.slo, "slo", "p99<=10ms,errors<=0.1%", "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them; all must hold")
-	fl.StringSliceVar(&f.arms, "arms", nil, "which arms to search: names of the scenario's arms, of those of --arm, or modes (default all)")
-	f.adhoc.bind(fl, false)
-	f.adhoc.bindWorkload(cmd)
-	fl.DurationVar(&f.Window, "window", 0, "how long each window is (default 3s)")
-	fl.DurationVar(&f.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
+	fl.StringVar(&r.SLO, "slo", "p99<=10ms,errors<=0.1%", "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them; all must hold")
+	fl.StringSliceVar(&r.Arms, "arms", nil, "which arms to search: names of the scenario's arms, of those of --arm, or modes (default all)")
+	bindAsked(fl, &r.Adhoc, false)
+	bindWorkload(cmd, &r.Adhoc)
+	fl.DurationVar(&r.Window, "window", 0, "how long each window is (default 3s)")
+	fl.DurationVar(&r.Budget, "budget", 0, "longest the search of each arm may take (default 90s)")
 	// benchstat and hgrm have no form for a search.
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv", "text", "json", "markdown", "html", "csv")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report")
@@ -73,51 +59,10 @@ has none; the others go on. The record, with report.html, is kept below --out.`,
 		helpSection{theOutput, "output dry-run progress note out config help"},
 		helpSection{theMachine, "wait-idle cpus allow-remote"},
 	)
-	return cmd
-}
-
-// run plans the search of all arms, and prints the plan or carries it out, by the same steps as
-// compare. The exit code is 4 if no arm has an answer.
-func (f *capacityFlags) run(cmd *cobra.Command, args []string) error {
-	slo, err := stats.ParseSLO(f.slo)
-	if err != nil {
-		return usagef("--slo: %w", err)
-	}
-	show, err := f.ready(cmd, args)
-	if err != nil {
-		return err
-	}
-	s, err := f.scenario(cmd.Context(), append(args, "capacity")[0])
-	if err != nil {
-		return err
-	}
-	// One calibration for all arms and windows.
-	f.Iters = workload.Calibrate()
-	f.Aim = judge.Capacity{SLO: slo}
-	c, err := experiment.Plan(s, f.Options)
-	if err == nil {
-		// A search in which every arm starves clients has no answer.
-		err = c.CanAnswer()
-	}
-	if err != nil {
-		return err
-	}
-	if f.dryRun {
-		return writePlan(cmd.OutOrStdout(), c)
-	}
-	waited, err := f.beforeStart(cmd.Context(), f.Options, show)
-	if err == nil && waited { // the calibration was disturbed
-		f.Iters = workload.Calibrate()
-		c, err = experiment.Plan(s, f.Options)
-	}
-	if err != nil {
-		return err
-	}
-	r, err := f.carryOut(cmd, c, show)
-	// One arm with an interval is an answer, though others may have none. The interval of an arm that
-	// starves clients is none.
-	if err == nil && !slices.ContainsFunc(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Outcome.Decided() && a.Starves.None() }) {
-		err = exit(exitPartial)
-	}
-	return err
+	return measuring{cmd, func(args []string) (session.Order, error) {
+		r.Scenarios = args
+		o, err := f.order(fl, &r.Common)
+		o.Capacity = &r
+		return o, err
+	}}
 }

@@ -20,6 +20,7 @@ import (
 
 	"schedlab/internal/cluster"
 	"schedlab/internal/record"
+	"schedlab/internal/session"
 )
 
 // clusterFlags are the flags of the commands below cluster.
@@ -345,14 +346,14 @@ func (f *clusterFlags) collect(cmd *cobra.Command, run string) error {
 		got, err = f.fetch(ctx, run, pod, say)
 	}
 	_, gone := errors.AsType[*cluster.GoneError](err)
-	if err == nil || gone || errors.Is(err, errInterrupted) {
+	if err == nil || gone || errors.Is(err, session.ErrInterrupted) {
 		f.clean(say, run)
 	} else {
 		err = fmt.Errorf("%w; the record may still be fetched: schedlab cluster collect %s%s", err, run, f.where())
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &exitError{exitInterrupted, err}
+		return &exitError{Code: exitInterrupted, Err: err}
 	case err != nil:
 		return err
 	}

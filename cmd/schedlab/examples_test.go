@@ -14,6 +14,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/scenario/demo"
+	"schedlab/internal/size"
 	"schedlab/loadtests"
 )
 
@@ -203,17 +204,16 @@ func sized(t *testing.T, c shown) {
 	if f.histogram != "" {
 		return // the reader's own
 	}
-	slo, err := f.check(cmd.Flags())
+	err := f.check(cmd.Flags())
+	d := size.Demand{}
+	if err == nil {
+		d, err = f.demand(cmd)
+	}
 	if err != nil {
 		t.Errorf("%s: %v", c.at, err)
 		return
 	}
-	d, err := f.demand(cmd)
-	if err != nil {
-		t.Errorf("%s: %v", c.at, err)
-		return
-	}
-	s, err := f.advise(d, slo)
+	s, err := f.request(d).Run()
 	if err != nil || s.Test == "" {
 		return // none is offered; that the page says why is another test's
 	}

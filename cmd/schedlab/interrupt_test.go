@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"schedlab/internal/session"
 )
 
 // The first signal ends a command that waits for its input, of whatever kind: standard input, or a
@@ -102,13 +104,13 @@ func interruptReading(t *testing.T, command string, written bool, s syscall.Sign
 func TestBegin(t *testing.T) {
 	t.Parallel()
 	interrupted, cancel := context.WithCancelCause(t.Context())
-	cancel(errInterrupted)
+	cancel(session.ErrInterrupted)
 	j := new(job)
 	if !j.idle() {
 		t.Error("a job that has not begun is not idle")
 	}
-	if err := begin(context.WithValue(interrupted, jobKey{}, j)); !errors.Is(err, errInterrupted) {
-		t.Errorf("after the interrupt: got %v, want %v", err, errInterrupted)
+	if err := begin(context.WithValue(interrupted, jobKey{}, j)); !errors.Is(err, session.ErrInterrupted) {
+		t.Errorf("after the interrupt: got %v, want %v", err, session.ErrInterrupted)
 	}
 	j = new(job)
 	if err := begin(context.WithValue(interrupted, jobKey{}, j)); err != nil || j.idle() {

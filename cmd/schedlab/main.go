@@ -31,17 +31,17 @@ import (
 	"schedlab/internal/load/null"
 	"schedlab/internal/report/document"
 	"schedlab/internal/scenario"
+	"schedlab/internal/session"
 )
 
-// Exit codes of every command, so that a script can tell a bad answer (3) from no answer (4) and from a
-// mistake in its own call (2). 130 is the shell's code for SIGINT, 128+2.
+// Exit codes of every command, as requests end with them (package session).
 const (
-	exitDone        = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitExpectation = 3
-	exitPartial     = 4
-	exitInterrupted = 130
+	exitDone        = session.Done
+	exitFailed      = session.Failed
+	exitUsage       = session.Mistake
+	exitExpectation = session.NotKept
+	exitPartial     = session.NoAnswer
+	exitInterrupted = session.Interrupted
 )
 
 // exitCodes are the exit codes for users. Help has them, and docs/reference/glossary.md.
@@ -63,8 +63,9 @@ var exitCodes = []struct {
 //
 // A command is a function newNAME, mostly in a file of its name, that declares its flags into a
 // struct, puts them into sections of its help, and returns the *cobra.Command; a method run does the
-// work. newRoot, below, puts the commands together. Files without a command are shared: flags.go and settings.go (flags, and their
-// values from the environment and a file), progress.go. Other commands use compare.go, too.
+// work. A command that measures makes a request of its flags, which package session carries out (measure.go). newRoot, below,
+// puts the commands together. Files without a command are shared: flags.go and settings.go (flags, and their
+// values from the environment and a file), progress.go, plans.go.
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -75,46 +76,26 @@ func main() {
 	go func() {
 		<-signals
 		// The first signal ends everything in its own time, the second at once.
-		cancel(errInterrupted)
+		cancel(session.ErrInterrupted)
 		<-signals
 		os.Exit(exitInterrupted)
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// errInterrupted is the cause of a context ended by a signal.
-var errInterrupted = errors.New("interrupted")
-
-// An exitError carries an exit code other than 1 up to main. With a nil err the command has said
+// An exitError carries an exit code other than 1 up to main. With a nil Err the command has said
 // everything already, in its report: main prints nothing more.
-type exitError struct {
-	code int
-	err  error // nil: nothing more to say
-}
-
-func (e *exitError) Error() string { return fmt.Sprint(e.err) }
-
-func (e *exitError) Unwrap() error { return e.err }
+type exitError = session.Error
 
 // exit returns the error of a command that has said everything in its report: nil for exitDone.
-func exit(code int) error {
-	if code == exitDone {
-		return nil
-	}
-	return &exitError{code: code}
-}
+func exit(code int) error { return session.Exit(code) }
 
 // usage marks err as the user's to mend: exit code 2. nil stays nil.
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &exitError{exitUsage, err}
-}
+func usage(err error) error { return session.Usage(err) }
 
 // usagef is usage of a formatted error. Such a message quotes the flag with its value, and tells
 // what to give instead.
-func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
+func usagef(format string, args ...any) error { return session.Usagef(format, args...) }
 
 // A job is one run of a command, and tells whether the command has begun what an interrupt must not
 // leave half done.
@@ -212,14 +193,14 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func tell(cmd *cobra.Command, err error, stderr io.Writer) int {
 	exit, coded := errors.AsType[*exitError](err)
 	if !coded {
-		exit = &exitError{exitFailed, err}
+		exit = &exitError{Code: exitFailed, Err: err}
 	}
-	if exit.err != nil {
+	if exit.Err != nil {
 		for line := range strings.SplitSeq(document.Harmless(sourced(cmd, err.Error())), "\n") { // joined errors are a line each
 			fmt.Fprintf(stderr, "schedlab: %s\n", line)
 		}
 	}
-	return exit.code
+	return exit.Code
 }
 
 // newRoot puts the commands together. Commands print results on stdout, and progress and warnings
@@ -258,7 +239,7 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 		}
 		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
-	group(root, "Answer a question", newCompare(), newGate(), newCapacity(), newSize(), newExplain(), newDoctor(), newAudit())
+	group(root, "Answer a question", newCompare().command(), newGate().command(), newCapacity().command(), newSize(), newExplain(), newDoctor(), newAudit())
 	group(root, "Serve and load", newServe(), newAttack(), newCluster())
 	group(root, "Look", newRuns(), newUI(), newModes(), newScenarios(), newRecipe())
 	about := group(root, "About", newVersion(), newMan())

@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/scenario"
+	"schedlab/internal/session"
 )
 
 // An oldFlag is one or more flags that another spelling replaces. They are read for one release: on the
@@ -46,7 +47,7 @@ var oldFlags = []oldFlag{
 	{of: []string{"compare", "gate"}, old: []string{"speed"}, into: []string{"log"}, joins: true,
 		now: func(said map[string]string) (map[string]string, error) {
 			log, speed := said["log"], said["speed"]
-			switch _, given, err := splitLog(log); {
+			switch _, given, err := session.SplitLog(log); {
 			case log == "":
 				return nil, usagef("--speed %s is how fast a log is replayed; give --log FILE@%s", speed, speed)
 			case err != nil:
@@ -55,7 +56,7 @@ var oldFlags = []oldFlag{
 				return nil, usagef("--speed %s and --log %s both say how fast the log is replayed; drop --speed", speed, log)
 			}
 			// What is no factor would become a part of the file's name.
-			if _, factor, err := splitLog(log + "@" + speed); err != nil || factor == 0 {
+			if _, factor, err := session.SplitLog(log + "@" + speed); err != nil || factor == 0 {
 				return nil, usagef("--speed %q is not a factor like 10x", speed)
 			}
 			return map[string]string{"log": log + "@" + speed}, nil

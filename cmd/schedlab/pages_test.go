@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/session"
 )
 
 // A section is what docs/experiments/answers.tsv has of one scenario, and the scenario planned as it would be
@@ -51,7 +52,7 @@ func sections(t *testing.T) (all []section) {
 	}
 	for i := range all {
 		p := &all[i]
-		if p.scenario, err = findScenario(p.name); err != nil {
+		if p.scenario, err = session.Find(p.name); err != nil {
 			t.Fatalf("answers.tsv: figures without a scenario: %v", err)
 		}
 		s := p.scenario
@@ -121,7 +122,7 @@ func TestEveryScenarioHasAnswers(t *testing.T) {
 	for _, p := range sections(t) {
 		named = append(named, p.name)
 	}
-	for _, name := range library.Names() {
+	for _, name := range session.Scenarios.Names() {
 		if !slices.Contains(named, name) && !slices.Contains([]string{"capacity", "crossover", "mm1"}, name) { // those are for other commands
 			t.Errorf("answers.tsv has nothing of the scenario %s", name)
 		}

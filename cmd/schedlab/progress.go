@@ -35,7 +35,7 @@ const plainEvery = 10 * time.Second
 // CPU time from the servers or the load. So the time left stands still while a window lasts. It is not
 // safe for concurrent use.
 //
-// It is the [experiment.Observer] of a run, and update shows its steps.
+// It is the [session.Observer] of every command.
 type progress struct {
 	w      io.Writer
 	live   bool // w is a terminal to draw on
@@ -51,6 +51,8 @@ type progress struct {
 	screen   screen
 	drawn    int // lines of the drawing that stands above the cursor
 	width    int // columns of the terminal when it was drawn
+	// entry prints a scenario of several, or a cell of a grid, when it has ended; nil prints nothing.
+	entry func(report.PackEntry) error
 }
 
 // progressKinds are the values of --progress, and progressHelp explains them. plain prints lines even
@@ -86,9 +88,9 @@ func terminalSize(w io.Writer) (is bool, columns, rows int) {
 	return true, columns, rows
 }
 
-// update shows the step that runs, done of total steps, and the time left. It has the signature of
+// Step shows the step that runs, done of total steps, and the time left. It has the signature of
 // experiment.Progress.
-func (p *progress) update(doing string, done, total int, left time.Duration) {
+func (p *progress) Step(doing string, done, total int, left time.Duration) {
 	p.screen.Step, p.screen.Done, p.screen.Total, p.screen.Left = doing, done, total, left.Seconds()
 	switch {
 	case p.off:
@@ -111,13 +113,13 @@ func (p *progress) write(line record.Progress) {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
 }
 
-// ended tells a program where the record of a run is, and its answer, and then is done. A run without a
+// Ended tells a program where the record of a run is, and its answer, and then is done. A run without a
 // trial has no record.
-func (p *progress) ended(dir *record.Dir, run record.Run) {
+func (p *progress) Ended(dir *record.Dir, run record.Run) {
 	if run.Result != nil && run.Trials > 0 {
 		p.kept(dir, report.Headline(run.Result))
 	}
-	p.done()
+	p.Done()
 }
 
 // kept tells a program where a record is.
@@ -166,9 +168,9 @@ func (p *progress) erase() {
 	}
 }
 
-// done takes the drawing away, and forgets its figures. Call it when a run has ended, before anything
+// Done takes the drawing away, and forgets its figures. Call it when a run has ended, before anything
 // else is printed on the terminal.
-func (p *progress) done() {
+func (p *progress) Done() {
 	p.erase()
 	p.screen = screen{}
 }
@@ -190,18 +192,18 @@ func (p *progress) note(key, text string) {
 	fmt.Fprintf(p.w, "schedlab: %s\n", document.Harmless(text))
 }
 
-// machine prints the sentence about the machine, also with --progress none.
-func (p *progress) machine(text string) {
+// Machine prints the sentence about the machine, also with --progress none.
+func (p *progress) Machine(text string) {
 	switch {
 	case p.lines != nil:
-		p.say(text)
+		p.Say(text)
 	case text != "":
 		fmt.Fprintln(p.w, text)
 	}
 }
 
-// say prints a sentence once: a pack's comparisons may all have the same doubt.
-func (p *progress) say(text string) { p.note(text, text) }
+// Say prints a sentence once: a pack's comparisons may all have the same doubt.
+func (p *progress) Say(text string) { p.note(text, text) }
 
 // Look prints the answer after a look, so that Ctrl-C is a sensible end: the user sees what would
 // be lost. An answer that differs from the last one in figures only is not printed. The live screen
@@ -230,7 +232,18 @@ func (p *progress) Trouble(t record.Trouble) {
 }
 
 // Doubt prints what will break the answer or cannot be decided: better known before the run than after it.
-func (p *progress) Doubt(d record.Fact) { p.say(report.Doubt(d)) }
+func (p *progress) Doubt(d record.Fact) { p.Say(report.Doubt(d)) }
+
+// Entry prints a scenario of several, or a cell of a grid.
+func (p *progress) Entry(e report.PackEntry) error {
+	if p.entry == nil {
+		return nil
+	}
+	return p.entry(e)
+}
+
+// Watched reports whether the progress goes to a terminal.
+func (p *progress) Watched() bool { return p.terminal }
 
 // A screen is what progress shows, live or to a program: the step that runs, the answer after the last
 // look, and the windows of each arm so far. take and progress fill it in; draw makes a text of it. The

@@ -10,8 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"schedlab/internal/doctor"
-	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -47,24 +45,6 @@ func TestAnswerSoFarIsToldOnce(t *testing.T) {
 	}
 }
 
-// The short look of a comparison never calls a machine fit, as doctor's further checks may find
-// something.
-func TestShortLookCallsNothingFit(t *testing.T) {
-	t.Parallel()
-	for doubt, want := range map[bool]string{
-		false: "machine: a short look found nothing that disturbs it; `schedlab doctor` checks more",
-		true:  "machine: fit with reservations: swap: 3 of 9 MiB in use; `schedlab doctor` says more",
-	} {
-		r := doctor.Report{
-			Outcome: outcome.Yes, Sentence: "fit with reservations: swap: 3 of 9 MiB in use",
-			Findings: []doctor.Finding{{Outcome: outcome.Yes, Doubt: doubt}},
-		}
-		if got := machineLine(r); got != want {
-			t.Errorf("a doubt %v: got %q, want %q", doubt, got, want)
-		}
-	}
-}
-
 // Where stderr is no terminal, progress is lines, the first at once, and asking for a screen changes
 // nothing.
 func TestPipedProgressIsLines(t *testing.T) {
@@ -77,9 +57,9 @@ func TestPipedProgressIsLines(t *testing.T) {
 		show := newProgress(&b, kind)
 		for range 3 {
 			show.Window(record.Plan{Arms: []record.PlanArm{{Name: "nethttp"}}}, window.Window{Trial: record.Trial{Number: 1, Arm: "nethttp"}})
-			show.update("block 2: nethttp", 3, 30, 20*time.Second)
+			show.Step("block 2: nethttp", 3, 30, 20*time.Second)
 		}
-		if show.done(); b.String() != want {
+		if show.Done(); b.String() != want {
 			t.Errorf("%s: got %q, want %q", kind, b.String(), want)
 		}
 	}
@@ -90,19 +70,19 @@ func TestProgressForPrograms(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	show := newProgress(&b, "json")
-	show.machine("machine: fit")
+	show.Machine("machine: fit")
 	show.screen = watchedScreen()
 	show.screen.Arms[3].Name = "ng\x1binx\n"
-	show.update("block 13: pool", 49, 160, 83*time.Second)
-	show.say("once")
-	show.say("once")
+	show.Step("block 13: pool", 49, 160, 83*time.Second)
+	show.Say("once")
+	show.Say("once")
 	show.Look(&record.Result{Valid: 14, Headline: "pool is slower"})
 	dir, err := record.Create(t.TempDir(), "quick", time.Now(), func() uint32 { return 1 })
 	if err != nil {
 		t.Fatal(err)
 	}
-	show.ended(dir, record.Run{Trials: 3, Result: &record.Result{Headline: "No answer"}})
-	show.ended(nil, record.Run{Trials: -1}) // no trial, no record
+	show.Ended(dir, record.Run{Trials: 3, Result: &record.Result{Headline: "No answer"}})
+	show.Ended(nil, record.Run{Trials: -1}) // no trial, no record
 	var lines []record.Progress
 	for text := range strings.Lines(b.String()) {
 		var line record.Progress

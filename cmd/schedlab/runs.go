@@ -18,6 +18,7 @@ import (
 	"schedlab/internal/report"
 	"schedlab/internal/report/document"
 	"schedlab/internal/runs"
+	"schedlab/internal/session"
 	"schedlab/internal/stats"
 )
 
@@ -152,7 +153,7 @@ func renderAgain(cmd *cobra.Command, name, root, output string, rewrite bool) er
 		result.Grid, err = gridOf(result, filepath.Dir(dir.Path()), run.Plan.Pack)
 	}
 	if err == nil && rewrite {
-		err = writeReports(dir, result)
+		err = session.WriteReports(dir, result)
 	}
 	if err != nil {
 		return err

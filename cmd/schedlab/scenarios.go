@@ -10,17 +10,11 @@ import (
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/report/document"
-	"schedlab/internal/scenario"
-	"schedlab/loadtests"
+	"schedlab/internal/session"
 )
 
-// defaultScenario is the scenario of commands that are called without one. compare runs it in half
-// a minute.
-const defaultScenario = "quick"
-
 // newScenarios makes the command that lists, prints and checks scenarios. A faulty scenario is
-// wrong usage. One that needs a larger machine is not: it may be meant for another. The rest of the
-// file finds scenarios for all commands: library has the embedded ones.
+// wrong usage. One that needs a larger machine is not: it may be meant for another.
 func newScenarios() *cobra.Command {
 	var output, target string
 	cmd := &cobra.Command{
@@ -54,7 +48,7 @@ the same, and marked; only compare refuses it.`,
 				return listScenarios(cmd)
 			}
 			// A directory becomes its files.
-			names, err := library.Expand(args)
+			names, err := session.Scenarios.Expand(args)
 			if err != nil {
 				return usage(err)
 			}
@@ -65,7 +59,7 @@ the same, and marked; only compare refuses it.`,
 				}
 				// An embedded scenario is printed, to be copied; a file is only checked, as its
 				// user has it.
-				if slices.Contains(library.Names(), arg) {
+				if slices.Contains(session.Scenarios.Names(), arg) {
 					fmt.Fprint(cmd.OutOrStdout(), p.Scenario.Source)
 				} else {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s: %s\n", arg, p.Scenario.Name, p.Scenario.Question)
@@ -109,7 +103,7 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 // checkScenario finds a scenario and plans it, which finds all faults that parsing does not. It
 // starts nothing. A machine that is too small for it is no fault.
 func checkScenario(name string) (p experiment.Packed, err error) {
-	s, err := findScenario(name)
+	s, err := session.Find(name)
 	if err != nil {
 		return p, err
 	}
@@ -123,7 +117,7 @@ func checkScenario(name string) (p experiment.Packed, err error) {
 // machines. Every one is planned for that.
 func listScenarios(cmd *cobra.Command) error {
 	var rows [][]string
-	for _, name := range library.Names() {
+	for _, name := range session.Scenarios.Names() {
 		p, err := checkScenario(name)
 		if err != nil {
 			return err
@@ -136,18 +130,8 @@ func listScenarios(cmd *cobra.Command) error {
 	return writeTable(cmd, document.Table{Rows: rows, Words: true})
 }
 
-// library has the embedded scenarios. Its Find also reads files.
-var library = scenario.Library{FS: loadtests.Scenarios}
-
 // completeScenarios offers the embedded scenarios' names to the shell, and then files. It serves
 // every command that takes a scenario.
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return library.Names(), cobra.ShellCompDirectiveDefault
-}
-
-// findScenario reads an embedded scenario by name or one from a file. An unknown name and a faulty file
-// are wrong usage. Its arms are not planned yet: see checkScenario.
-func findScenario(arg string) (scenario.Scenario, error) {
-	s, err := library.Find(arg)
-	return s, usage(err)
+	return session.Scenarios.Names(), cobra.ShellCompDirectiveDefault
 }

@@ -3,25 +3,21 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/command"
-	"schedlab/internal/experiment"
 	"schedlab/internal/outcome"
+	"schedlab/internal/session"
 	"schedlab/internal/size"
-	"schedlab/internal/stats"
 )
 
 // sizeFlags describe the load of the pool to be sized. One of held, workload and histogram is the source
 // of the time that a request holds its worker; cpu and metric add to one of them.
 //
-// demand reads that source, and advise computes the answer with the command that tests it. Package
-// size has the computing and the page. margin is a ratio of the rate, 0..1. With cores 0 the advice is
+// demand reads that source. Package session has the computing, and package size the page. margin is a ratio of the rate, 0..1. With cores 0 the advice is
 // for the CPUs that a comparison here gives the server.
 type sizeFlags struct {
 	rate              perSecond
@@ -116,15 +112,14 @@ var noLonger = [][2]string{
 
 // run gives the advice. The exit code is 3 where no number of workers will do.
 func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
-	slo, err := f.check(cmd.Flags())
-	if err != nil {
+	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
 	d, err := f.demand(cmd)
 	if err != nil {
 		return err
 	}
-	s, err := f.advise(d, slo)
+	s, err := f.request(d).Run()
 	if err != nil {
 		return err
 	}
@@ -137,13 +132,17 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// check refuses missing and impossible flags. It returns the SLO, with the term that Objective
-// adds; nil without --slo. A flag that belongs to another source of the demand is refused, because
+// request returns the request for a demand.
+func (f *sizeFlags) request(d size.Demand) session.Size {
+	return session.Size{Rate: f.rate.Rate, Demand: d, SLO: f.slo, Margin: f.margin, Cores: f.cores}
+}
+
+// check refuses missing and impossible flags. A flag that belongs to another source of the demand is refused, because
 // it would say nothing.
-func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
+func (f *sizeFlags) check(fl *pflag.FlagSet) error {
 	for _, old := range noLonger {
 		if fl.Changed(old[0]) {
-			return nil, usagef("--%s is gone: %s", old[0], old[1])
+			return usagef("--%s is gone: %s", old[0], old[1])
 		}
 	}
 	// Exactly one source must be given.
@@ -160,19 +159,16 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) (stats.SLO, error) {
 		{!(f.margin >= 0 && f.margin <= 1), fmt.Sprintf("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)},
 	}.first()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// Flags that only make sense with one of these sources.
 	for _, extra := range []struct{ flag, of string }{{"metric", "--histogram"}, {"cpu", "--held, --histogram"}} {
 		if fl.Changed(extra.flag) && !strings.Contains(extra.of, sources[0]) {
-			return nil, usagef("--%s belongs to %s; with --%s it says nothing", extra.flag, extra.of, sources[0])
+			return usagef("--%s belongs to %s; with --%s it says nothing", extra.flag, extra.of, sources[0])
 		}
 	}
-	if f.slo == "" {
-		return nil, nil
-	}
-	slo, err := size.Objective(f.slo, f.rate.PerSecond)
-	return slo, usage(err)
+	_, err = session.Size{Rate: f.rate.Rate, SLO: f.slo}.Objective()
+	return err
 }
 
 // demand reads the cost of a request from the one source that was given. Errors are wrong usage and
@@ -197,35 +193,4 @@ func (f *sizeFlags) demand(cmd *cobra.Command) (d size.Demand, err error) {
 		return d, usagef("--%s: %w", source, err)
 	}
 	return d, nil
-}
-
-// advise computes the answer, and notes on the page an SLO term that was added and the test. It
-// starts nothing.
-func (f *sizeFlags) advise(d size.Demand, slo stats.SLO) (*size.Page, error) {
-	cores := f.cores
-	if cores == 0 {
-		n, err := experiment.ServerCPUs(experiment.Options{})
-		if err != nil {
-			return nil, usage(err)
-		}
-		cores = n
-	}
-	a, err := size.Find(d, slo, size.Options{Rate: f.rate.PerSecond, Cores: cores, Margin: f.margin, Seed: 1})
-	if err != nil {
-		return nil, err
-	}
-	page := &size.Page{Answer: a, Rate: f.rate.String()}
-	// Objective has added a term, and the page has to say so.
-	if slo != nil && !strings.Contains(f.slo, "errors") {
-		page.Assumed = size.Assumed
-	}
-	if a.Advice.Workers > 0 {
-		test, err := a.Test(f.rate.String())
-		if err != nil {
-			page.Untestable = err.Error()
-			return page, nil
-		}
-		page.Test, page.TestTakes = command.Join(slices.Insert(test.Args, 0, "schedlab")), test.Takes
-	}
-	return page, nil
 }

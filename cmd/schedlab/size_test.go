@@ -25,11 +25,7 @@ func sizeOf(t *testing.T, rate, workload, slo string) *size.Page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	terms, err := size.Objective(slo, f.rate.PerSecond)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := f.advise(d, terms)
+	s, err := f.request(d).Run()
 	if err != nil {
 		t.Fatal(err)
 	}

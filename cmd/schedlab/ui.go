@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/record"
+	"schedlab/internal/session"
 	"schedlab/internal/ui"
 )
 
@@ -37,13 +38,13 @@ On another machine take an ssh tunnel with the same port on both ends:
 				return err
 			}
 			if !allowRemote {
-				if err := onLoopback(cmd.Context(), "--addr", "http://"+addr); err != nil {
+				if err := session.OnLoopback(cmd.Context(), "--addr", "http://"+addr); err != nil {
 					return err
 				}
 			}
-			others := slices.DeleteFunc(library.Names(), func(name string) bool { return name == defaultScenario })
-			for _, name := range slices.Insert(others, 0, defaultScenario) {
-				s, err := findScenario(name)
+			others := slices.DeleteFunc(session.Scenarios.Names(), func(name string) bool { return name == session.DefaultScenario })
+			for _, name := range slices.Insert(others, 0, session.DefaultScenario) {
+				s, err := session.Find(name)
 				if err != nil {
 					return err
 				}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
+	"schedlab/internal/session"
 )
 
 var (
@@ -28,7 +29,7 @@ func TestScenariosPrintForVegeta(t *testing.T) {
 	find := exec.Command("go", "tool", "-n", "vegeta") // once; it takes longer than an attack
 	find.Dir = moduleRoot(t)
 	tool := strings.TrimSpace(output(t, find))
-	for _, name := range library.Names() {
+	for _, name := range session.Scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			script := output(t, exec.Command("schedlab", "scenarios", name, "--output", "vegeta", "--target", "http://"+addr))
@@ -45,7 +46,7 @@ func TestScenariosPrintForVegeta(t *testing.T) {
 			if err != nil || !strings.HasPrefix(all[0].URL, "http://"+addr+"/") {
 				t.Fatalf("%v, targets %+v; want some on %s from\n%s", err, all, addr, script)
 			}
-			s, err := findScenario(name)
+			s, err := session.Find(name)
 			if err != nil {
 				t.Fatal(err)
 			}

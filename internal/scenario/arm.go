@@ -367,9 +367,8 @@ func ParseArm(s string) (Arm, error) {
 	// first setting of a mode.
 	name, rest, named := strings.Cut(s, "=")
 	named = named && !strings.Contains(name, ","+envPrefix) // the value of a variable may look like a command or a URL
-	isCommand := strings.Contains(rest, command.AddrMark) || strings.Contains(rest, command.PortMark)
-	if named && (isCommand || strings.Contains(rest, "://")) {
-		return parseForeign(name, rest, isCommand)
+	if named && isForeign(rest) {
+		return parseForeign(name, rest)
 	}
 	mode, settings, _ := strings.Cut(s, ",")
 	a := Arm{Name: s, Mode: mode}
@@ -385,7 +384,7 @@ func ParseArm(s string) (Arm, error) {
 	}
 	// Most likely a command that does not say where it listens.
 	if strings.ContainsAny(mode, " =/") {
-		return Arm{}, fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", s, command.AddrMark, command.AddrMark)
+		return Arm{}, noServer(s)
 	}
 	if len(a.Env) > 0 {
 		a.Name = a.Title() // the values may contain characters that a name must not
@@ -393,8 +392,32 @@ func ParseArm(s string) (Arm, error) {
 	return a, a.check()
 }
 
+// ParseServer reads what stands after NAME= in an arm that is a command or a server that is already running.
+func ParseServer(name, text string) (Arm, error) {
+	arm := name + "=" + text
+	if err := checkValue(arm); err != nil {
+		return Arm{}, err
+	}
+	if !isForeign(text) {
+		return Arm{}, noServer(arm)
+	}
+	return parseForeign(name, text)
+}
+
+// isForeign reports whether a text is a command that says where it listens, or a URL.
+func isForeign(text string) bool { return isCommand(text) || strings.Contains(text, "://") }
+
+func isCommand(text string) bool {
+	return strings.Contains(text, command.AddrMark) || strings.Contains(text, command.PortMark)
+}
+
+// noServer is the error about an arm that is neither a mode nor a command nor a URL.
+func noServer(arm string) error {
+	return fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", arm, command.AddrMark, command.AddrMark)
+}
+
 // parseForeign reads an arm that is a command, or else a URL.
-func parseForeign(name, text string, isCommand bool) (Arm, error) {
+func parseForeign(name, text string) (Arm, error) {
 	words, err := command.Split(text)
 	if err != nil {
 		return Arm{}, err
@@ -403,7 +426,7 @@ func parseForeign(name, text string, isCommand bool) (Arm, error) {
 	if where, has := strings.CutPrefix(words[0], metricsWord); has {
 		a.Metrics, words = where, words[1:]
 	}
-	if isCommand {
+	if isCommand(text) {
 		a.setCommand(words)
 	} else {
 		a.URL = strings.TrimSuffix(strings.Join(words, " "), "/")

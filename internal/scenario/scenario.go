@@ -175,6 +175,9 @@ func (r Rate) String() string {
 	return strconv.FormatFloat(r.PerSecond, 'g', -1, 64) + "/s"
 }
 
+// MarshalText writes a rate as UnmarshalText reads it.
+func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
 // Set parses a rate like UnmarshalText. It makes *Rate a flag value.
 func (r *Rate) Set(s string) error { return r.UnmarshalText([]byte(s)) }
 

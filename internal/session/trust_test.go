@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"bytes"
@@ -32,13 +32,13 @@ func TestForeignRecordsAreAskedAbout(t *testing.T) {
 		return scenario.Scenario{Arms: []scenario.Arm{a}}
 	}
 	ask := func(text string, allow bool) error {
-		f := compareFlags{runCommands: allow}
-		return f.mayRun(t.Context(), dir, plan, arm(text))
+		e := explaining{Explain: Explain{RunCommands: allow}}
+		return e.mayRun(t.Context(), dir, plan, arm(text))
 	}
 	foreign := []string{"a=./a {addr}", "a=http://127.0.0.1:1", "nethttp,env.LD_PRELOAD=./a.so"}
 	for _, text := range foreign {
 		err := ask(text, false)
-		if exit, ok := err.(*exitError); !ok || exit.code != exitUsage || !strings.Contains(err.Error(), "--run-commands") {
+		if exit, ok := err.(*Error); !ok || exit.Code != Mistake || !strings.Contains(err.Error(), "--run-commands") {
 			t.Errorf("%s: got %v, want a question", text, err)
 		}
 		if err := ask(text, true); err != nil {

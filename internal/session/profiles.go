@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"context"
@@ -8,20 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"schedlab/internal/experiment"
 	"schedlab/internal/explain"
 	"schedlab/internal/profile"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 )
-
-// bindProfiles declares --profiles.
-func (f *compareFlags) bindProfiles(fl *pflag.FlagSet) {
-	fl.BoolVar(&f.profiles, "profiles", false, "then start each arm once more, for about "+experiment.ProfileTakes.String()+", and capture its profiles under the same load (docs/guide/profiles.md)")
-}
 
 // mostMoved limits the functions of an arm that a report names because their share of the CPU samples
 // changed. All are in the flame graph of the difference.
@@ -30,12 +22,12 @@ const mostMoved = 5
 // profileArms captures the profiles of a comparison's arms and keeps them in the record with their flame
 // graphs. It starts each arm once more, so the profiles cost the measured windows nothing. ran is the plan
 // that has run. With an error it returns no profiles.
-func profileArms(ctx context.Context, c *experiment.Comparison, dir *record.Dir, ran record.Plan, show *progress) (*record.Profiles, error) {
-	if err := begin(ctx); err != nil {
+func profileArms(ctx context.Context, p Program, c *experiment.Comparison, dir *record.Dir, ran record.Plan, show Observer) (*record.Profiles, error) {
+	if err := p.begin(ctx); err != nil {
 		return nil, err
 	}
-	arms, err := c.Profile(ctx, ran, show.update)
-	show.done()
+	arms, err := c.Profile(ctx, ran, show.Step)
+	show.Done()
 	if err != nil {
 		return nil, err
 	}
@@ -103,26 +95,25 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 	return kept, errors.Join(err, dir.WriteProfiles(kept))
 }
 
-// profileAgain is the old explain --profiles: it profiles the two arms of an explanation, starting from the
-// record, and writes the run's report again.
-func (f *explainFlags) profileAgain(cmd *cobra.Command, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation, show *progress) error {
+// profileAgain profiles the two arms of an explanation, starting from the record, and writes the run's report again.
+func (e *explaining) profileAgain(ctx context.Context, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation) error {
 	t, err := c.Profiled(x)
 	if err != nil {
-		return usage(err)
+		return Usage(err)
 	}
-	o, err := f.again(cmd, dir, recorded, t)
+	o, err := e.again(ctx, dir, recorded, t)
 	if err != nil {
 		return err
 	}
 	o.Seed = c.Seed()
 	planned, err := experiment.Plan(t.Scenario, o)
 	if err != nil {
-		return &exitError{exitFailed, fmt.Errorf("planning the profiles: %w", err)}
+		return &Error{Failed, fmt.Errorf("planning the profiles: %w", err)}
 	}
 	r := *c.Result
-	if r.Profiles, err = profileArms(cmd.Context(), planned, dir, planned.Planned(), show); err != nil {
+	if r.Profiles, err = profileArms(ctx, e.Program, planned, dir, planned.Planned(), e.show); err != nil {
 		return err
 	}
 	r.Explained = x
-	return writeReports(dir, &r)
+	return WriteReports(dir, &r)
 }

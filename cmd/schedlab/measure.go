@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"schedlab/internal/cluster"
+	"schedlab/internal/experiment"
+	"schedlab/internal/record"
+	"schedlab/internal/report"
+	"schedlab/internal/session"
+)
+
+// A measuring is one of the commands that start servers and load them: compare, gate and capacity. order turns its
+// flags and arguments into a request, once they are parsed. Errors are wrong usage.
+type measuring struct {
+	cmd   *cobra.Command
+	order func(args []string) (session.Order, error)
+}
+
+// command makes a command that carries out its own request.
+func (m measuring) command() *cobra.Command {
+	m.cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o, err := m.order(args)
+		if err != nil {
+			return err
+		}
+		return carryOut(cmd, o)
+	}
+	return m.cmd
+}
+
+// carryOut carries out a request and prints its answer: the plans of a dry run, each scenario of several when it has
+// ended, or the result.
+func carryOut(cmd *cobra.Command, o session.Order) error {
+	w := cmd.OutOrStdout()
+	show := newProgress(cmd.ErrOrStderr(), o.Progress)
+	show.entry = func(e report.PackEntry) error {
+		switch {
+		case o.Output == "text":
+			return report.PackScenario(w, e, report.TextOptions{})
+		case e.Result != nil:
+			return render(cmd, o.Output, e.Result, false)
+		}
+		return nil
+	}
+	a, err := o.Request().Run(cmd.Context(), thisProgram(), show)
+	var printed error
+	switch {
+	case a.Plans != nil:
+		printed = writePlans(w, a)
+	case a.Entries != nil && o.Output == "text":
+		printed = report.PackSummary(w, a.Entries, textOptions(w))
+		if a.Page != "" {
+			fmt.Fprintf(w, "\nPage    %s\n", a.Page)
+		}
+	case a.Result != nil:
+		printed = render(cmd, o.Output, a.Result, !o.Verbose)
+	}
+	return alsoPrinted(err, printed)
+}
+
+// alsoPrinted returns the error of a request whose answer was printed, if the printing did not fail.
+func alsoPrinted(err, printed error) error {
+	if ended, ok := err.(*session.Error); printed == nil || err != nil && !(ok && ended.Err == nil) {
+		return errors.Join(err, printed)
+	}
+	return printed // an answer that nobody has seen sets no exit code
+}
+
+// shownFlags say how a command shows what happens, and what came of it.
+type shownFlags struct {
+	output, progress string
+	verbose          bool
+}
+
+// bindProgress declares --progress.
+func (f *shownFlags) bindProgress(fl *pflag.FlagSet) {
+	oneOf(fl, &f.progress, "progress", "auto", "progress"+progressHelp, progressKinds...)
+}
+
+// runFlags are the flags of compare, gate and capacity that are no field of their requests.
+type runFlags struct {
+	shownFlags
+	seed uint64
+}
+
+// bind declares the flags that the three commands have in common. Each adds others, also --budget, which means
+// something else to each.
+func (f *runFlags) bind(cmd *cobra.Command, r *session.Common) {
+	fl := cmd.Flags()
+	fl.StringArrayVar(&r.Added, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
+	fl.BoolVar(&r.AllowRemote, "allow-remote", false, "allow an arm that runs on another machine")
+	fl.Uint64Var(&f.seed, "seed", 0, "number that the random choices follow; that of an earlier run repeats its requests (default random, printed)")
+	bindCPUs(fl, &r.CPUs)
+	fl.BoolVar(&r.Close, "close", false, "open a connection for each request, whatever the scenario says")
+	fl.StringVar(&r.Note, "note", "", "a remark to keep in the record")
+	fl.StringVar(&r.Out, "out", record.DefaultRoot, "directory of run records")
+	f.bindProgress(fl)
+	fl.DurationVar(&r.Warmup, "warmup", 0, "how long each server is loaded before it is measured (of a search: default 500ms)")
+	bindWaitIdle(fl, &r.Where)
+	fl.BoolVar(&r.DryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
+	// By this a collector's command runs on the cluster (cluster.go).
+	fl.Func("cluster", "file of the cluster's settings, in a Pod", func(file string) error {
+		r.Cluster = file
+		_, err := cluster.NewSite(file, self())
+		return err
+	})
+	must(fl.MarkHidden("cluster"))
+}
+
+// order checks the flags that all have in common, and returns the order with how to show it. The request gets its seed.
+func (f *runFlags) order(fl *pflag.FlagSet, r *session.Common) (session.Order, error) {
+	if fl.Changed("seed") {
+		r.Seed = &f.seed
+	}
+	return session.Order{Output: f.output, Verbose: f.verbose, Progress: f.progress},
+		checkValues(fl, "blocks", "window", "warmup", "budget", "cpus", "out", "path", "targets", "log", "workload", "wait-idle")
+}
+
+// bindCPUs declares --cpus.
+func bindCPUs(fl *pflag.FlagSet, value *string) {
+	fl.StringVar(value, "cpus", "", "CPUs of the servers, a slash and the load's, like 0-1,4/2 (default the lower half or as many as are needed, and the rest); none pins neither")
+}
+
+// bindWaitIdle declares --wait-idle.
+func bindWaitIdle(fl *pflag.FlagSet, w *session.Where) {
+	fl.DurationVar(&w.WaitIdle, "wait-idle", 0, fmt.Sprintf("start as soon as other programs have left the CPUs alone for %v; if that takes longer than this, start nothing: exit code 4 (default: start at once)", session.QuietFor))
+}
+
+// bindProfiles declares --profiles.
+func bindProfiles(fl *pflag.FlagSet, value *bool) {
+	fl.BoolVar(value, "profiles", false, "then start each arm once more, for about "+experiment.ProfileTakes.String()+", and capture its profiles under the same load (docs/guide/profiles.md)")
+}
+
+// bindAsked declares --path and --targets, and with logs also --log.
+func bindAsked(fl *pflag.FlagSet, a *session.Adhoc, logs bool) {
+	fl.StringVar(&a.Path, "path", "", "ask for GET of this path, in place of a scenario")
+	fl.StringVar(&a.Targets, "targets", "", "ask for the requests in this file (vegeta's http format), in place of a scenario; the hosts in it do not matter")
+	if logs {
+		fl.StringVar(&a.Log, "log", "", "replay this access log, or FILE@10x ten times as fast, in place of a scenario; each block takes the next stretch")
+	}
+}
+
+// bindWorkload declares --workload.
+func bindWorkload(cmd *cobra.Command, a *session.Adhoc) {
+	cmd.Flags().StringVar(&a.Workload, "workload", "", "what a request costs, like cpu=200us,sleep=exp(10ms), in place of a scenario: of the modes that you name, or of the default scenario's arms")
+	complete(cmd, "workload", "cpu=", "sleep=")
+}
+
+// invocation returns the command line of a command without arguments, with the values that its flags
+// have now, wherever they came from. It leaves out the flags named.
+func invocation(cmd *cobra.Command, without ...string) []string {
+	words := strings.Fields(cmd.CommandPath())
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		value := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), ",")
+		}
+		switch {
+		case isOld(f), slices.Contains(without, f.Name):
+		case f.NoOptDefVal != "": // the next word would not be its value
+			words = append(words, "--"+f.Name+"="+value)
+		default:
+			words = append(words, "--"+f.Name, value)
+		}
+	})
+	return words
+}
