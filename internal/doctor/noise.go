@@ -221,12 +221,12 @@ func (m *Machine) noise() Finding {
 	case !n.err.None():
 		return Finding{Outcome: outcome.No, Fact: n.err}
 	}
-	told, undecided := noiseList, noiseList
+	told, still := noiseList, noiseList
 	var open []string // metrics
 	for _, j := range n.timed() {
 		told.Because = append(told.Because, j.fact(noiseOf))
-		if j.excess() > 1 { // identical programs would stay undecided
-			undecided.Because = append(undecided.Because, j.fact(noiseOpen))
+		if j.excess() > 1 { // identical programs would stay open
+			still.Because = append(still.Because, j.fact(noiseOpen))
 			open = append(open, j.Metric.Row().Label)
 		}
 	}
@@ -239,7 +239,7 @@ func (m *Machine) noise() Finding {
 	}
 	nothing := len(open) == len(told.Because)
 	v := noiseLimits{Metrics: strings.Join(slices.Compact(open), ", "), All: nothing, Window: n.enough()} // open is ordered by metric
-	return fine(noiseTooHigh, v, append([]fact.Fact{undecided}, left...)...).graded(nothing, true)
+	return fine(noiseTooHigh, v, append([]fact.Fact{still}, left...)...).graded(nothing, true)
 }
 
 // enough returns the window, in seconds, with which a full comparison would tell differences of

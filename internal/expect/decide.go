@@ -90,7 +90,7 @@ func ofVerdicts(n ast.Node) bool {
 }
 
 // decide decides a node. It joins the findings on its parts by Kleene's strong three-valued logic (Introduction to
-// Metamathematics, 1952, section 64): a part that is undecided or refused matters only if the other part does not settle
+// Metamathematics, 1952, section 64): a part that is open or refused matters only if the other part does not settle
 // the whole. alpha is the error of each statement. denied says that the node stands under a not: the reason then speaks
 // of its contrary.
 func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {

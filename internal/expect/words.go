@@ -119,7 +119,7 @@ func (s *scope) words() map[string]word {
 		"same":   {value: s.same, arguments: of("metric"), ofVerdicts: true},
 		"faster": {value: s.moved(true), arguments: of("metric", "arm"), ofVerdicts: true},
 		"slower": {value: s.moved(false), arguments: of("metric", "arm"), ofVerdicts: true},
-		// A challenger's figure divided by its reference's. An inconclusive verdict has ratios, too: the
+		// A challenger's figure divided by its reference's. An open verdict has ratios, too: the
 		// blocks decide the statement anew.
 		"ratio": {arguments: of("metric", "arm"), value: func(metric, arm string) (float64, error) {
 			v, err := s.verdictOn(metric, arm)
@@ -170,7 +170,7 @@ func (s *scope) verdictOn(metric, arm string) (record.Verdict, error) {
 	return s.run.Verdict(f, arm)
 }
 
-// verdict returns the word of a challenger's verdict; an inconclusive one cannot answer.
+// verdict returns the word of a challenger's verdict; an open one cannot answer.
 func (s *scope) verdict(metric, arm string) (string, error) {
 	v, err := s.verdictOn(metric, arm)
 	if err == nil && v.Verdict.Outcome == outcome.Open {

@@ -327,7 +327,7 @@ func (a *searched) refusals(code record.Code, arm string) []record.Fact {
 // comparedCapacities states which arms have more or less capacity than the first arm, and which
 // cannot be told apart from it because their intervals overlap. It compares intervals, which needs
 // no further windows: two arms differ if the intervals in which their capacities lie are apart.
-// Undecided arms are left out, and so are arms that starve clients: their capacity is of some clients
+// Open arms are left out, and so are arms that starve clients: their capacity is of some clients
 // only.
 func comparedCapacities(arms []record.ArmCapacity) []record.Fact {
 	facts, alike := []record.Fact{}, []string{}

@@ -24,7 +24,7 @@ func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	all := record.ByWeight(slices.Concat(
 		b.standing(r), b.stoodStill(), othersDoubts(b.run.Others), withoutAdvice(withoutFirstLook(b.run.Plan.Doubts, r.Others), busy), of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), HostDoubts(r.Env),
 	))
-	if undecided(r) {
+	if openByNoise(r) {
 		slices.SortStableFunc(all, func(a, b record.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })
 	}
 	if f := b.copyHides(r); !f.None() {
@@ -36,9 +36,9 @@ func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	return all
 }
 
-// undecided reports whether noise may be the reason that a run has no answer: a primary verdict is open, or a
+// openByNoise reports whether noise may be the reason that a run has no answer: a primary verdict is open, or a
 // disturbance refused one, or no block counts. A run that was cut short has another reason.
-func undecided(r *record.Result) bool {
+func openByNoise(r *record.Result) bool {
 	return r.Status == record.Complete && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
 		return v.Primary && (v.Verdict.Outcome == outcome.Open || ofNoise(v.Reason))
 	})

@@ -90,7 +90,7 @@ func spareShares(challengers int) int {
 }
 
 // against returns the first reason why the comparison of two arms gives no verdict; no fact if it gives one. why is a reason
-// that does not depend on their values, or no fact. An inconclusive comparison is not checked: it claims nothing.
+// that does not depend on their values, or no fact. An open comparison is not checked: it claims nothing.
 func (b blocks) against(c stats.Comparison, base, arm record.Arm, why record.Fact, r ruler) record.Fact {
 	switch why = firstOf(why, r.broken); {
 	case !why.None() || c.Decision.Outcome == outcome.Open:

@@ -475,7 +475,7 @@ func isDecidedTime(v record.Verdict) bool {
 	return v.Primary && (differs(v) || v.Verdict.Rank == stats.Same)
 }
 
-// openVerdicts lists the undecided verdicts, each with what would decide it, in one line; ""
+// openVerdicts lists the open verdicts, each with what would decide it, in one line; ""
 // for none.
 func openVerdicts(r *record.Result) string {
 	var open []record.Verdict

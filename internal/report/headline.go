@@ -351,7 +351,7 @@ func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) st
 	if behind := behindInAll(r, goodput); behind != "" {
 		return behind
 	}
-	return undecided(r, s, onTimes(verdicts, s.Arm, "")) + andGoodput(r, goodput) + onAverage(r, s)
+	return stillOpen(r, s, onTimes(verdicts, s.Arm, "")) + andGoodput(r, goodput) + onAverage(r, s)
 }
 
 // onTimes returns the verdicts on an arm's primary metrics, which are times, that have a rank; "" is that of open and refused
@@ -439,10 +439,10 @@ func fallsBehind(r *record.Result, v record.Verdict) string {
 	return fmt.Sprintf("%s does not keep up with %s (%s)", v.Arm, v.Baseline, shortfall(r, v))
 }
 
-// undecided describes a challenger without a decision: the blocks so far, and which way they
+// stillOpen describes a challenger without a decision: the blocks so far, and which way they
 // lean. If metrics lean both ways it names none. Where a baseline that is overloaded left two others
 // without a copy to judge by, it names the baseline.
-func undecided(r *record.Result, s record.Standing, open []record.Verdict) string {
+func stillOpen(r *record.Result, s record.Standing, open []record.Verdict) string {
 	blocks := 0
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)

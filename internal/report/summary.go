@@ -48,7 +48,7 @@ func (p comparisonPage) summary(w io.Writer) error {
 func Setup(r *record.Result) (load, where string) { return offered(r), machine(r.Env, r.Arms) }
 
 // summaryTable returns the figures of every arm but the copy. After a figure stands the change from the arm's
-// baseline with its interval, such as "+12 % (+9 % to +15 %)", with = for the same, or ~ for undecided, and the
+// baseline with its interval, such as "+12 % (+9 % to +15 %)", with = for the same, or ~ for open, and the
 // interval alone where the two figures' quotient lies outside it. A figure without a verdict stands alone. An arm's baseline
 // is named unless it is the first arm.
 func summaryTable(r *record.Result) document.Part {

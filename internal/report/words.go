@@ -51,7 +51,7 @@ func agreeing(v record.Verdict, way stats.Rank) string {
 // lower returns a rank in lower case, as a word of a sentence.
 func lower(r stats.Rank) string { return strings.ToLower(string(r)) }
 
-// hint tells which way an undecided verdict leans, in how many blocks, and what would decide it: "leans
+// hint tells which way an open verdict leans, in how many blocks, and what would decide it: "leans
 // slower: 9 of 9 blocks, about 10 blocks would decide". It is "" if neither is known.
 func hint(r *record.Result, v record.Verdict) string {
 	return strings.Join(nonEmpty(when(v.Lean != "", "leans %s: %s", lower(v.Lean), agreeing(v, v.Lean)), remedy(r, v.Needed)), ", ")

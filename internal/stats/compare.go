@@ -11,7 +11,7 @@ import (
 
 const (
 	// Alpha is the probability of error that all comparisons of a run share: each takes Alpha divided by their
-	// number (Bonferroni). The plain interval that tells to which side an undecided one leans has leanAlpha.
+	// number (Bonferroni). The plain interval that tells to which side an open one leans has leanAlpha.
 	Alpha     = 0.05
 	leanAlpha = 0.1
 )
@@ -192,7 +192,7 @@ func (c *Comparison) matters(median float64) bool {
 	return math.Abs(median) >= math.Log1p(c.Metric.Effect)-rounding
 }
 
-// lean sets to which side an undecided comparison leans, and how many blocks would decide it.
+// lean sets to which side an open comparison leans, and how many blocks would decide it.
 func (c *Comparison) lean(ranks [len(looks)]int) {
 	median, minority := math.Log(c.Ratio), c.Blocks-max(c.Won, c.Lost)
 	if minority < IntervalRank(c.Blocks, leanAlpha) && c.matters(median) {
@@ -225,7 +225,7 @@ func nextLook(n int) int {
 	return n
 }
 
-// mayBeSame lowers Needed and Least if an undecided comparison becomes SAME sooner than they say, judged
+// mayBeSame lowers Needed and Least if an open comparison becomes SAME sooner than they say, judged
 // by how many ratios lie beyond one end of ±margin, a log ratio.
 func (c *Comparison) mayBeSame(ratios []float64, margin float64, ranks [len(looks)]int) {
 	above, below := 0, 0
