@@ -29,7 +29,9 @@ func curveSection(r *record.Result) document.Part {
 		return document.Section{}
 	}
 	lead := "All windows together; lower is better. A line ends where fewer than ten requests lie above it."
-	lead += when(c.Panels[0].Y.Log, " The time axis is logarithmic.")
+	if c.Panels[0].Y.Log {
+		lead += " The time axis is logarithmic."
+	}
 	figure := c.Figure()
 	figure.Wide, figure.Instead = true, []document.Part{document.Table{Rows: rows}}
 	return document.Section{ID: "curves", Title: "Response time by percentile", Lead: warned(r, lead), Parts: []document.Part{document.Charts{figure}}}
@@ -51,17 +53,23 @@ func curves(arms []record.Arm) (*chart.Chart, [][]string) {
 	}
 	p := chart.Panel{X: chart.Axis{High: nines, From: 74, To: 622}, Y: chart.NewAxis(times, 334, 14).Marked(6, say.TimeLabel)}
 	// ticks places quantiles on the axis, and drops those beyond the longest curve.
-	ticks := func(minor []float64, quantiles ...float64) []chart.Tick {
-		shown := only(quantiles, func(q float64) bool { return ninesOf(q) <= nines+1e-9 })
-		return each(shown, func(q float64) chart.Tick {
-			return chart.Tick{At: p.X.At(ninesOf(q)), Label: percentile(q), Minor: slices.Contains(minor, q)}
-		})
+	ticks := func(minor []float64, quantiles ...float64) (shown []chart.Tick) {
+		for _, q := range quantiles {
+			if ninesOf(q) <= nines+1e-9 {
+				shown = append(shown, chart.Tick{At: p.X.At(ninesOf(q)), Label: percentile(q), Minor: slices.Contains(minor, q)})
+			}
+		}
+		return shown
 	}
 	marks := []float64{0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999} // that people ask for
 	p.X.Ticks = ticks([]float64{0, .75, .95, .995}, marks...)
 	p.X.Fine = ticks(nil, .25, .6, .7, .8, .85, .97, .98, .992, .997, .998, .9995, .9998)
 	marks = marks[:len(p.X.Ticks)]
-	rows := [][]string{append([]string{"arm"}, each(marks, percentile)...)}
+	head := []string{"arm"}
+	for _, q := range marks {
+		head = append(head, percentile(q))
+	}
+	rows := [][]string{head}
 	for i, s := range chart.SeriesOf(arms) {
 		curve := arms[i].Curve
 		if len(curve) == 0 {
@@ -69,18 +77,28 @@ func curves(arms []record.Arm) (*chart.Chart, [][]string) {
 		}
 		// Later lines are thinner, so that a line below stays visible.
 		l := chart.Line{Series: s, Title: s.Name, Stroke: "line", Width: min(2.2+1.2*float64(len(arms)-1-i), 7)}
-		l.Points = each(curve, func(at record.Point) chart.Point {
-			return chart.Point{X: ninesOf(at.Quantile), Y: at.Seconds, Class: "", Title: percentile(at.Quantile) + " " + say.Seconds(at.Seconds)}
-		})
-		// A neighbouring point is another quantile, and a time between two points was not measured.
-		row := append([]string{s.Name}, each(marks, func(q float64) string {
-			at := first(curve, func(p record.Point) bool { return math.Abs(p.Quantile-q) < 1e-8 })
-			return either(at.Seconds > 0, say.Seconds(at.Seconds), say.None)
-		})...)
+		for _, at := range curve {
+			l.Points = append(l.Points, chart.Point{X: ninesOf(at.Quantile), Y: at.Seconds, Title: percentile(at.Quantile) + " " + say.Seconds(at.Seconds)})
+		}
+		row := []string{s.Name}
+		for _, q := range marks {
+			row = append(row, timeAt(curve, q))
+		}
 		p.Lines, rows = append(p.Lines, l), append(rows, row)
 	}
 	const label = "Response time by percentile, one line per arm: every further nine of the percentile has the same room"
 	return &chart.Chart{Label: label, Width: 640, Height: 380, Panels: []chart.Panel{p}}, rows
+}
+
+// timeAt formats the time of a curve at a quantile. A neighbouring point is another quantile, and a time between two points was
+// not measured.
+func timeAt(curve []record.Point, quantile float64) string {
+	for _, p := range curve {
+		if math.Abs(p.Quantile-quantile) < 1e-8 && p.Seconds > 0 {
+			return say.Seconds(p.Seconds)
+		}
+	}
+	return say.None
 }
 
 // moment formats a time in a window, in seconds; below 0 it is before the window.
@@ -88,7 +106,10 @@ func moment(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) + say.
 
 // percentile names the quantile q, 0..1, with up to six digits.
 func percentile(q float64) string {
-	return either(q == 0, "least", "p"+strconv.FormatFloat(q*100, 'g', 6, 64))
+	if q == 0 {
+		return "least"
+	}
+	return "p" + strconv.FormatFloat(q*100, 'g', 6, 64)
 }
 
 // ninesOf returns the number of nines of q, at most nine: 1 for 0.9, 2 for 0.99. The limit
@@ -134,11 +155,14 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart.Chart {
 			continue
 		}
 		y := float64(rows-len(p.Lines)) - .68 // the name stands above
-		row := chart.Line{Series: s, Label: s.Name, Title: s.Name + ": " + listed(of, unit.Number) + say.NBSP + unit.Unit}
+		row := chart.Line{Series: s, Label: s.Name}
+		var numbers []string
 		for k, v := range of {
+			numbers = append(numbers, unit.Number(v))
 			row.Points = append(row.Points, chart.Point{X: v, Y: y, Class: "dot", Title: ""})
 			pairs[k].Stroke, pairs[k].Points = "pair", append(pairs[k].Points, chart.Point{X: v, Y: y, Class: "", Title: s.Name + ": " + unit.Format(v)})
 		}
+		row.Title = s.Name + ": " + strings.Join(numbers, ", ") + say.NBSP + unit.Unit
 		row.Points = append(row.Points, chart.Point{X: stats.Median(of), Y: y, Class: "middle", Title: ""})
 		p.Lines = append(p.Lines, row)
 	}
@@ -148,15 +172,23 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart.Chart {
 
 // sweepSection draws figures over the factors that the scenario varied, such as the number of workers.
 func sweepSection(r *record.Result) document.Part {
-	charts := document.Charts(each(sweeps(r), chart.Chart.Figure))
+	var charts document.Charts
+	for _, c := range sweeps(r) {
+		charts = append(charts, c.Figure())
+	}
 	return document.Section{ID: "sweeps", Title: "Over the varied factors", Lead: warned(r, "Medians over the blocks."), Parts: []document.Part{charts}}
 }
 
 // sweeps draws p50, p99, goodput and CPU per request over every factor with two or more values, with a
 // line for each family of arms. Factors are in the order in which the arms name them.
 func sweeps(r *record.Result) (charts []chart.Chart) {
-	levels := slices.Concat(each(r.Arms, func(a record.Arm) []record.Level { return a.Levels })...)
-	for _, factor := range unique(each(levels, func(l record.Level) string { return l.Factor })) {
+	var factors []string
+	for _, a := range r.Arms {
+		for _, l := range a.Levels {
+			factors = append(factors, l.Factor)
+		}
+	}
+	for _, factor := range unique(factors) {
 		for _, m := range stats.Metrics() {
 			if c := sweep(factor, m, r.Arms); c != nil && m.Figure != stats.P90 {
 				charts = append(charts, *c)
@@ -183,33 +215,58 @@ func levelled(a record.Arm, factor string) (value, line string) {
 // sweep draws one metric over a factor; nil for fewer than two values or figures. An arm
 // without the figure has no point.
 func sweep(factor string, m stats.Metric, arms []record.Arm) *chart.Chart {
-	valueOf := func(a record.Arm) string { value, _ := levelled(a, factor); return value }
-	lineOf := func(a record.Arm) string { _, line := levelled(a, factor); return line }
-	values := unique(nonEmpty(each(arms, valueOf)...))
-	place, x := places(values, 74, 400)
-	arms = only(arms, func(a record.Arm) bool {
-		v := a.Median(m.Figure)
-		return valueOf(a) != "" && v != nil && (*v != 0 || m.Unit != "s")
-	})
-	if len(values) < 2 || len(arms) < 2 {
+	values, points := sweepPoints(factor, m, arms)
+	if len(values) < 2 || len(points) < 2 {
 		return nil
 	}
+	place, x := places(values, 74, 400)
 	var lines []chart.Line
-	for i, group := range grouped(arms, lineOf) {
-		name := lineOf(group[0])
+	for i, group := range grouped(points, func(p sweepPoint) string { return p.line }) {
+		name := group[0].line
 		l := chart.Line{Series: chart.Series{Name: name, Class: "c" + strconv.Itoa(i%7)}, Title: name, Stroke: "line"}
-		l.Points = each(group, func(a record.Arm) chart.Point {
-			v := *a.Median(m.Figure)
-			return chart.Point{X: place[valueOf(a)], Y: v, Class: "dot", Title: fmt.Sprintf("%s, %s %s: %s", name, factor, valueOf(a), Figure(m, v))}
-		})
+		for _, p := range group {
+			title := fmt.Sprintf("%s, %s %s: %s", name, factor, p.value, Figure(m, p.figure))
+			l.Points = append(l.Points, chart.Point{X: place[p.value], Y: p.figure, Class: "dot", Title: title})
+		}
 		slices.SortStableFunc(l.Points, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
 		lines = append(lines, l)
 	}
-	x.Ticks = each(values, func(v string) chart.Tick { return chart.Tick{At: x.At(place[v]), Label: v} })
+	for _, v := range values {
+		x.Ticks = append(x.Ticks, chart.Tick{At: x.At(place[v]), Label: v})
+	}
 	chart.Thin(x.Ticks)
-	figures := each(arms, func(a record.Arm) float64 { return *a.Median(m.Figure) })
-	p := chart.Panel{X: x, Y: chart.NewAxis(figures, 216, 14).Marked(5, either(m.Unit == "s", say.TimeLabel, say.CountLabel)), Lines: lines}
+	var figures []float64
+	for _, p := range points {
+		figures = append(figures, p.figure)
+	}
+	label := say.CountLabel
+	if m.Unit == "s" {
+		label = say.TimeLabel
+	}
+	p := chart.Panel{X: x, Y: chart.NewAxis(figures, 216, 14).Marked(5, label), Lines: lines}
 	return &chart.Chart{Caption: m.Label + " over " + factor, Label: m.Label + " over " + factor, Width: 420, Height: 260, Panels: []chart.Panel{p}}
+}
+
+// A sweepPoint is an arm's figure at a value of a factor, on a line of the drawing.
+type sweepPoint struct {
+	line, value string
+	figure      float64
+}
+
+// sweepPoints returns the different values of a factor that the arms have, in order of first appearance, and a point for each
+// arm with a value and the figure. A time of 0 was not measured.
+func sweepPoints(factor string, m stats.Metric, arms []record.Arm) (values []string, points []sweepPoint) {
+	for _, a := range arms {
+		value, line := levelled(a, factor)
+		if value == "" {
+			continue
+		}
+		values = append(values, value)
+		if v := a.Median(m.Figure); v != nil && (*v != 0 || m.Unit != "s") {
+			points = append(points, sweepPoint{line, value, *v})
+		}
+	}
+	return unique(values), points
 }
 
 // places puts the values of a factor on an axis from..to: numbers at their value, by logarithm
@@ -278,49 +335,80 @@ func rounded(v float64) string { return say.Count(int(math.Round(v))) }
 
 // counted returns the arms with counters of connections.
 func counted(arms []record.Arm) []record.Arm {
-	return only(arms, func(a record.Arm) bool { return a.Counters != nil })
+	return slices.DeleteFunc(slices.Clone(arms), func(a record.Arm) bool { return a.Counters == nil })
 }
 
 // crowds reports whether the arms' open connections differ by more than a tenth and by at least ten, so
 // that one or two do not tell arms with few connections apart.
 func crowds(known []record.Arm) bool {
-	open := each(known, func(a record.Arm) float64 { return a.Counters.OpenPeak })
-	return len(open) > 0 && slices.Max(open) > 1.1*slices.Min(open) && slices.Max(open)-slices.Min(open) >= 10
+	if len(known) == 0 {
+		return false
+	}
+	least, most := math.Inf(1), 0.0
+	for _, a := range known {
+		least, most = min(least, a.Counters.OpenPeak), max(most, a.Counters.OpenPeak)
+	}
+	return most > 1.1*least && most-least >= 10
 }
 
 // countersCharts draws each arm's connections over the window, all with the same axes: open
 // ones, and below them the rates of accepted and done ones. Counters only grow, so a rate is
 // the growth between two readings, drawn in the middle between them.
 func countersCharts(r *record.Result, known []record.Arm) document.Charts {
-	open, rates := 1., 1. // the smallest range of an axis
-	all := each(known, func(a record.Arm) chart.Chart {
-		lines := each([]chart.Series{{Name: "open", Class: "base"}, {Name: "accepted", Class: "c0"}, {Name: "done", Class: "c1 dash"}}, func(s chart.Series) chart.Line {
-			return chart.Line{Series: s, Title: s.Name, Stroke: "line", Width: 2}
-		})
-		for i, at := range a.Counters.Readings {
-			lines[0].Points = append(lines[0].Points, chart.Point{X: at.At, Y: float64(at.Open), Class: "", Title: say.Count(int(at.Open)) + " at " + moment(at.At)})
-			open = max(open, float64(at.Open))
-			last := a.Counters.Readings[max(i-1, 0)] // the first reading has none before it to take a difference with
-			middle, took := (last.At+at.At)/2, at.At-last.At
-			for k, grown := range []int64{at.Accepted - last.Accepted, at.Done - last.Done} {
-				if v := float64(grown) / took; i > 0 {
-					lines[k+1].Points = append(lines[k+1].Points, chart.Point{X: middle, Y: v, Class: "", Title: say.Rate(v) + " at " + moment(middle)})
-					rates = max(rates, v)
-				}
-			}
-		}
-		x := chart.Axis{High: r.Window, From: 60, To: 404}
-		return chart.Chart{
+	highestOpen, highestRate := 1., 1. // the smallest range of an axis
+	all := make([][]chart.Line, len(known))
+	for i, a := range known {
+		all[i] = countersLines(a.Counters.Readings)
+		highestOpen = max(highestOpen, peak(all[i][:1]))
+		highestRate = max(highestRate, peak(all[i][1:]))
+	}
+	x := chart.Axis{High: r.Window, From: 60, To: 404}
+	open := chart.Axis{High: highestOpen * 1.06, From: 112, To: 22}.Marked(5, say.CountLabel)
+	rates := chart.Axis{High: highestRate * 1.06, From: 236, To: 146}.Marked(5, say.CountLabel)
+	var charts document.Charts
+	for i, a := range known {
+		charts = append(charts, chart.Chart{
 			Caption: a.Name, Width: 420, Height: 262,
-			Label:  "Connections of " + a.Name + " over the window: open, and accepted and done per second",
-			Panels: []chart.Panel{{Title: "open", X: x, Lines: lines[:1]}, {Title: "per second", X: x.Marked(4, say.TimeLabel), Lines: lines[1:]}},
+			Label: "Connections of " + a.Name + " over the window: open, and accepted and done per second",
+			Panels: []chart.Panel{
+				{Title: "open", X: x, Y: open, Lines: all[i][:1]}, {Title: "per second", X: x.Marked(4, say.TimeLabel), Y: rates, Lines: all[i][1:]},
+			},
+		}.Figure())
+	}
+	return charts
+}
+
+// countersLines returns the lines of one arm's connections: open ones, and accepted and done ones per second.
+func countersLines(readings []record.Reading) []chart.Line {
+	line := func(name, class string) chart.Line {
+		return chart.Line{Series: chart.Series{Name: name, Class: class}, Title: name, Stroke: "line", Width: 2}
+	}
+	open, accepted, done := line("open", "base"), line("accepted", "c0"), line("done", "c1 dash")
+	for i, at := range readings {
+		open.Points = append(open.Points, chart.Point{X: at.At, Y: float64(at.Open), Title: say.Count(int(at.Open)) + " at " + moment(at.At)})
+		if i == 0 { // none before it to take a difference with
+			continue
 		}
-	})
-	return each(all, func(c chart.Chart) document.Chart { // with the axes of all
-		c.Panels[0].Y = chart.Axis{High: open * 1.06, From: 112, To: 22}.Marked(5, say.CountLabel)
-		c.Panels[1].Y = chart.Axis{High: rates * 1.06, From: 236, To: 146}.Marked(5, say.CountLabel)
-		return c.Figure()
-	})
+		last := readings[i-1]
+		middle, took := (last.At+at.At)/2, at.At-last.At
+		rate := func(grown int64) chart.Point {
+			v := float64(grown) / took
+			return chart.Point{X: middle, Y: v, Title: say.Rate(v) + " at " + moment(middle)}
+		}
+		accepted.Points = append(accepted.Points, rate(at.Accepted-last.Accepted))
+		done.Points = append(done.Points, rate(at.Done-last.Done))
+	}
+	return []chart.Line{open, accepted, done}
+}
+
+// peak returns the largest value of the lines, 0 for none.
+func peak(lines []chart.Line) (most float64) {
+	for _, l := range lines {
+		for _, p := range l.Points {
+			most = max(most, p.Y)
+		}
+	}
+	return most
 }
 
 // Figures returns the medians of the arms and the verdicts in sentences, for a page that shows several runs.
@@ -333,7 +421,11 @@ func Figures(r *record.Result) []document.Part {
 
 // classes returns the marks of rows that have only the colours of their arms.
 func classes(all []chart.Series) []document.Mark {
-	return each(all, func(s chart.Series) document.Mark { return document.Mark{Class: s.Class} })
+	marks := make([]document.Mark, len(all))
+	for i, s := range all {
+		marks[i].Class = s.Class
+	}
+	return marks
 }
 
 // Live returns the figures of a run that goes on: a table of its arms, and drawings of p50 and p99 with
@@ -342,7 +434,11 @@ func Live(p record.Progress) (table, charts document.Part) {
 	if len(p.Arms) == 0 {
 		return document.Lines{}, document.Charts{}
 	}
-	all := chart.SeriesOf(each(p.Arms, func(a record.ArmProgress) record.Arm { return record.Arm{Name: a.Name, Role: a.Role} }))
+	arms := make([]record.Arm, len(p.Arms))
+	for i, a := range p.Arms {
+		arms[i] = record.Arm{Name: a.Name, Role: a.Role}
+	}
+	all := chart.SeriesOf(arms)
 	rows := [][]string{{"arm", "blocks", "p50", "interval", "p99", "interval", "goodput", "accepted", "done", "open"}}
 	for _, a := range p.Arms {
 		goodput := say.OrNone(a.Goodput.SoFar, func(s record.Spread) string { return say.Rate(s.Median) })
@@ -384,7 +480,11 @@ func narrowing(label string, p record.Progress, all []chart.Series, of func(reco
 			}
 			known = append(known, *v)
 			s, x := record.SpreadOf(known), float64(k+1)
-			middle.Points = append(middle.Points, chart.Point{X: x, Y: s.Median, Class: when(k == 0, "dot")})
+			class := ""
+			if k == 0 {
+				class = "dot"
+			}
+			middle.Points = append(middle.Points, chart.Point{X: x, Y: s.Median, Class: class})
 			low.Points, high.Points = append(low.Points, chart.Point{X: x, Y: s.Low}), append(high.Points, chart.Point{X: x, Y: s.High})
 			values, most = append(values, s.Low, s.High), max(most, k+1)
 		}
@@ -473,7 +573,10 @@ func newHeatGrid(arms []record.Arm) *heatGrid {
 				column := cells[(block*record.HeatSlices+s)/g.slices]
 				for row, n := range slice[g.low:] {
 					if n > 0 {
-						at := either(g.low+row < record.NoReply, row/g.tall, g.rows)
+						at := row / g.tall
+						if g.low+row == record.NoReply {
+							at = g.rows
+						}
 						column[at] += int(n)
 						most = max(most, column[at])
 					}
@@ -499,8 +602,10 @@ func (g *heatGrid) span(step int) string {
 	if step == len(g.bounds)-1 {
 		return from + " or more"
 	}
-	to := say.Count(g.bounds[step+1] - 1)
-	return from + when(to != from, " to %s", to)
+	if to := say.Count(g.bounds[step+1] - 1); to != from {
+		return from + " to " + to
+	}
+	return from
 }
 
 // class returns the CSS class of a colour. With few colours they are the strong ones.
@@ -528,7 +633,10 @@ func (g *heatGrid) steps(arm int) (all []chart.HeatStep) {
 		}
 		step := func(column int) int {
 			i, found := slices.BinarySearch(g.bounds, columns[column][row])
-			return either(found, i, i-1) // -1 for no request
+			if !found {
+				i-- // -1 for no request
+			}
+			return i
 		}
 		for from, to := 0, 0; from < len(columns); from = to {
 			s := step(from)
@@ -546,7 +654,11 @@ func (g *heatGrid) steps(arm int) (all []chart.HeatStep) {
 func (g *heatGrid) ticks(x chart.Axis) chart.Axis {
 	every := len(g.blocks)/60 + 1
 	for i, block := range g.blocks {
-		t := chart.Tick{At: x.At(float64(i*record.HeatSlices) / float64(g.slices)), Label: either(g.valid[block], say.Count(block), "("+say.Count(block)+")")}
+		label := say.Count(block)
+		if !g.valid[block] {
+			label = "(" + label + ")"
+		}
+		t := chart.Tick{At: x.At(float64(i*record.HeatSlices) / float64(g.slices)), Label: label}
 		x.Fine = append(x.Fine, t)
 		if i%every == 0 {
 			x.Ticks = append(x.Ticks, t)
@@ -565,7 +677,11 @@ func heatSection(r *record.Result) document.Part {
 	const height, room = 120, 146 // of a panel's axes, and of the panel with its title
 	c := chart.Chart{Label: "Response time over the run, one panel per arm: the windows from left to right, longer times further up, colour for the number of requests", Width: 640}
 	x := g.ticks(chart.Axis{High: float64(g.columns()), From: 74, To: 622})
-	high := chart.Px(height) / chart.Px(g.rows+either(g.lost, strip, 0))
+	drawn := g.rows
+	if g.lost {
+		drawn += strip
+	}
+	high := chart.Px(height) / chart.Px(drawn)
 	digits := func(v chart.Px) string { return strconv.FormatFloat(float64(v), 'g', 6, 64) }
 	for i, s := range chart.SeriesOf(r.Arms) {
 		if len(r.Arms[i].Heat) == 0 {
@@ -585,20 +701,36 @@ func heatSection(r *record.Result) document.Part {
 	// Labels of the blocks stand below the last panel only.
 	for i := range c.Panels[:len(c.Panels)-1] {
 		p := &c.Panels[i]
-		p.X.Fine, p.X.Ticks = nil, each(x.Ticks, func(t chart.Tick) chart.Tick { return chart.Tick{At: t.At} })
+		p.X.Fine, p.X.Ticks = nil, make([]chart.Tick, len(x.Ticks))
+		for k, t := range x.Ticks {
+			p.X.Ticks[k].At = t.At
+		}
 	}
 	c.Height = chart.Px(room*len(c.Panels) + 18)
 	figure := document.Chart{Picture: c.SVG(), Wide: true, Keys: []document.Key{{Name: "requests in a cell"}}, Instead: []document.Part{document.Table{Rows: g.table(r.Arms)}}}
 	for i := range g.bounds {
 		figure.Keys = append(figure.Keys, document.Key{Class: g.class(i), Name: g.span(i)})
 	}
-	left := slices.ContainsFunc(g.blocks, func(b int) bool { return !g.valid[b] })
+	return document.Section{ID: "heat", Title: "Response time over the run", Parts: []document.Part{document.Charts{figure}}, Lead: g.lead(r.Window)}
+}
+
+// lead tells how to read the heat map. window is the length of a window in seconds.
+func (g *heatGrid) lead(window float64) string {
 	windows := float64(g.slices) / record.HeatSlices
-	wide := either(windows > 1, fmt.Sprint(windows)+" windows", say.Seconds(r.Window*windows))
-	return document.Section{ID: "heat", Title: "Response time over the run", Parts: []document.Part{document.Charts{figure}},
-		Lead: "From left to right the windows in the order they ran, further up longer response times (logarithmic): the more requests a cell has, the more its colour stands out from the page. " +
-			"A cell is " + wide + " wide; a line marks where each block begins" + when(left, ", and brackets one that was left out") + "." +
-			when(g.lost, " The top row has the requests without a reply, such as timeouts.")}
+	wide := say.Seconds(window * windows)
+	if windows > 1 {
+		wide = fmt.Sprint(windows) + " windows"
+	}
+	text := "From left to right the windows in the order they ran, further up longer response times (logarithmic): the more requests a cell has, the more its colour stands out from the page. " +
+		"A cell is " + wide + " wide; a line marks where each block begins"
+	if slices.ContainsFunc(g.blocks, func(b int) bool { return !g.valid[b] }) {
+		text += ", and brackets one that was left out"
+	}
+	text += "."
+	if g.lost {
+		text += " The top row has the requests without a reply, such as timeouts."
+	}
+	return text
 }
 
 // table returns the arms' requests by decade of the response time: the heat map in figures.
@@ -607,8 +739,14 @@ func (g *heatGrid) table(arms []record.Arm) [][]string {
 	fields := []armField{{"arm", nil, name}}
 	add := func(head string, from, to int) {
 		fields = append(fields, armField{head, nil, func(a record.Arm) string {
-			sum := inRows(a)
-			return either(len(a.Heat) > 0, say.Count(total(sum[from:to], func(n int) int { return n })), say.None)
+			if len(a.Heat) == 0 {
+				return say.None
+			}
+			sum, counts := 0, inRows(a)
+			for _, n := range counts[from:to] {
+				sum += n
+			}
+			return say.Count(sum)
 		}})
 	}
 	for from := g.low / decade * decade; from < g.low+g.rows*g.tall && from < record.NoReply; from += decade {
