@@ -68,17 +68,21 @@ func why(r *record.Result) document.Part {
 
 // warned returns lead, the sentence on how to read figures, with the caveat about them added.
 func warned(r *record.Result, lead string) string {
-	c := caveat(r)
-	return lead + when(c != "", " These figures are %s.", c)
+	if c := caveat(r); c != "" {
+		lead += " These figures are " + c + "."
+	}
+	return lead
 }
 
 // figures returns the arms' medians as a table, and below it sentences on failed requests.
 func figures(r *record.Result) document.Part {
 	says := complaints(r)
 	if r.Valid > 0 { // else there are no medians to explain, but there may be failures
-		c := caveat(r)
-		more := either(c != "", ". These figures are "+c, "; a change is the quotient of two of them, its interval that of the blocks' own ratios")
-		says = slices.Insert(says, 0, "Medians over the blocks"+more)
+		legend := "Medians over the blocks; a change is the quotient of two of them, its interval that of the blocks' own ratios"
+		if c := caveat(r); c != "" {
+			legend = "Medians over the blocks. These figures are " + c
+		}
+		says = slices.Insert(says, 0, legend)
 	}
 	return document.Section{
 		ID: "figures", Title: "Figures",
@@ -94,20 +98,23 @@ func figures(r *record.Result) document.Part {
 // marks returns, for each arm in the order of r.Arms, its class in charts and the numbers of
 // its doubts in the document's list, from 1.
 func marks(r *record.Result) []document.Mark {
-	return each(chart.SeriesOf(r.Arms), func(s chart.Series) document.Mark {
-		mark := document.Mark{Class: s.Class}
+	all := classes(chart.SeriesOf(r.Arms))
+	for k, a := range r.Arms {
 		for i, d := range r.Doubts {
-			if d.Arm == s.Name {
-				mark.Notes = append(mark.Notes, i+1)
+			if d.Arm == a.Name {
+				all[k].Notes = append(all[k].Notes, i+1)
 			}
 		}
-		return mark
-	})
+	}
+	return all
 }
 
 // verdictLines returns the sentences on each challenger's verdicts, a part for each.
-func verdictLines(r *record.Result) []document.Part {
-	return each(byArm(r.Verdicts), func(group []record.Verdict) document.Part { return document.Lines(sentences(r, group)) })
+func verdictLines(r *record.Result) (all []document.Part) {
+	for _, group := range byArm(r.Verdicts) {
+		all = append(all, document.Lines(sentences(r, group)))
+	}
+	return all
 }
 
 // verdicts describes how the arms differ: a forest plot in a page, sentences elsewhere.
@@ -135,16 +142,8 @@ func (p comparisonPage) verdicts() document.Part {
 // doubts, numbered for the marks of the figures, then the evidence on the control, the load
 // generator, the machine and the laws, with a label for each.
 func reservations(r *record.Result) document.Part {
-	// Nobody runs on to decide the control.
-	control := each(r.AA, func(v record.Verdict) record.Verdict { v.Lean, v.Needed = "", 0; return v })
-	// Each label stands only where its function has a line, so a quiet run has a short list.
-	known := slices.Concat(
-		labelled("A/A", append([]string{aaBriefly(r.AA, r.Valid)}, sentences(r, control)...)...),
-		labelled("Generator", visiting(r), floor(r.Env.Floor)), labelled("Left out", refusals(r.Refused)...),
-		labelled("Unchecked", when(len(r.NotChecked) > 0, "rules that were not checked: %s", strings.Join(r.NotChecked, "; "))), labelled("Note", r.Note),
-	)
 	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{
-		doubts(r), known,
+		doubts(r), evidence(r),
 		document.Details{
 			Summary: "How near the windows came to breaking laws of queues, which hold for any server",
 			Parts:   []document.Part{laws(r.Laws)},
@@ -156,15 +155,55 @@ func reservations(r *record.Result) document.Part {
 	}}
 }
 
+// evidence returns what is known on the control, the load generator, the blocks left out and the rules. A label stands only
+// where there is a line for it, so a quiet run has a short list.
+func evidence(r *record.Result) (known document.Facts) {
+	add := func(label, text string) {
+		if text != "" {
+			known = append(known, document.Fact{Label: label, Text: text})
+		}
+	}
+	add("A/A", aaBriefly(r.AA, r.Valid))
+	control := slices.Clone(r.AA)
+	for i := range control {
+		control[i].Lean, control[i].Needed = "", 0 // no run goes on to decide the control
+	}
+	for _, sentence := range sentences(r, control) {
+		add("A/A", sentence)
+	}
+	add("Generator", visiting(r))
+	add("Generator", floor(r.Env.Floor))
+	for _, line := range refusals(r.Refused) {
+		add("Left out", line)
+	}
+	if len(r.NotChecked) > 0 {
+		add("Unchecked", "rules that were not checked: "+strings.Join(r.NotChecked, "; "))
+	}
+	add("Note", r.Note)
+	return known
+}
+
 // doubts returns the run's doubts, to be numbered.
-func doubts(r *record.Result) document.Numbered { return each(r.Doubts, Doubt) }
+func doubts(r *record.Result) (all document.Numbered) {
+	for _, d := range r.Doubts {
+		all = append(all, Doubt(d))
+	}
+	return all
+}
 
 // recordSection tells where the data are and how to render them again. A page also has the
 // machine, the order of the blocks and the arms' commands.
 func recordSection(r *record.Result) document.Part {
-	started := only(r.Arms, func(a record.Arm) bool { return a.Command != "" })
-	commands := document.Commands(each(started, func(a record.Arm) document.Fact { return document.Fact{Label: a.Name, Text: a.Command} }))
-	order := document.Lines(each(r.Order, func(arms []string) string { return strings.Join(arms, ", ") }))
+	var commands document.Commands
+	for _, a := range r.Arms {
+		if a.Command != "" {
+			commands = append(commands, document.Fact{Label: a.Name, Text: a.Command})
+		}
+	}
+	var order document.Lines
+	for _, arms := range r.Order {
+		order = append(order, strings.Join(arms, ", "))
+	}
 	return document.Section{ID: "record", Title: "Record", Parts: []document.Part{
 		dataAt(r.Dir), document.Page{
 			fingerprint(r), document.Details{Summary: "Each block in the order it ran", Parts: []document.Part{order}},
@@ -183,24 +222,42 @@ func dataAt(dir string) document.Commands {
 func fingerprint(r *record.Result) document.Part {
 	e := r.Env
 	known := func(s string) string { return cmp.Or(s, "not known") }
+	started, virtualised, pause := "not known", "no", "not measured"
+	if !r.Started.IsZero() {
+		started = r.Started.Format("2006-01-02 15:04:05 -0700")
+	}
+	if e.Virtualised {
+		virtualised = "yes"
+	}
+	if e.Pause > 0 {
+		pause = say.Seconds(e.Pause)
+	}
 	rows := [][2]string{
-		{"started", either(!r.Started.IsZero(), r.Started.Format("2006-01-02 15:04:05 -0700"), "not known")},
+		{"started", started},
 		{"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", say.Seconds(r.Window)},
 	}
 	if pageOf(r).inBlocks() { // a search has no offered rate and no blocks; closed loops have no rate
-		rows = append(rows, [2]string{"offered rate", either(r.Rate > 0, say.Rate(r.Rate), say.None)}, [2]string{"blocks", blocks(r)})
+		rate := say.None
+		if r.Rate > 0 {
+			rate = say.Rate(r.Rate)
+		}
+		rows = append(rows, [2]string{"offered rate", rate}, [2]string{"blocks", blocks(r)})
 	}
 	rows = append(rows, [][2]string{
 		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)},
-		{"CPU", known(e.CPU)}, {"CPUs", say.Count(e.CPUs)}, {"virtualised", either(e.Virtualised, "yes", "no")},
+		{"CPU", known(e.CPU)}, {"CPUs", say.Count(e.CPUs)}, {"virtualised", virtualised},
 		{"servers", servers(e, r.Arms)}, {"load", side(e.LoadCPUs, e.CPUs, e.LoadProcs)},
 		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)},
 		{"cgroup CPU limit", cmp.Or(e.CPUMax, "none")}, {"load average at start", say.Plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)},
 		{"CPU time stolen", say.Plain(e.StealRatio*100) + say.NBSP + "%"}, {"somaxconn", say.Count(e.Somaxconn)}, {"port range", known(e.PortRange)},
-		{"longest regular pause", either(e.Pause > 0, say.Seconds(e.Pause), "not measured")},
+		{"longest regular pause", pause},
 		{"descriptors", prose.Grouped(strconv.FormatUint(e.NoFile, 10))}, {"CPU demand", say.Plain(e.ItersPerUsec) + " iterations/µs"},
 	}...)
-	return document.Grid(each(rows, func(row [2]string) document.Fact { return document.Fact{Label: row[0], Text: row[1]} }))
+	var grid document.Grid
+	for _, row := range rows {
+		grid = append(grid, document.Fact{Label: row[0], Text: row[1]})
+	}
+	return grid
 }
 
 // Sizes of the forest plot, in px: of the drawing, and of the free space at both of its ends.
@@ -239,12 +296,23 @@ type forestRow struct {
 // control last. The control is drawn like an arm, because its intervals show how wide one is without any
 // difference.
 func forestOf(r *record.Result) forest {
-	challengers := byArm(r.Verdicts)
+	class := map[string]string{}
+	for _, s := range chart.SeriesOf(r.Arms) {
+		class[s.Name] = s.Class
+	}
 	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
-	for i, group := range append(challengers, byArm(r.AA)...) {
-		s := first(chart.SeriesOf(r.Arms), func(s chart.Series) bool { return s.Name == group[0].Arm })
-		rows := each(group, func(v record.Verdict) forestRow { return forestRowOf(r, v) })
-		f.Groups = append(f.Groups, forestGroup{chart.Series{Name: group[0].Arm, Class: s.Class}, i >= len(challengers), rows})
+	add := func(group []record.Verdict, control bool) {
+		g := forestGroup{Series: chart.Series{Name: group[0].Arm, Class: class[group[0].Arm]}, Control: control}
+		for _, v := range group {
+			g.Rows = append(g.Rows, forestRowOf(r, v))
+		}
+		f.Groups = append(f.Groups, g)
+	}
+	for _, group := range byArm(r.Verdicts) {
+		add(group, false)
+	}
+	for _, group := range byArm(r.AA) {
+		add(group, true)
 	}
 	return f
 }
@@ -252,10 +320,18 @@ func forestOf(r *record.Result) forest {
 // forestRowOf returns the row of a verdict.
 func forestRowOf(r *record.Result, v record.Verdict) forestRow {
 	row := forestRow{
-		// For times lower is better, for goodput higher: better has the same colour for every metric.
-		Class:   either(v.Better(), string(stats.Faster), either(v.Worse(), string(stats.Slower), v.Verdict.String())),
-		Verdict: v, Sentence: sentence(r, v), Change: when(within(quotient(r, v), v.Low, v.High), "%s", say.Change(quotient(r, v))),
+		Verdict: v, Class: v.Verdict.String(), Sentence: sentence(r, v),
 		Same: 1 + v.Metric.Row().Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
+	}
+	// For times lower is better, for goodput higher: better has the same colour for every metric.
+	switch {
+	case v.Better():
+		row.Class = string(stats.Faster)
+	case v.Worse():
+		row.Class = string(stats.Slower)
+	}
+	if ratio := quotient(r, v); within(ratio, v.Low, v.High) {
+		row.Change = say.Change(ratio)
 	}
 	switch {
 	case hint(r, v) != "":
@@ -282,7 +358,12 @@ func ratioAxis(verdicts []record.Verdict) chart.Axis {
 	}
 	// .1 % of tolerance keeps an interval that ends at a round ratio from taking the next larger one.
 	round := func(ratio float64) float64 {
-		return cmp.Or(first([]float64{1.25, 1.5, 2, 3, 5, 10, 100}, func(r float64) bool { return ratio <= r*1.001 }), 1000)
+		for _, end := range []float64{1.25, 1.5, 2, 3, 5, 10, 100} {
+			if ratio <= end*1.001 {
+				return end
+			}
+		}
+		return 1000
 	}
 	x := chart.Axis{Low: 1 / round(1/low) / 1.02, High: round(high) * 1.02, From: forestMargin, To: forestWidth - forestMargin, Log: true}
 	x.Ticks = ratioTicks(x)
@@ -313,10 +394,18 @@ func expectations(r *record.Result) document.Part {
 
 // tally counts the expectations by answer in a sentence; "" when nothing was expected.
 func tally(all []record.Expectation) string {
-	counts := listed(outcome.All(), func(of outcome.Outcome) string {
-		return fmt.Sprintf("%d %s", len(only(all, func(e record.Expectation) bool { return e.Outcome == of })), outcome.Expectation.Phrase(of))
-	})
-	return when(len(all) > 0, "%s: %s", say.Plural(len(all), "expectation"), counts)
+	if len(all) == 0 {
+		return ""
+	}
+	answered := map[outcome.Outcome]int{}
+	for _, e := range all {
+		answered[e.Outcome]++
+	}
+	var counts []string
+	for _, of := range outcome.All() {
+		counts = append(counts, fmt.Sprintf("%d %s", answered[of], outcome.Expectation.Phrase(of)))
+	}
+	return say.Plural(len(all), "expectation") + ": " + strings.Join(counts, ", ")
 }
 
 // floor describes the response time that the load itself adds, measured with a server that does
@@ -345,12 +434,18 @@ func visiting(r *record.Result) string {
 	if len(shared) == 0 {
 		return ""
 	}
-	rest := first(r.Arms, func(a record.Arm) bool { return a.Generator != nil }).Generator
-	priority := map[string]string{
-		record.RestFirst: ", asleep while nothing is due, with real-time priority (SCHED_RR)",
-		record.RestWaits: ", asleep while nothing is due, without real-time priority, which is not permitted here",
-	}[cmp.Or(rest, &record.Proofs{}).Rest]
-	return "the load shares " + shared.Words() + " with the servers" + priority
+	text := "the load shares " + shared.Words() + " with the servers"
+	i := slices.IndexFunc(r.Arms, func(a record.Arm) bool { return a.Generator != nil })
+	if i < 0 {
+		return text
+	}
+	switch r.Arms[i].Generator.Rest {
+	case record.RestFirst:
+		text += ", asleep while nothing is due, with real-time priority (SCHED_RR)"
+	case record.RestWaits:
+		text += ", asleep while nothing is due, without real-time priority, which is not permitted here"
+	}
+	return text
 }
 
 // laws tells how near the valid windows came to breaking each law of the audit: the worst value and the
@@ -360,8 +455,12 @@ func laws(all []record.Law) document.Part {
 	return document.Table{Rows: rows(all,
 		field[record.Law]{"law", nil, func(l record.Law) string { return strings.TrimSuffix(l.Name+", "+l.Unit, ", ratio") }},
 		field[record.Law]{"worst", nil, func(l record.Law) string { return lawFigure(l.Value, l.Unit) }},
-		// A limit of 0 allows no violation, as for counts that must agree.
-		field[record.Law]{"allowed", nil, func(l record.Law) string { return either(l.Limit > 0, lawFigure(l.Limit, l.Unit), "none") }},
+		field[record.Law]{"allowed", nil, func(l record.Law) string {
+			if l.Limit > 0 {
+				return lawFigure(l.Limit, l.Unit)
+			}
+			return "none" // no violation is allowed, as for counts that must agree
+		}},
 		field[record.Law]{"windows", nil, func(l record.Law) string { return say.Count(l.Windows) }},
 	)}
 }
@@ -376,17 +475,39 @@ func lawFigure(v float64, unit string) string {
 
 // refusals tells why blocks were left out, in one line per rule with its worst window, since a
 // rule that broke in many windows is one cause. The record has every window.
-func refusals(all []record.Refusal) []string {
-	// past returns how far a window is beyond its limit, as a ratio above 1. The limits on the number of
-	// requests are lower ones.
-	past := func(x record.Refusal) float64 { return either(x.Value < x.Limit, x.Limit/x.Value, x.Value/x.Limit) }
-	return each(grouped(all, func(x record.Refusal) string { return x.Rule }), func(windows []record.Refusal) string {
-		worst := slices.MaxFunc(windows, func(a, b record.Refusal) int {
-			return cmp.Or(cmp.Compare(past(a), past(b)), cmp.Compare(a.Value, b.Value))
-		})
-		blocks := slices.Compact(each(windows, func(x record.Refusal) string { return strconv.Itoa(x.Block) }))
-		in, side := "block"+when(len(blocks) > 1, "s")+say.NBSP+strings.Join(blocks, ", "), either(worst.Value < worst.Limit, "below", "limit")
-		return fmt.Sprintf("%s: %s in %s; worst %s (%s, block %d), %s %s", worst.Rule, say.Plural(len(windows), "window"), in,
-			say.Plain(worst.Value), worst.Arm, worst.Block, side, say.Plain(worst.Limit))
+func refusals(all []record.Refusal) (lines []string) {
+	for _, windows := range grouped(all, func(x record.Refusal) string { return x.Rule }) {
+		lines = append(lines, refusedBy(windows))
+	}
+	return lines
+}
+
+// refusedBy describes the windows that were refused by one rule.
+func refusedBy(windows []record.Refusal) string {
+	worst := slices.MaxFunc(windows, func(a, b record.Refusal) int {
+		return cmp.Or(cmp.Compare(beyondLimit(a), beyondLimit(b)), cmp.Compare(a.Value, b.Value))
 	})
+	var blocks []string
+	for _, x := range windows {
+		blocks = append(blocks, strconv.Itoa(x.Block))
+	}
+	blocks = slices.Compact(blocks)
+	in, side := "block", "limit"
+	if len(blocks) > 1 {
+		in = "blocks"
+	}
+	if worst.Value < worst.Limit {
+		side = "below"
+	}
+	return fmt.Sprintf("%s: %s in %s%s%s; worst %s (%s, block %d), %s %s", worst.Rule, say.Plural(len(windows), "window"), in, say.NBSP, strings.Join(blocks, ", "),
+		say.Plain(worst.Value), worst.Arm, worst.Block, side, say.Plain(worst.Limit))
+}
+
+// beyondLimit returns how far a window is beyond its limit, as a ratio above 1. The limits on the number of requests are lower
+// ones.
+func beyondLimit(x record.Refusal) float64 {
+	if x.Value < x.Limit {
+		return x.Limit / x.Value
+	}
+	return x.Value / x.Limit
 }
