@@ -81,6 +81,22 @@ func TestSomeValuesOfAKind(t *testing.T) {
 	f.And(struct{ Wher string }{})
 }
 
+// A kind of a table has values by name, and its sentences are checked as those of any other.
+func TestKindOfATable(t *testing.T) { // registers kinds, so no other test may run
+	text := map[string]string{"": `{{count .InFlight}} of {{.Tool}}{{with .Least}}, {{count .}} at least{{end}}`, "do": `not {{.Tool}}`}
+	fact.Named("test-table", text, []string{"in_flight", "least"}, []string{"tool"})
+	f := fact.Fact{Code: "test-table", Values: map[string]float64{"in_flight": 3}, Names: map[string]string{"tool": "ab"}}
+	if f.String() != "3 of ab" || f.Part("do") != "not ab" {
+		t.Errorf("got %q, %q", f, f.Part("do"))
+	}
+	defer func() {
+		if text := asText(recover()); !strings.Contains(text, "no .Least") {
+			t.Errorf("got %q", text)
+		}
+	}()
+	fact.Named("test of a table without", text, []string{"in_flight"}, []string{"tool"})
+}
+
 // A record of another version may lack a value, have one more, or have a kind that this program does not know. It is
 // written as it was read.
 func TestFactsOfOtherVersions(t *testing.T) {

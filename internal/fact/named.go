@@ -1,0 +1,34 @@
+package fact
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Named registers a kind of fact whose values a table names, and not a struct: numbers and names, by their keys in JSON.
+// Its sentences are by name, "" for the main one, and see each value as a [Field]. A sentence is checked as with [New].
+func Named(code Code, sentences map[string]string, numbers, names []string) {
+	k := &kind{code: code}
+	for _, key := range numbers {
+		k.fields = append(k.fields, field{name: Field(key), of: reflect.TypeFor[float64](), key: key})
+	}
+	for _, key := range names {
+		k.fields = append(k.fields, field{name: Field(key), of: reflect.TypeFor[string](), key: key})
+	}
+	k.view = k.viewOf()
+	register(k)
+	for _, part := range slices.Sorted(maps.Keys(sentences)) {
+		k.say(part, sentences[part])
+	}
+}
+
+// Field returns the name of a value in the sentences of a kind that [Named] registered: InFlight for the key in_flight.
+func Field(key string) string {
+	name := ""
+	for word := range strings.SplitSeq(key, "_") {
+		name += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return name
+}
