@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"schedlab/internal/record"
+	"schedlab/internal/fact"
 )
 
 // This file holds the runs of a text against each other. A series of runs can have a simple
@@ -16,12 +16,14 @@ import (
 
 // addGroup adds a finding about several runs together, of which there is at least one. Its Run is
 // -1, because it belongs to no single run.
-func (a *audit) addGroup(code record.Code, group []*Claim, v record.Values) {
-	var lines []string
+func (a *audit) addGroup(f fact.Fact, group []*Claim) {
+	var all []string
 	for _, c := range group {
-		lines = append(lines, strconv.Itoa(c.Line))
+		all = append(all, strconv.Itoa(c.Line))
 	}
-	a.add(Finding{Code: code, Numbers: v, Names: record.Names{"lines": strings.Join(lines, ", ")}, Run: -1, Line: group[0].Line})
+	found := findingOf(f.And(lines{strings.Join(all, ", ")}))
+	found.Run, found.Line = -1, group[0].Line
+	a.add(found)
 }
 
 // backlog finds a difference of accepted and done that grows from run to run: the server takes
@@ -37,7 +39,7 @@ func (a *audit) backlog() {
 		}
 	}
 	if n >= 3 {
-		a.addGroup("audit-backlog-grows", of, record.Values{"first": waiting(of[0]), "last": waiting(of[n-1]), "times": float64(n)})
+		a.addGroup(backlogGrows.Of(backlog{First: waiting(of[0]), Last: waiting(of[n-1]), Times: n}), of)
 	}
 }
 
@@ -61,7 +63,7 @@ func (a *audit) growth() {
 		// of a run.
 		mean, cycle := last.value("mean")/first.value("mean"), to/y/(from/x)
 		if x > 0 && y > 0 && first.has("mean", "connections") && first.Loop != openLoop && first.Loop != pacedLoop && mean >= 1.2 && cycle >= 1.2 {
-			a.addGroup("audit-growth", group, record.Values{"from": from, "to": to, "mean": mean, "cycle": cycle, "rate": y/x - 1})
+			a.addGroup(timesGrow.Of(growth{From: from, To: to, Mean: mean, Cycle: cycle, Rate: y/x - 1}), group)
 		}
 	}
 }
@@ -83,18 +85,19 @@ func (a *audit) sameRate() {
 			single = append(single, c)
 		}
 	}
-	// same adds a finding with the lowest and the highest value of the figure called name.
-	same := func(code record.Code, name string, group []*Claim, v record.Values) {
-		if len(group) > 1 {
-			by := func(x, y *Claim) int { return cmp.Compare(x.value(name), y.value(name)) }
-			v["runs"], v["low"], v["high"] = float64(len(group)), slices.MinFunc(group, by).value(name), slices.MaxFunc(group, by).value(name)
-			a.addGroup(code, group, v)
-		}
+	// of returns the lowest and the highest value of the figure called name.
+	of := func(name string, group []*Claim) alike {
+		by := func(x, y *Claim) int { return cmp.Compare(x.value(name), y.value(name)) }
+		return alike{Runs: len(group), Low: slices.MinFunc(group, by).value(name), High: slices.MaxFunc(group, by).value(name)}
 	}
 	for _, offered := range slices.Sorted(maps.Keys(byOffer)) {
-		same("audit-same-rate", "rate", byOffer[offered], record.Values{"offered": offered})
+		if group := byOffer[offered]; len(group) > 1 {
+			a.addGroup(sameRate.Of(alikeAt{of("rate", group), offered}), group)
+		}
 	}
-	same("audit-one-in-flight", "mean", single, record.Values{})
+	if len(single) > 1 {
+		a.addGroup(oneInFlight.Of(of("mean", single)), single)
+	}
 }
 
 // repeats compares the noise with the difference between names. noise is the largest spread of
@@ -119,10 +122,10 @@ func (a *audit) repeats() {
 	}
 	// Both findings stand at the first run, because they are about all.
 	if !repeated && len(a.runs) > 1 {
-		a.addGroup("audit-one-trial", a.runs[:1], record.Values{"runs": float64(len(a.runs))})
+		a.addGroup(oneTrial.Of(trials{Runs: len(a.runs)}), a.runs[:1])
 	} else if len(means) > 1 {
 		if difference := slices.Max(middles)/slices.Min(middles) - 1; difference <= noise {
-			a.addGroup("audit-within-noise", a.runs[:1], record.Values{"noise": noise, "difference": difference, "runs": float64(len(means))})
+			a.addGroup(withinNoise.Of(noisy{Noise: noise, Difference: difference, Runs: len(means)}), a.runs[:1])
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/audit"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -776,6 +777,18 @@ func TestNamesAreInTheTables(t *testing.T) {
 			}
 		}
 		known[e[1]] = true
+	}
+	for _, line := range regexp.MustCompile(`\n\t\tuses (.*)`).FindAllStringSubmatch(string(checks), -1) {
+		for name := range strings.FieldsSeq(line[1]) {
+			if !known[name] {
+				t.Errorf("no table has the figure %q, which sentences use", name)
+			}
+		}
+	}
+	for _, check := range regexp.MustCompile(`\n\t(audit-[\w-]+) `).FindAllStringSubmatch(string(checks), -1) {
+		if !slices.Contains(fact.Codes(), fact.Code(check[1])) {
+			t.Errorf("%s is no equation, and facts.go has no kind for it", check[1])
+		}
 	}
 	if len(equations) < 30 {
 		t.Errorf("found %d equations of checks, want 30 or more", len(equations))

@@ -143,7 +143,7 @@ func (c *Claim) note(op, name string, f Figure) {
 			c.set(name+".max", f)
 		}
 	case ok && math.Abs(had.Value-f.Value) > had.Half+f.Half+again*math.Abs(f.Value):
-		c.clashes = append(c.clashes, twice("audit-said-twice", "", name, had, "", "another line", f))
+		c.clashes = append(c.clashes, twice(saidTwice, "", name, had, "", "another line", f))
 	case !ok || f.Half < had.Half:
 		c.set(name, f)
 	}

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"schedlab/internal/record"
+	"schedlab/internal/fact"
 )
 
 // An equation is one law of the tables: a relation that holds between the figures of a run,
@@ -23,8 +23,9 @@ import (
 // without spaces. A comparison is 1 where it holds and missing elsewhere: a > b holds where a is
 // above b for certain, and a >= b where it may not be below.
 type equation struct {
-	code              record.Code // of the finding if it is broken; "" for one that is no law
-	left, sign, right string      // as they are written
+	code              fact.Code // of the finding if it is broken; "" for one that is no law
+	text              string    // as it is written, with its conditions
+	left, sign, right string    // of it
 	leftSide, value   ast.Expr
 	when, unless      []ast.Expr
 }
@@ -55,7 +56,7 @@ func newEquation(code, l string) *equation {
 		return all
 	}
 	sides := parse(m[1], m[3])
-	return &equation{record.Code(code), m[1], m[2], m[3], sides[0], sides[1], parse(strings.Fields(m[4])...), parse(strings.Fields(m[5])...)}
+	return &equation{fact.Code(code), l, m[1], m[2], m[3], sides[0], sides[1], parse(strings.Fields(m[4])...), parse(strings.Fields(m[5])...)}
 }
 
 // A lookup finds a figure by its name. It returns false for a figure that is not known.

@@ -5,12 +5,11 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 )
 
 // findings is the table of all checks, in the order of a report.
@@ -20,19 +19,17 @@ var findings string
 
 // A check is one kind of finding, as findings.txt lists it.
 type check struct {
-	Finding             // its class, law and code
-	with    []*equation // numbers that are worked out for its sentences: name = expression
-	names   []string    // all numbers that its sentences use
-	sure    string      // without this figure the finding is open; "" for none
-	tools   []string    // the tools that holds are about, "all" for any
-	holds   []*equation // what a run must keep; nil for a check in Go
+	Finding                     // its class, law and code
+	sentences map[string]string // by name: "" for the finding, "do" for what to do about it, "but" for what it means for the headline
+	with      []*equation       // numbers that are worked out for its sentences: name = expression
+	uses      []string          // further figures that its sentences use
+	numbers   []string          // all that its sentences use, in the order of the alphabet
+	sure      string            // without this figure the finding is open; "" for none
+	tools     []string          // the tools that holds are about, "all" for any
+	holds     []*equation       // what a run must keep; nil for a check in Go
 }
 
-// used finds the numbers that a sentence uses.
-var used = regexp.MustCompile(`\.Values\.(\w+)`)
-
-// checks are the checks of findings.txt. Reading them registers their sentences: CODE+" do" says
-// what to do about a finding, and CODE+" but" what it means for the headline.
+// checks are the checks of findings.txt.
 var checks = func() (all []*check) {
 	var kind, law string
 	var last *check
@@ -44,20 +41,19 @@ var checks = func() (all []*check) {
 		case l[0] != '\t':
 			kind, law = first, rest
 		case !strings.HasPrefix(l, "\t\t"):
-			last = &check{Finding: Finding{Code: record.Sentence(record.Code(first), rest), Outcome: headings[kind], Law: law}}
+			last = &check{Finding: Finding{Code: fact.Code(first), Outcome: headings[kind], Law: law}, sentences: map[string]string{"": rest}}
 			all = append(all, last)
 		case first == "with":
 			last.with = append(last.with, newEquation("", rest))
+		case first == "uses":
+			last.uses = strings.Fields(rest)
 		case first == "sure":
 			last.sure = rest
 		case first == "holds":
 			tools, law, _ := strings.Cut(rest, ": ")
 			last.tools, last.holds = strings.Fields(tools), append(last.holds, newEquation("", law))
 		default:
-			record.Sentence(last.Code+record.Code(" "+first), rest)
-		}
-		for _, m := range used.FindAllStringSubmatch(l, -1) {
-			last.names = append(last.names, m[1])
+			last.sentences[first] = rest
 		}
 	}
 	return all
@@ -65,7 +61,7 @@ var checks = func() (all []*check) {
 
 // checkOf returns the position of a code in checks. Every code that this package uses must be in
 // findings.txt; the position of an unknown one is -1, and add would panic.
-func checkOf(code record.Code) int {
+func checkOf(code fact.Code) int {
 	return slices.IndexFunc(checks, func(k *check) bool { return k.Code == code })
 }
 
@@ -91,11 +87,11 @@ func (k *check) lookup(c *Claim) lookup {
 
 // about returns the finding of a check on a run, with the numbers of its sentences by the lookup.
 func (k *check) about(c *Claim, of lookup) Finding {
-	f := Finding{Code: k.Code, Names: record.Names{"tool": c.Tool, "loop": c.Loop}, Numbers: record.Values{}}
+	f := Finding{Code: k.Code, Names: map[string]string{"tool": c.Tool, "loop": c.Loop}, Numbers: map[string]float64{}}
 	if _, known := of(k.sure); k.sure != "" && !known {
 		f.Outcome = outcome.Open
 	}
-	for _, name := range k.names {
+	for _, name := range k.numbers {
 		if v, ok := of(name); ok {
 			f.Numbers[name] = v.Value
 		}
@@ -180,7 +176,7 @@ func Judge(text *Text, given Given) *Report {
 	a.sameRate()
 	a.repeats()
 	if n := len(text.Guessed); n > 0 {
-		a.addGroup("audit-approximate", text.Guessed, record.Values{"rows": float64(n)})
+		a.addGroup(approximate.Of(rows{Rows: n}), text.Guessed)
 	}
 	slices.SortStableFunc(a.findings, func(x, y Finding) int {
 		return cmp.Or(slices.Index(classes, x.Outcome)-slices.Index(classes, y.Outcome), checkOf(x.Code)-checkOf(y.Code))
@@ -213,7 +209,7 @@ func (a *audit) judge(i int, c *Claim) {
 			// An equation is not checked on a part that lacks its figures.
 			if left, right, broken := l.broken(part.figure); broken {
 				is := map[byte]string{'<': "at most", '>': "at least"}[l.sign[0]]
-				found(twice(l.code, part.part, l.left, left, is, l.right, right))
+				found(twice(contradictions[l.code], part.part, l.left, left, is, l.right, right))
 			}
 		}
 	}
@@ -237,7 +233,7 @@ func (a *audit) judge(i int, c *Claim) {
 	if original := a.seen[figures]; original == nil || len(results) < 4 {
 		a.seen[figures] = c
 	} else {
-		found(Finding{Code: "audit-identical", Numbers: record.Values{"figures": float64(len(results)), "line": float64(original.Line)}})
+		found(findingOf(identical.Of(likeness{Figures: len(results), Line: original.Line})))
 	}
 }
 
@@ -258,22 +254,18 @@ func (a *audit) add(f Finding) {
 // twice returns the finding that a figure has two values: here, and in other, a place or an
 // expression. of is the part that the figures are about, "" for whole requests. is tells how the
 // two should compare: "at least", "at most" or "" for equal.
-func twice(code record.Code, of, name string, value Figure, is, other string, otherValue Figure) Finding {
-	return Finding{
-		Code:    code,
-		Numbers: record.Values{"left": value.Value, "right": otherValue.Value},
-		Names:   record.Names{"left": name, "right": other, "is": is, "unit": unitOf(name), "of": of},
-	}
+func twice(kind fact.Kind[twoValues], of, name string, value Figure, is, other string, otherValue Figure) Finding {
+	return findingOf(kind.Of(twoValues{
+		about: about{Of: of, Unit: unitOf(name)}, Is: is, Left: name, LeftValue: value.Value, Right: other, RightValue: otherValue.Value,
+	}))
 }
 
 // times returns the broken laws of a distribution that take more than an equation: of the response
 // times, and of each other part of a request that the tool measures. They are arithmetic, so no
 // server can break them.
 func times(c *Claim) (broken []Finding) {
-	found := func(code record.Code, v record.Values, n record.Names) {
-		n["of"], n["unit"] = c.part, unitOf(c.part+".mean")
-		broken = append(broken, Finding{Code: code, Numbers: v, Names: n})
-	}
+	found := func(f fact.Fact) { broken = append(broken, findingOf(f)) }
+	times := about{Of: c.part, Unit: unitOf(c.part + ".mean")}
 	all, mean := c.quantiles(), c.get("mean")
 	// Tools differ in which request they take as a quantile, by one at most. one is the share of
 	// one request, 0 where their number is unknown. Of few requests a tool may even take another
@@ -287,16 +279,16 @@ func times(c *Claim) (broken []Finding) {
 		}
 	}
 	if less, more, wrong := disorder(c, all, one); wrong {
-		found("audit-order", record.Values{"less": less.Value, "more": more.Value}, record.Names{"less": less.name, "more": more.name})
+		found(wrongOrder.Of(ordered{about: times, Less: less.name, LessValue: less.Value, More: more.name, MoreValue: more.Value}))
 	} else if low, high := meanBounds(all, max(one, estimated[c.Tool])); c.has("mean") && (mean.high() < low*(1-slack) || mean.low() > high*(1+slack)) {
-		v, code := record.Values{"mean": mean.Value, "low": max(low, 0), "high": high}, record.Code("audit-mean-bounds")
+		v, kind := bounded{about: times, Mean: mean.Value, Low: max(low, 0), Bound: &Bound{high}}, outOfBounds
 		if math.IsInf(high, 0) {
-			delete(v, "high")
+			v.Bound = nil
 		}
 		if c.Tool == "fortio" {
-			code = "audit-interpolated"
+			kind = interpolated
 		}
-		found(code, v, record.Names{})
+		found(kind.Of(v))
 	}
 	// Values between a and b with mean m deviate by at most √((b - m)(m - a)) (Bhatia and Davis
 	// 2000), which is at most (b - a)/2 (Popoviciu 1935). An unknown minimum counts as 0.
@@ -305,7 +297,7 @@ func times(c *Claim) (broken []Finding) {
 	n = max(2, c.value("requests")) // tools divide by n - 1
 	limit *= math.Sqrt(n / (n - 1))
 	if c.has("stdev", "mean", "max") && stdev.low() > limit*(1+slack) {
-		found("audit-spread", record.Values{"stdev": stdev.Value, "mean": mean.Value, "max": most.Value, "limit": limit}, record.Names{})
+		found(tooSpread.Of(deviation{about: times, Stdev: stdev.Value, Mean: mean.Value, Max: most.Value, Limit: limit}))
 	}
 	return broken
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -50,7 +51,7 @@ func page(a *Report, verbose bool) document.Document {
 	d := document.Document{Name: a.File, Answer: answer(a)}
 	for _, kind := range judgements {
 		var items document.Facts
-		said := map[record.Code]bool{}
+		said := map[fact.Code]bool{}
 		for _, f := range a.Findings {
 			if f.Outcome != kind || said[f.Code] && !verbose {
 				continue

@@ -1,8 +1,8 @@
 package audit
 
 import (
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 )
 
 // A Report is the output of `audit --output json`: the runs found in a text, and the findings of
@@ -34,20 +34,23 @@ type Run struct {
 type Finding struct {
 	// Outcome tells whether the figures are possible. With Yes they are, but are likely to mislead a reader; with Open
 	// the figures are too few to tell.
-	Outcome outcome.Outcome `json:"outcome"`
-	Answer  string          `json:"answer"` // Outcome in words: impossible, possible, open; report adds it
-	Law     string          `json:"law"`
-	Code    record.Code     `json:"code"`
-	Message string          `json:"message"` // report adds it
-	Numbers record.Values   `json:"numbers"`
-	Names   record.Names    `json:"names,omitempty"`
-	Run     int             `json:"run"` // index of the run, -1 for several
-	Line    int             `json:"line"`
+	Outcome outcome.Outcome    `json:"outcome"`
+	Answer  string             `json:"answer"` // Outcome in words: impossible, possible, open; report adds it
+	Law     string             `json:"law"`
+	Code    fact.Code          `json:"code"`
+	Message string             `json:"message"` // report adds it
+	Numbers map[string]float64 `json:"numbers"`
+	Names   map[string]string  `json:"names,omitempty"`
+	Run     int                `json:"run"` // index of the run, -1 for several
+	Line    int                `json:"line"`
 }
 
+// findingOf returns a finding with the code and the values of a fact.
+func findingOf(f fact.Fact) Finding { return Finding{Code: f.Code, Numbers: f.Values, Names: f.Names} }
+
 // Fact returns the finding as a Fact, which report puts into words.
-func (f Finding) Fact() record.Fact {
-	return record.Fact{Code: f.Code, Values: f.Numbers, Names: f.Names}
+func (f Finding) Fact() fact.Fact {
+	return fact.Fact{Code: f.Code, Values: f.Numbers, Names: f.Names}
 }
 
 // Lines are lines that belong to no run, or one line that cannot be read.

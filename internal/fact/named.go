@@ -26,9 +26,9 @@ func Named(code Code, sentences map[string]string, numbers, names []string) {
 
 // Field returns the name of a value in the sentences of a kind that [Named] registered: InFlight for the key in_flight.
 func Field(key string) string {
-	name := ""
+	var name strings.Builder
 	for word := range strings.SplitSeq(key, "_") {
-		name += strings.ToUpper(word[:1]) + word[1:]
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
-	return name
+	return name.String()
 }
