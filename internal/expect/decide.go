@@ -11,6 +11,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -29,14 +30,35 @@ type Finding struct {
 	Reason  record.Fact
 }
 
-// The reasons of findings. sides is a part of two sentences.
-var (
-	tally      = record.Sentence("tally", `{{template "sides" .}}{{if .Values.outside}}{{count .Values.outside}} of {{plural .Values.blocks "block"}} outside: {{count .Values.below}} below, {{count .Values.above}} above{{else}}true in {{count .Values.yes}} of {{plural .Values.blocks "block"}}{{end}}`)
-	oneProbe   = record.Sentence("one-probe", `{{template "sides" .}}x_max is one figure, and within {{percent .Values.within}} of it the answer changes`)
-	borderOpen = record.Sentence("border-open", `{{template "because" .}}: the blocks do not tell on which side of the limit it lies`)
-	bothFact   = record.Sentence("both", `{{template "list" .}}`)
-	_          = record.Sentence("sides", `{{with .Names.sides}}{{.}} in the median; {{end}}`)
+// The reasons of findings.
+type (
+	tallied struct {
+		Blocks, Yes  int
+		Outside      int    `json:"outside,omitempty"` // of a band, Below it and Above
+		Below, Above *int   // nil if none is outside
+		Sides        string // the two sides of the statement in the median, "" if it has no numbers
+	}
+	nearby struct {
+		Within float64
+		Sides  string
+	}
+	decided struct{ Blocks int }
 )
+
+var (
+	_ = fact.Part("sides", `{{with .Sides}}{{.}} in the median; {{end}}`)
+
+	tally        = fact.New[tallied]("tally", 0, `{{template "sides" .}}{{if .Outside}}{{count .Outside}} of {{plural .Blocks "block"}} outside: {{count .Below}} below, {{count .Above}} above{{else}}true in {{count .Yes}} of {{plural .Blocks "block"}}{{end}}`)
+	oneProbe     = fact.New[nearby]("one-probe", 0, `{{template "sides" .}}x_max is one figure, and within {{percent .Within}} of it the answer changes`)
+	borderOpen   = fact.Plain("border-open", 0, `{{template "because" .}}: the blocks do not tell on which side of the limit it lies`)
+	bothFact     = fact.Plain("both", 0, `{{template "list" .}}`)
+	tooFewBlocks = fact.New[decided]("too-few-blocks", 0, `{{plural .Blocks "block"}}: too few to decide`)
+	// Unreadable is a statement that cannot be read or run.
+	Unreadable = fact.New[NotRead]("unreadable", 0, `{{.Error}}`)
+)
+
+// NotRead tells why a statement is [Unreadable].
+type NotRead struct{ Error string }
 
 // Decide decides the expectation over the blocks of a run. The answers to all expectations of the run are right together
 // with probability 1 - [stats.Alpha]. statements is the sum of Statements over all of them; each statement gets an
@@ -117,7 +139,7 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		}
 	}
 	// Both parts passed an and, or failed an or: both reasons are needed.
-	return Finding{first.Outcome, record.Fact{Code: bothFact, Because: []record.Fact{first.Reason, second.Reason}}}
+	return Finding{first.Outcome, bothFact.Since(first.Reason, second.Reason)}
 }
 
 // state decides one statement over the valid blocks, in order, at the looks of the verdicts. At a look it passes if it is
@@ -171,24 +193,24 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		}
 	}
 	blocks := r.Blocks()
-	evidence := record.Fact{Code: tally, Names: record.Names{"sides": sidesOf(r, n, denied)}}
-	evidence.Values = record.Values{"yes": float64(yes), "blocks": float64(blocks)}
+	of := tallied{Blocks: blocks, Yes: yes, Sides: sidesOf(r, n, denied)}
 	switch {
 	case withinOf(n) != nil && low+high > 0: // only blocks on one side of a band decide that the median is outside
-		evidence.Values["outside"], evidence.Values["below"], evidence.Values["above"] = float64(low+high), float64(low), float64(high)
+		of.Outside, of.Below, of.Above = low+high, &low, &high
 	case denied: // the contrary is true in these
-		evidence.Values["yes"] = float64(low)
+		of.Yes = low
 	}
+	evidence := tally.Of(of)
 	switch {
 	case verdict != outcome.Open:
 		return Finding{verdict, evidence}
 	case unsure > 0:
-		return Finding{outcome.Open, record.Fact{Code: oneProbe, Values: record.Values{"within": ProbeDoubt}, Names: evidence.Names}}
+		return Finding{outcome.Open, oneProbe.Of(nearby{ProbeDoubt, of.Sides})}
 	// The run ended before any look that can decide with so small an error.
 	case !Looked(blocks, alpha):
-		return Finding{outcome.Open, record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": float64(blocks)}}}
+		return Finding{outcome.Open, tooFewBlocks.Of(decided{blocks})}
 	}
-	return Finding{outcome.Open, record.Fact{Code: borderOpen, Because: []record.Fact{evidence}}}
+	return Finding{outcome.Open, borderOpen.Since(evidence)}
 }
 
 // ProbeDoubt is the ratio by which two measurements of X_max may differ; it is a doubt if probes of one arm are further
@@ -248,8 +270,7 @@ func without(err error) Finding {
 	if !ok {
 		why = unreadable(err)
 	}
-	switch why.Code {
-	case verdictOpen, noInterval, neitherSide, intervalOpen:
+	if verdictOpen.Is(why) || noInterval.Is(why) || neitherSide.Is(why) || intervalOpen.Is(why) {
 		return Finding{outcome.Open, why}
 	}
 	return Finding{outcome.Refused, why}
@@ -263,7 +284,7 @@ func Looked(blocks int, alpha float64) bool {
 // unreadable returns the fact that a statement cannot be read or run. Further lines of the error show the text, and are
 // left out.
 func unreadable(err error) record.Fact {
-	return record.Fact{Code: record.Unreadable, Names: record.Names{"error": prose.FirstLine(err.Error())}}
+	return Unreadable.Of(NotRead{prose.FirstLine(err.Error())})
 }
 
 // withinOf returns the arguments of within; nil for any other statement.

@@ -10,6 +10,9 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
+	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -25,7 +28,7 @@ type fake struct {
 	pairs    [][2]string
 }
 
-var errUnknown = record.Fact{Code: noChallenger}
+var errUnknown = record.Fact{Code: noChallenger.Code}
 
 func (f fake) Rate() float64   { return 100 }
 func (f fake) Window() float64 { return 2 }
@@ -114,21 +117,23 @@ func TestDecideIsTheSequentialSignTest(t *testing.T) {
 			if statements > 1 {
 				continue
 			}
-			tally := got.Reason
+			reason := got.Reason
 			if want == outcome.Open && looked {
-				if tally.Code != borderOpen {
-					t.Fatalf("%s, true in %v: %+v, want the border open", text, yes, tally)
+				if reason.Code != borderOpen.Code {
+					t.Fatalf("%s, true in %v: %+v, want the border open", text, yes, reason)
 				}
-				tally = tally.Because[0]
+				reason = reason.Because[0]
 			}
-			if !looked && tally.Code != record.TooFewBlocks || looked && (tally.Code != "tally" || tally.Values["yes"] != float64(r.blocks-untrue)) || tally.Values["blocks"] != float64(r.blocks) {
-				t.Fatalf("%s, true in %v: %+v, want the count of true blocks", text, yes, tally)
+			few, isFew := tooFewBlocks.In(reason)
+			of, isTally := tally.In(reason)
+			if !looked && (!isFew || few.Blocks != r.blocks) || looked && (!isTally || of.Yes != r.blocks-untrue || of.Blocks != r.blocks) {
+				t.Fatalf("%s, true in %v: %+v, want the count of true blocks", text, yes, reason)
 			}
 			denied := finding(t, r, "not ("+text+")")
 			if want == outcome.Yes && denied.Outcome != outcome.No || want == outcome.No && denied.Outcome != outcome.Yes || want == outcome.Open && denied.Outcome != want {
 				t.Fatalf("not %s, true in %v: %v, the contrary is %v", text, yes, denied.Outcome, want)
 			}
-			if looked && want != outcome.Open && denied.Reason.Values["yes"] != float64(untrue) {
+			if of, _ := tally.In(denied.Reason); looked && want != outcome.Open && of.Yes != untrue {
 				t.Fatalf("not %s, true in %v: %+v, want the count of untrue blocks", text, yes, denied.Reason)
 			}
 		}
@@ -154,17 +159,17 @@ func TestDecideABand(t *testing.T) {
 		if got.Outcome != c.want {
 			t.Errorf("%+v: %v", c, got.Outcome)
 		}
-		tally := got.Reason
-		if len(tally.Because) > 0 {
-			tally = tally.Because[0]
+		reason := got.Reason
+		if len(reason.Because) > 0 {
+			reason = reason.Because[0]
 		}
-		for name, want := range map[string]int{"yes": c.inside, "below": c.low, "above": c.high, "outside": c.low + c.high} {
-			if tally.Values[name] != float64(want) {
-				t.Errorf("%+v: %s is %v, want %d", c, name, tally.Values[name], want)
-			}
+		want := tallied{Blocks: r.blocks, Yes: c.inside, Outside: c.low + c.high, Sides: sides(reason)}
+		if want.Outside > 0 { // else it does not say how many are outside
+			want.Below, want.Above = &c.low, &c.high
 		}
-		if _, told := tally.Values["outside"]; told != (c.low+c.high > 0) {
-			t.Errorf("%+v: it says how many are outside: %v", c, told)
+		told, _ := tally.In(reason)
+		if diff := cmp.Diff(want, told); diff != "" {
+			t.Errorf("%+v: (-want +got)\n%s", c, diff)
 		}
 		denied := finding(t, r, `not within(p50("a"), 2, 0.1)`).Reason
 		if len(denied.Because) > 0 {
@@ -174,8 +179,8 @@ func TestDecideABand(t *testing.T) {
 		if c.low+c.high == 0 {
 			yes = 0
 		}
-		if denied.Values["yes"] != float64(yes) || denied.Values["outside"] != tally.Values["outside"] {
-			t.Errorf("%+v: its contrary has the tally %v", c, denied.Values)
+		if contrary, _ := tally.In(denied); contrary.Yes != yes || contrary.Outside != told.Outside {
+			t.Errorf("%+v: its contrary has the tally %+v", c, contrary)
 		}
 	}
 	for _, c := range []struct {
@@ -214,7 +219,7 @@ func TestDecideJoins(t *testing.T) {
 	}
 	for text, want := range map[string]int{yes + " and " + yes: 2, no + " or " + no: 2, yes + " or " + no: 0, no + " and " + yes: 0} {
 		got := finding(t, r, text)
-		if got.Reason.Code == bothFact != (want == 2) || len(got.Reason.Because) != want {
+		if got.Reason.Code == bothFact.Code != (want == 2) || len(got.Reason.Because) != want {
 			t.Errorf("%s: reason %+v, want that of both: %v", text, got.Reason, want == 2)
 		}
 	}
@@ -245,13 +250,13 @@ func TestDecideWithinTheDoubtOfAProbe(t *testing.T) {
 	}
 	// Where one block is in doubt, and one must not be against it, nothing is decided.
 	r.blocks, r.figures = 10, map[string][]float64{"p50 a": slices.Concat([]float64{901}, slices.Repeat([]float64{899}, 9))}
-	if got := finding(t, r, `x_max("a") > p50("a")`); got.Outcome != outcome.Open || got.Reason.Code != oneProbe {
+	if got := finding(t, r, `x_max("a") > p50("a")`); got.Outcome != outcome.Open || got.Reason.Code != oneProbe.Code {
 		t.Errorf("one block of ten in doubt: %v %+v", got.Outcome, got.Reason)
 	}
-	if got := finding(t, r, `x_max("a") > 901`); got.Reason.Code != oneProbe {
+	if got := finding(t, r, `x_max("a") > 901`); got.Reason.Code != oneProbe.Code {
 		t.Errorf("the reason is %+v, want that there is one probe", got.Reason)
 	}
-	if got := finding(t, r, `x_max("absent") > 1`); got.Reason.Code != record.Unreadable {
+	if got := finding(t, r, `x_max("absent") > 1`); got.Reason.Code != Unreadable.Code {
 		t.Errorf("the reason is %+v, want the run's own", got.Reason)
 	}
 }
@@ -275,39 +280,39 @@ func TestDecideVerdicts(t *testing.T) {
 		{v("SLOWER", 2, 3), `slower("p99", "b")`, outcome.Yes, ""},
 		{v("SLOWER", 2, 3), `faster("p99", "b")`, outcome.No, ""},
 		{v("open", .9, 1.05-off), `slower("p99", "b")`, outcome.No, ""}, // short of an effect of 5 %
-		{v("open", .9, 1.05+off), `slower("p99", "b")`, outcome.Open, intervalOpen},
+		{v("open", .9, 1.05+off), `slower("p99", "b")`, outcome.Open, intervalOpen.Code},
 		{v("open", 1/1.05+off, 1.2), `faster("p99", "b")`, outcome.No, ""},
-		{v("open", 1/1.05-off, 1.2), `faster("p99", "b")`, outcome.Open, intervalOpen},
-		{v("open", 0, 0), `faster("p99", "b")`, outcome.Open, noInterval},
+		{v("open", 1/1.05-off, 1.2), `faster("p99", "b")`, outcome.Open, intervalOpen.Code},
+		{v("open", 0, 0), `faster("p99", "b")`, outcome.Open, noInterval.Code},
 		{v("HIGHER", 1.1, 1.2), `faster("goodput", "b")`, outcome.Yes, ""},
 		{v("LOWER", .8, .9), `faster("goodput", "b")`, outcome.No, ""},
 		{v("LOWER", .8, .9), `slower("goodput", "b")`, outcome.Yes, ""},
 		{v("open", .99, 1.02-off), `faster("goodput", "b")`, outcome.No, ""},
-		{v("open", .99, 1.02+off), `faster("goodput", "b")`, outcome.Open, intervalOpen},
+		{v("open", .99, 1.02+off), `faster("goodput", "b")`, outcome.Open, intervalOpen.Code},
 		{v("open", 1/1.02+off, 1.2), `slower("goodput", "b")`, outcome.No, ""},
-		{v("open", 1/1.02-off, 1.2), `slower("goodput", "b")`, outcome.Open, intervalOpen},
+		{v("open", 1/1.02-off, 1.2), `slower("goodput", "b")`, outcome.Open, intervalOpen.Code},
 		{v("SAME", 1/1.1, 1.1), `same("p99")`, outcome.Yes, ""},
-		{v("open", 1/1.1-off, 1.1), `same("p99")`, outcome.Open, neitherSide},
-		{v("open", 1/1.1, 1.1+off), `same("p99")`, outcome.Open, neitherSide},
+		{v("open", 1/1.1-off, 1.1), `same("p99")`, outcome.Open, neitherSide.Code},
+		{v("open", 1/1.1, 1.1+off), `same("p99")`, outcome.Open, neitherSide.Code},
 		{v("SLOWER", 1.1+off, 1.3), `same("p99")`, outcome.No, ""},
 		{v("FASTER", .8, 1/1.1-off), `same("p99")`, outcome.No, ""},
-		{v("open", 0, 0), `same("p99")`, outcome.Open, noInterval},
+		{v("open", 0, 0), `same("p99")`, outcome.Open, noInterval.Code},
 		{v("SAME", .99, 1.01), `verdict("p99", "b") == "SAME"`, outcome.Yes, ""},
 		{v("SAME", .99, 1.01), `verdict("p99", "b") == "SLOWER"`, outcome.No, ""},
-		{v("open", .9, 1.2), `verdict("p99", "b") == "SAME"`, outcome.Open, verdictOpen},
+		{v("open", .9, 1.2), `verdict("p99", "b") == "SAME"`, outcome.Open, verdictOpen.Code},
 		{v("SAME", .9, 1.2), `interval("p99", "b") == [0.9, 1.2]`, outcome.Yes, ""},
-		{v("open", 0, 0), `interval("p99", "b")[0] < 1`, outcome.Open, noInterval},
+		{v("open", 0, 0), `interval("p99", "b")[0] < 1`, outcome.Open, noInterval.Code},
 		{v("SAME", .9, 1.2), `ratio("p99", "b") >= 7`, outcome.Yes, ""},
-		{v("SAME", .9, 1.2), `ratio("p99", "c") >= 7`, outcome.Refused, noChallenger},
-		{v("SAME", .9, 1.2), `faster("p99", "c")`, outcome.Refused, noChallenger},
-		{v("SAME", .9, 1.2), `interval("p99", "c")[0] > 0`, outcome.Refused, noChallenger},
+		{v("SAME", .9, 1.2), `ratio("p99", "c") >= 7`, outcome.Refused, noChallenger.Code},
+		{v("SAME", .9, 1.2), `faster("p99", "c")`, outcome.Refused, noChallenger.Code},
+		{v("SAME", .9, 1.2), `interval("p99", "c")[0] > 0`, outcome.Refused, noChallenger.Code},
 	} {
 		r := fake{blocks: 12, verdicts: map[string]record.Verdict{"p99 b": c.verdict, "goodput b": c.verdict}, pairs: [][2]string{{"b", "a"}}}
 		got := finding(t, r, c.text)
 		if got.Outcome != c.want || c.code != "" && got.Reason.Code != c.code {
 			t.Errorf("%s of %s %v to %v: %v %+v, want %v %s", c.text, c.verdict.Verdict, c.verdict.Low, c.verdict.High, got.Outcome, got.Reason, c.want, c.code)
 		}
-		if got.Outcome == outcome.Open && c.code != noChallenger && (got.Reason.Values["low"] != c.verdict.Low || got.Reason.Values["high"] != c.verdict.High) {
+		if got.Outcome == outcome.Open && c.code != noChallenger.Code && !tellsInterval(got.Reason, c.verdict) {
 			t.Errorf("%s: the reason %+v does not tell the interval", c.text, got.Reason)
 		}
 	}
@@ -350,7 +355,7 @@ func TestDecideExplained(t *testing.T) {
 			t.Errorf("%s: %v %+v, want %v", text, got.Outcome, got.Reason, want)
 		}
 	}
-	for text, code := range map[string]record.Code{`explained("queue", "d") > 0`: nothingExplain, `explained("queue", "absent") > 0`: noChallenger} {
+	for text, code := range map[string]record.Code{`explained("queue", "d") > 0`: nothingExplain.Code, `explained("queue", "absent") > 0`: noChallenger.Code} {
 		if got := finding(t, r, text); got.Reason.Code != code {
 			t.Errorf("%s: %+v, want %s", text, got.Reason, code)
 		}
@@ -383,7 +388,7 @@ func TestReasonTellsBothSides(t *testing.T) {
 		`same("p99")`:                         "",
 		`p50("short") < 1 or p50("a") < 10ms`: "1.19 ms < 10 ms",
 	} {
-		if got := finding(t, r, text).Reason.Names["sides"]; got != want {
+		if got := sides(finding(t, r, text).Reason); got != want {
 			t.Errorf("%s: the sides are %q, want %q", text, got, want)
 		}
 	}
@@ -561,4 +566,22 @@ func decision(text string) (d stats.Decision) {
 		panic(err)
 	}
 	return d
+}
+
+// sides returns the two sides of a statement in the median that a reason tells; "" if it tells none.
+func sides(reason record.Fact) string {
+	of, _ := tally.In(reason)
+	by, _ := oneProbe.In(reason)
+	return of.Sides + by.Sides
+}
+
+// tellsInterval reports whether a reason tells the interval of a verdict.
+func tellsInterval(reason record.Fact, v record.Verdict) bool {
+	for _, kind := range []fact.Kind[interval]{verdictOpen, noInterval, intervalOpen} {
+		if of, is := kind.In(reason); is {
+			return of == intervalOf(v)
+		}
+	}
+	of, is := neitherSide.In(reason)
+	return is && of.interval == intervalOf(v)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -49,16 +50,30 @@ type Run interface {
 	Challengers() [][2]string
 }
 
-// The reasons why a word has no answer. bounds is a part of several sentences.
+// The reasons why a word has no answer.
+type (
+	interval struct {
+		Low, High float64 // of ratios; 0 if there is none
+		Blocks    int
+	}
+	outside struct {
+		interval
+		Same float64 // what counts as equal
+	}
+	least struct{ Least float64 } // seconds
+	named struct{ Arms string }
+)
+
 var (
-	verdictOpen    = record.Sentence("verdict-open", `{{.Metric}} of {{.Arm}} is open, {{template "bounds" .}}`)
-	noInterval     = record.Sentence("no-interval", `{{.Metric}} of {{.Arm}} has {{template "bounds" .}}`)
-	neitherSide    = record.Sentence("neither-side", `{{.Metric}} of {{.Arm}} is between {{change .Values.low}} and {{change .Values.high}}, neither within {{percent .Values.same}} nor outside`)
-	intervalOpen   = record.Sentence("interval-open", `{{.Metric}} of {{.Arm}} is between {{change .Values.low}} and {{change .Values.high}}`)
-	nothingExplain = record.Sentence("nothing-to-explain", `{{.Arm}} and {{.Baseline}} differ by less than {{time .Values.least}} in the mean: nothing to explain`)
-	noPrediction   = record.Sentence("no-prediction", `nothing predicts {{.Metric}} of {{.Arm}}, since predict: does nothing any more; twin_mean(arm) is the mean of an ideal scheduler`)
-	noChallenger   = record.Sentence("no-challenger", `none of {{.Names.arms}} is a challenger of this run`)
-	_              = record.Sentence("bounds", `{{if .Values.low}}{{change .Values.low}} to {{change .Values.high}}{{else}}no interval after {{plural .Values.blocks "block"}}{{end}}`)
+	_ = fact.Part("bounds", `{{if .Low}}{{change .Low}} to {{change .High}}{{else}}no interval after {{plural .Blocks "block"}}{{end}}`)
+
+	verdictOpen    = fact.New[interval]("verdict-open", 0, `{{.Metric}} of {{.Arm}} is open, {{template "bounds" .}}`)
+	noInterval     = fact.New[interval]("no-interval", 0, `{{.Metric}} of {{.Arm}} has {{template "bounds" .}}`)
+	neitherSide    = fact.New[outside]("neither-side", 0, `{{.Metric}} of {{.Arm}} is between {{change .Low}} and {{change .High}}, neither within {{percent .Same}} nor outside`)
+	intervalOpen   = fact.New[interval]("interval-open", 0, `{{.Metric}} of {{.Arm}} is between {{change .Low}} and {{change .High}}`)
+	nothingExplain = fact.New[least]("nothing-to-explain", 0, `{{.Arm}} and {{.Baseline}} differ by less than {{time .Least}} in the mean: nothing to explain`)
+	noPrediction   = fact.Plain("no-prediction", 0, `nothing predicts {{.Metric}} of {{.Arm}}, since predict: does nothing any more; twin_mean(arm) is the mean of an ideal scheduler`)
+	noChallenger   = fact.New[named]("no-challenger", 0, `none of {{.Arms}} is a challenger of this run`)
 )
 
 // A word of the language.
@@ -136,7 +151,7 @@ func (s *scope) words() map[string]word {
 		}},
 		// A figure of the models under predict, which are no more. Older scenarios and records are still read.
 		"predicted": {arguments: of("arm", "any"), value: func(arm, metric string) (float64, error) {
-			return 0, record.Fact{Code: noPrediction, Arm: arm, Metric: metric}
+			return 0, noPrediction.On(arm).At(metric)
 		}},
 	}
 	for _, m := range stats.All() {
@@ -200,9 +215,7 @@ func (s *scope) same(metric string) (bool, error) {
 		case low > band || high < -band:
 			return false, nil
 		case low < -band || high > band:
-			neither := bounds(neitherSide, v)
-			neither.Values["same"] = m.Same
-			open = neither
+			open = neitherSide.Of(outside{intervalOf(v), m.Same}).On(v.Arm).At(v.Metric.String())
 		}
 	}
 	return open == nil, open
@@ -242,10 +255,12 @@ func (s *scope) interval(metric, arm string) ([]float64, error) {
 	return []float64{v.Low, v.High}, err
 }
 
-// bounds returns a fact about a verdict's interval. low is 0 if the verdict has no interval.
-func bounds(code record.Code, v record.Verdict) record.Fact {
-	return record.Fact{Code: code, Arm: v.Arm, Metric: v.Metric.String(), Values: record.Values{"low": v.Low, "high": v.High, "blocks": float64(v.Blocks)}}
+// bounds returns a fact about a verdict's interval.
+func bounds(kind fact.Kind[interval], v record.Verdict) record.Fact {
+	return kind.Of(intervalOf(v)).On(v.Arm).At(v.Metric.String())
 }
+
+func intervalOf(v record.Verdict) interval { return interval{v.Low, v.High, v.Blocks} }
 
 // leastDifference is the smallest difference of means that can be explained.
 const leastDifference = 20 * time.Microsecond
@@ -254,7 +269,7 @@ const leastDifference = 20 * time.Microsecond
 // reference: the smallest share over the given arms, or over all challengers. It may be below 0 or above 1, because other
 // phases may make up for it.
 func (s *scope) explained(phase string, arms ...string) (float64, error) {
-	least := math.Inf(1)
+	smallest := math.Inf(1)
 	for _, pair := range s.run.Challengers() {
 		arm, base := pair[0], pair[1]
 		if len(arms) > 0 && !slices.Contains(arms, arm) {
@@ -271,12 +286,12 @@ func (s *scope) explained(phase string, arms ...string) (float64, error) {
 		// All phases add up to the response time, so the shares of all of them add up to 1.
 		whole := s.run.Spent(s.block, arm) - s.run.Spent(s.block, base)
 		if math.Abs(whole) < leastDifference.Seconds() {
-			return 0, record.Fact{Code: nothingExplain, Arm: arm, Baseline: base, Values: record.Values{"least": leastDifference.Seconds()}}
+			return 0, nothingExplain.Of(least{leastDifference.Seconds()}).On(arm).Against(base)
 		}
-		least = min(least, (part-own)/whole)
+		smallest = min(smallest, (part-own)/whole)
 	}
-	if math.IsInf(least, 1) {
-		return 0, record.Fact{Code: noChallenger, Names: record.Names{"arms": fmt.Sprintf("%q", arms)}}
+	if math.IsInf(smallest, 1) {
+		return 0, noChallenger.Of(named{fmt.Sprintf("%q", arms)})
 	}
-	return least, nil
+	return smallest, nil
 }

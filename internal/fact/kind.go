@@ -177,7 +177,7 @@ func fieldsOf(values reflect.Type) (all []field) {
 		if key == "" {
 			key = underscored(f.Name)
 		}
-		all = append(all, field{name: f.Name, index: f.Index, of: f.Type, key: key, omitEmpty: option == "omitempty"})
+		all = append(all, field{name: f.Name, index: f.Index, of: f.Type, key: key, omitEmpty: option == "omitempty" || f.Type.Kind() == reflect.Pointer})
 	}
 	return all
 }

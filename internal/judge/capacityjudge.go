@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -61,8 +62,9 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	c.Lines = comparedCapacities(c.Arms)
 	r.Capacity = c
 	if busy := Busy(run.Others, run.Env); !busy.None() {
-		busy.Values["open"] = float64(stats.Count(questionOpen(j.aim, r)))
-		j.doubts = append(j.doubts, busy)
+		of, _ := doubt.MachineBusy.In(busy)
+		of.Open = questionOpen(j.aim, r)
+		j.doubts = append(j.doubts, doubt.MachineBusy.Change(busy, of))
 	}
 	r.Doubts = record.ByWeight(slices.Concat(
 		j.doubts, lacking(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms),
@@ -137,7 +139,7 @@ const aboveXMax = 1.03
 func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []record.Fact) {
 	for _, a := range arms {
 		if a.XMax > 0 && a.Low > aboveXMax*a.XMax {
-			all = append(all, record.Fact{Code: lowXMax, Arm: a.Name, Values: record.Values{"low": a.Low, "xmax": a.XMax}})
+			all = append(all, lowXMax.Of(highest{a.Low, a.XMax}).On(a.Name))
 		}
 		all = append(all, a.refusals(windowsRefused, a.Name)...)
 	}
@@ -155,48 +157,42 @@ func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []r
 // they can be concatenated.
 func (a *searched) conclusion() record.Fact {
 	wants := a.options.SLO.Goodput()
-	answer := record.Fact{Arm: a.Name, Names: record.Names{"slo": a.options.SLO.String()}, Values: record.Values{
-		"low": a.Low, "high": a.High, "broken": float64(a.HighBroken), "of": float64(a.HighOf),
-	}}
+	of := found{a.options.SLO.String(), a.Low, a.High, a.HighBroken, a.HighOf}
+	var answer record.Fact
 	switch {
 	// The outcomes that are settled come first.
 	case a.Outcome == outcome.Yes && a.High > 0:
-		answer.Code, answer.Because = capacityBetween, slices.Concat(a.recovery(), a.losing())
+		answer = capacityBetween.Of(of).Since(slices.Concat(a.recovery(), a.losing())...)
 	case a.Outcome == outcome.Yes:
-		answer.Code, answer.Because = capacityBeyond, slices.Concat(a.above(), a.recovery(), a.losing())
+		answer = capacityBeyond.Of(of).Since(slices.Concat(a.above(), a.recovery(), a.losing())...)
 	case a.Never:
-		answer.Code, answer.Names["wants"] = capacityNever, wants.String()
+		answer = capacityNever.Of(foundNone{of, wants.String()})
 	case a.Outcome == outcome.No:
-		answer.Code, answer.Because = capacityBelow, a.under()
+		answer = capacityBelow.Of(of).Since(a.under()...)
 	case a.Outcome == outcome.Refused && a.died():
-		answer.Code, answer.Names["error"], answer.Values["rate"] = capacityDied, a.End.Why, a.End.Rate
+		answer = capacityDied.Of(foundDead{of, a.End.Why, a.End.Rate})
 	case a.Outcome == outcome.Refused:
-		answer.Code, answer.Names["said"] = capacitySlow, TooSlow(a.run.Plan, a.options, a.XMax)
+		answer = capacitySlow.Of(foundSlow{of, TooSlow(a.run.Plan, a.options, a.XMax)})
 	// From here on the outcome is open. The first reason that applies is told.
 	case a.End != nil:
-		answer.Code, answer.Names["error"] = capacityEnded, a.End.Why
+		answer = capacityEnded.Of(foundEnd{of, a.End.Why})
 	case a.Low == 0 && a.High > 0 && wants.AtLeast:
-		answer.Code, answer.Because = capacityWants, a.why()
-		answer.Names["wants"], answer.Values["wants"] = wants.String(), wants.Limit
+		answer = capacityWants.Of(foundWanting{of, wants.String(), wants.Limit}).Since(a.why()...)
 	case a.Low > 0:
-		answer.Code, answer.Because = capacityVerified, a.why()
-		answer.Values["tried"] = a.LastRate(capacity.Refute)
+		answer = capacityVerified.Of(foundVerified{of, a.LastRate(capacity.Refute)}).Since(a.why()...)
 	case a.High > 0:
-		answer.Code, answer.Because = capacityRefuted, a.why()
-		answer.Values["tried"] = a.LastRate(capacity.Verify)
-		answer.Values["kept"], answer.Values["kept_of"] = float64(a.LowKept), float64(a.LowOf)
+		answer = capacityRefuted.Of(foundRefuted{of, a.LastRate(capacity.Verify), a.LowKept, a.LowOf}).Since(a.why()...)
 	default:
-		answer.Code, answer.Because = capacityOpen, a.why()
-		answer.Values["windows"] = float64(len(a.Windows))
+		answer = capacityOpen.Of(foundOpen{of, len(a.Windows)}).Since(a.why()...)
 	}
-	return answer
+	return answer.On(a.Name)
 }
 
 // losing returns a warning if, at the verified rate, more than errorLimit of a window's requests failed; else nil.
 func (a *searched) losing() []record.Fact {
 	for _, w := range a.Windows {
 		if w.Refused.None() && w.Rate == a.Low && w.Errors > errorLimit {
-			return []record.Fact{{Code: losingRequests, Values: record.Values{"share": w.Errors}}}
+			return []record.Fact{losingRequests.Of(share{w.Errors})}
 		}
 	}
 	return nil
@@ -208,17 +204,17 @@ func (a *searched) above() []record.Fact {
 	because := a.ended()
 	switch a.Stopped {
 	case capacity.AtCeiling:
-		return []record.Fact{{Code: atCeiling, Values: record.Values{"rate": a.options.Ceiling}}}
+		return []record.Fact{atCeiling.Of(aRate{a.options.Ceiling})}
 	case capacity.AtBench:
 		// The reason of the refused window tells whether the generator or other programs are the limit.
 		w := a.Unoffered
-		refused := record.Fact{Code: rateRefused, Values: record.Values{"rate": w.Rate}, Because: []record.Fact{w.Refused}}
+		refused := rateRefused.Of(aRate{w.Rate}).Since(w.Refused)
 		if ofGenerator(w.Refused) {
-			return []record.Fact{{Code: nothingOffered, Because: []record.Fact{refused}}}
+			return []record.Fact{nothingOffered.Since(refused)}
 		}
-		because = []record.Fact{refused, {Code: searchOthers}}
+		because = []record.Fact{refused, searchOthers}
 	}
-	return []record.Fact{{Code: nothingBroke, Values: record.Values{"rate": a.Low}, Because: because}}
+	return []record.Fact{nothingBroke.Of(aRate{a.Low}).Since(because...)}
 }
 
 // under explains why the search offered no rate below the lowest one that broke the objective. It
@@ -226,10 +222,10 @@ func (a *searched) above() []record.Fact {
 func (a *searched) under() (all []record.Fact) {
 	// Lower rates than High were offered, and none kept the objective either.
 	if a.Least < a.High {
-		all = append(all, record.Fact{Code: noneKeeps, Values: record.Values{"rate": a.Least}})
+		all = append(all, noneKeeps.Of(aRate{a.Least}))
 	}
 	if a.Stopped == capacity.AtFloor {
-		return append(all, record.Fact{Code: atFloor, Values: record.Values{"window": a.run.Plan.Window, "twice": 2 * a.run.Plan.Window}})
+		return append(all, atFloor.Of(lowest{a.run.Plan.Window, 2 * a.run.Plan.Window}))
 	}
 	return append(all, a.ended()...)
 }
@@ -239,31 +235,29 @@ func (a *searched) under() (all []record.Fact) {
 func (a *searched) recovery() []record.Fact {
 	switch {
 	case a.diedOverloaded():
-		rate, why := record.Values{"rate": a.End.Rate}, record.Names{"error": a.End.Why}
-		return []record.Fact{{Code: diedOverloaded, Values: rate, Names: why}}
+		return []record.Fact{diedOverloaded.Of(deadly{a.End.Rate, a.End.Why})}
 	case a.Recovers == outcome.No:
-		return []record.Fact{{Code: noRecovery, Values: record.Values{"rate": a.Low}}}
+		return []record.Fact{noRecovery.Of(aRate{a.Low})}
 	case a.Recovers != outcome.Open:
 		return nil
 	}
 	because := a.ended()
 	// All windows that follow an overload were used, and they do not agree (see Recovers of a capacity.Finding).
 	if a.AgainOf >= capacity.MostAgain {
-		because = []record.Fact{{Code: recoveryNoise}}
+		because = []record.Fact{recoveryNoise}
 	}
-	values := record.Values{"kept": float64(a.AgainKept), "of": float64(a.AgainOf), "rate": a.Low}
-	return []record.Fact{{Code: recoveryOpen, Values: values, Because: because}}
+	return []record.Fact{recoveryOpen.Of(keptAgain{a.AgainKept, a.AgainOf, a.Low}).Since(because...)}
 }
 
 // ended explains why a search ended before it found more.
 func (a *searched) ended() []record.Fact {
 	if a.Stopped == capacity.AtBudget || len(a.Windows) >= a.options.Windows {
-		return []record.Fact{{Code: searchBudget}}
+		return []record.Fact{searchBudget}
 	}
 	if cut := a.cut(); cut != nil {
 		return cut
 	}
-	return []record.Fact{{Code: searchEnded}}
+	return []record.Fact{searchEnded}
 }
 
 // cut returns what ended the whole run early; nil if the search came to its end. A search that
@@ -273,8 +267,7 @@ func (a *searched) cut() []record.Fact {
 	if !early || len(a.Windows) >= a.options.Windows {
 		return nil
 	}
-	status, windows := record.Names{"status": string(a.run.Status)}, record.Values{"windows": float64(len(a.Windows))}
-	return []record.Fact{{Code: searchStopped, Names: status, Values: windows}}
+	return []record.Fact{searchStopped.Of(stopped{string(a.run.Status), len(a.Windows)})}
 }
 
 // why returns the most likely reason why the search has no answer. If nothing else explains it,
@@ -290,12 +283,12 @@ func (a *searched) why() []record.Fact {
 	if agree := a.LowKept == a.LowOf && a.HighBroken == a.HighOf; agree && a.Used > 0 && len(a.Windows) >= a.options.Windows {
 		// The budget pays for windows, so it grows in proportion.
 		longer := math.Ceil(plan.Budget * (most + capacity.Reserved) / most)
-		why = append(why, record.Fact{Code: searchShort, Values: record.Values{"budget": longer}})
+		why = append(why, searchShort.Of(longerBudget{longer}))
 	}
 	if len(why) > 0 {
 		return why
 	}
-	return []record.Fact{{Code: searchScatter, Values: record.Values{"window": 2 * plan.Window, "budget": 2 * plan.Budget}}}
+	return []record.Fact{searchScatter.Of(advice{2 * plan.Window, 2 * plan.Budget})}
 }
 
 // busyShare is the busy ratio of the load's CPUs from which the load's lateness is no longer
@@ -305,12 +298,12 @@ const busyShare = window.GeneratorLimit / 2
 
 // refusals tells how many of the arm's windows were refused, the last reason, and what helps: more CPUs for the load if most of
 // them were refused because the generator was late while it was busy, else to stop other programs. It is nil if none
-// were refused. The fact has the given code and arm.
-func (a *searched) refusals(code record.Code, arm string) []record.Fact {
+// were refused. The fact is of the given kind and arm.
+func (a *searched) refusals(kind fact.Kind[refusedWindows], arm string) []record.Fact {
 	if a.Refused == 0 {
 		return nil
 	}
-	late, least, full, helps := 0, math.Inf(1), 0.0, record.Fact{Code: searchOthers}
+	late, least, full, helps := 0, math.Inf(1), 0.0, searchOthers
 	for _, w := range a.Windows {
 		if ofGenerator(w.Refused) && w.Purpose != capacity.Overload && w.Busy >= busyShare {
 			late++
@@ -318,10 +311,9 @@ func (a *searched) refusals(code record.Code, arm string) []record.Fact {
 		}
 	}
 	if 2*late > a.Refused {
-		helps = record.Fact{Code: searchGenerator, Values: record.Values{"rate": least, "busy": min(full, 1)}}
+		helps = searchGenerator.Of(ofGenerators{least, min(full, 1)})
 	}
-	values := record.Values{"refused": float64(a.Refused), "windows": float64(len(a.Windows))}
-	return []record.Fact{{Code: code, Arm: arm, Values: values, Because: []record.Fact{a.Refusal, helps}}}
+	return []record.Fact{kind.Of(refusedWindows{a.Refused, len(a.Windows)}).On(arm).Since(a.Refusal, helps)}
 }
 
 // comparedCapacities states which arms have more or less capacity than the first arm, and which
@@ -341,15 +333,15 @@ func comparedCapacities(arms []record.ArmCapacity) []record.Fact {
 		baseLow, baseHigh := base.Bounds()
 		switch {
 		case low > baseHigh:
-			facts = append(facts, record.Fact{Code: moreCapacity, Arm: a.Name, Baseline: base.Name, Values: record.Values{"own": low, "baseline": baseHigh}})
+			facts = append(facts, moreCapacity.Of(capacities{low, baseHigh}).On(a.Name).Against(base.Name))
 		case high < baseLow:
-			facts = append(facts, record.Fact{Code: lessCapacity, Arm: a.Name, Baseline: base.Name, Values: record.Values{"own": high, "baseline": baseLow}})
+			facts = append(facts, lessCapacity.Of(capacities{high, baseLow}).On(a.Name).Against(base.Name))
 		default:
 			alike = append(alike, a.Name)
 		}
 	}
 	if len(alike) > 0 {
-		facts = append(facts, record.Fact{Code: notToldApart, Baseline: arms[0].Name, Names: record.Names{"arms": strings.Join(alike, ", ")}})
+		facts = append(facts, notToldApart.Of(together{strings.Join(alike, ", ")}).Against(arms[0].Name))
 	}
 	return facts
 }
@@ -422,7 +414,7 @@ func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 		case w.Requests >= term.Requests() && !math.IsNaN(v):
 			out.Values[term.Metric] = v
 		case out.Refused.None() && out.Purpose != capacity.Overload:
-			out.Refused = record.Fact{Code: tooFewForTerm, Metric: term.Metric}
+			out.Refused = tooFewForTerm.At(term.Metric)
 		}
 	}
 	out.Kept = out.Refused.None() && capacity.Keeps(out, slo)
@@ -452,7 +444,7 @@ const rateLimit = .01
 // ofGenerator reports whether [unfit] refused a window because the generator could not offer the
 // rate.
 func ofGenerator(why record.Fact) bool {
-	return why.Code == rateOff || why.Code == sentLate
+	return rateOff.Is(why) || sentLate.Is(why)
 }
 
 // unfit returns the reason if a window is not evidence about its server: its data are wrong, or
@@ -462,12 +454,12 @@ func ofGenerator(why record.Fact) bool {
 func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
 	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // [Reduced] handles too few requests
 		// Both break for a server that falls behind, which is an answer and no fault.
-		if b.Rule != window.RuleBacklog && !strings.HasPrefix(b.Rule, "Little") {
-			return record.Fact{Code: ruleBroken, Names: record.Names{"rule": b.Rule}, Values: record.Values{"value": b.Value, "limit": b.Limit}}
+		if b.Rule != window.RuleBacklog && b.Rule != window.RuleLittle {
+			return ruleBroken.Of(broken{b.Rule, b.Value, b.Limit})
 		}
 	}
 	if w.RateOff > rateLimit {
-		return record.Fact{Code: rateOff, Values: record.Values{"value": w.RateOff, "limit": rateLimit}}
+		return rateOff.Of(offRate{w.RateOff, rateLimit})
 	}
 	for _, t := range slo {
 		// The term fails from the scheduled times and holds from the sending, so the lateness of
@@ -475,7 +467,7 @@ func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
 		f, _ := stats.FigureOf(t.Metric)
 		own, sent := w.Values[f].Float(), w.FromSent[f].Float()
 		if f.Row().Quantile > 0 && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
-			return record.Fact{Code: sentLate, Metric: t.Metric, Values: record.Values{"own": own, "sent": sent}}
+			return sentLate.Of(lateness{own, sent}).At(t.Metric)
 		}
 	}
 	return why

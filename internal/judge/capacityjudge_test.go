@@ -47,7 +47,7 @@ func TestAWindowsValuesAreTheObjectives(t *testing.T) {
 		return 2 * time.Millisecond
 	}
 	w := Reduced(searchedTrial(1, "a", "curve", 1000, took, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	if w.Refused.Code != tooFewForTerm || w.Purpose != capacity.Curve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
+	if w.Refused.Code != tooFewForTerm.Code || w.Purpose != capacity.Curve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
 		t.Errorf("reduced to %+v", w)
 	}
 	for i, want := range []float64{.040, .00276, 0, 1000, math.NaN()} { // 3000 requests are too few for p99.9
@@ -64,7 +64,7 @@ func TestErrorsAreNotJudgedFromFewRequests(t *testing.T) {
 	few := Reduced(searchedTrial(1, "a", "curve", 300, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
 	enough := Reduced(searchedTrial(1, "a", "curve", 340, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
 	_, told := few.Values["errors"]
-	if of, known := enough.Values["errors"]; told || few.Refused.Code != tooFewForTerm || few.Refused.Metric != "errors" || !enough.Refused.None() || !known || of != 0 {
+	if of, known := enough.Values["errors"]; told || few.Refused.Code != tooFewForTerm.Code || few.Refused.Metric != "errors" || !enough.Refused.None() || !known || of != 0 {
 		t.Errorf("errors are %v in 900 requests and %v in 1,020; 0.1 %% needs 1,000", few, enough)
 	}
 	for text, floor := range map[string]float64{
@@ -209,13 +209,13 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 		w.Refused = why
 		return w
 	}
-	rateOff := record.Fact{Code: rateOff, Values: record.Values{"value": .1, "limit": .01}}
-	steal := record.Fact{Code: ruleBroken, Names: record.Names{"rule": "steal (ratio)"}, Values: record.Values{"value": .2, "limit": .01}}
+	off := rateOff.Of(offRate{.1, .01})
+	steal := ruleBroken.Of(broken{"steal (ratio)", .2, .01})
 	times := func(n int, w record.RateWindow) []record.RateWindow { return slices.Repeat([]record.RateWindow{w}, n) }
 	kept := func(rate float64) []record.RateWindow {
 		return append(times(5, window(capacity.Curve, rate, .005)), times(3, window(capacity.Verify, rate, .005))...)
 	}
-	broken := func(rate float64) []record.RateWindow {
+	breaking := func(rate float64) []record.RateWindow {
 		return append(times(5, window(capacity.Curve, rate, .050)), times(2, window(capacity.Refute, rate, .050))...)
 	}
 	died := &record.SearchEnd{Died: true, Rate: 4800, Why: "the server ended at 4800/s (exit status 7)"}
@@ -229,20 +229,20 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 	}{
 		{kept(2000), 13, 1900, nil, "", "a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; the budget ended there: raise --budget"},
 		{kept(2000), 24, 1900, nil, "", "a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; the search ended there"},
-		{append(kept(2000), refused(2500, rateOff)), 24, 1900, nil, "",
+		{append(kept(2000), refused(2500, off)), 24, 1900, nil, "",
 			"a keeps p99<=10ms at 2,000/s, and no rate that could be offered breaks it; 2,500/s was refused for rate off (ratio): 0.1, limit 0.01"},
 		{append(kept(2000), refused(2500, steal)), 24, 1900, nil, "",
 			"a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; 2,500/s was refused for steal (ratio): 0.2, limit 0.01" + others},
 		{kept(MostRequests / 3.5), 24, 1e6, nil, "", "a keeps p99<=10ms at 1,428,571/s, and no rate that could be offered breaks it; more than 1,428,571/s is more than a window has room for"},
-		{broken(1100. / 3), 24, 700, nil, "", "a does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"},
-		{broken(900), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it; the budget ended there: raise --budget"},
-		{append(broken(900), window(capacity.Verify, 700, .030)), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
-		{broken(900), 24, 1700, nil, "p99<=10ms,goodput>=1000/s", "a keeps p99<=10ms,goodput>=1000/s at no rate: 2 of 2 windows at 900/s break it, and no lower one has goodput>=1000/s"},
+		{breaking(1100. / 3), 24, 700, nil, "", "a does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"},
+		{breaking(900), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it; the budget ended there: raise --budget"},
+		{append(breaking(900), window(capacity.Verify, 700, .030)), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
+		{breaking(900), 24, 1700, nil, "p99<=10ms,goodput>=1000/s", "a keeps p99<=10ms,goodput>=1000/s at no rate: 2 of 2 windows at 900/s break it, and no lower one has goodput>=1000/s"},
 		{append(kept(490), times(2, window(capacity.Refute, 545, .050))...), 24, 600, nil, "p99<=10ms,goodput>=500/s",
 			"a for p99<=10ms,goodput>=500/s: open, 545/s is refuted, and 500/s itself, which goodput>=500/s asks for, is neither verified nor refuted; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell"},
 		{nil, 24, 40, nil, "", "a is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s with --budget 14m11.2s or ask for a lower quantile"},
 		{nil, 24, 1000, nil, "p99<=10ms,errors<=0.03%", "a is too slow to judge: it does 1,000/s at most, and a window of 3 s needs 1,222/s to judge errors<=0.03%; lengthen --window to 8s with --budget 2m11.2s or promise less"},
-		{broken(5000)[:4], 24, 4700, died, "", "a died at 4,800/s: the server ended at 4800/s (exit status 7)"},
+		{breaking(5000)[:4], 24, 4700, died, "", "a died at 4,800/s: the server ended at 4800/s (exit status 7)"},
 		{append(kept(4000), times(2, window(capacity.Refute, 4400, .050))...), 24, 4700, died, "",
 			"a keeps p99<=10ms up to between 4,000/s and 4,400/s; it does not recover: at 4,800/s it died (the server ended at 4800/s (exit status 7))"},
 		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, "", "a for p99<=10ms: open, not one good reply"},
@@ -263,7 +263,7 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	t.Parallel()
 	between := func(name string, low, high float64) record.ArmCapacity {
-		return record.ArmCapacity{Name: name, Outcome: outcome.Yes, Low: low, High: high, Answer: record.Fact{Code: capacityBetween}}
+		return record.ArmCapacity{Name: name, Outcome: outcome.Yes, Low: low, High: high, Answer: record.Fact{Code: capacityBetween.Code}}
 	}
 	c := &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{
 		between("base", 1000, 1100), between("more", 1200, 1300), between("less", 800, 990), between("like", 1090, 1150),

@@ -25,7 +25,7 @@ func at99(why string, rate, p99 float64) record.RateWindow {
 }
 
 // noEvidence is why a window is no evidence.
-var noEvidence = record.Fact{Code: ruleBroken}
+var noEvidence = ruleBroken.Of(broken{})
 
 // Requests that go wrong are told of where they are more than the limit, at the rate that was
 // found and in a window that counts.
@@ -59,8 +59,8 @@ func TestCapacitiesThatTouch(t *testing.T) {
 		other record.ArmCapacity
 		want  record.Code
 	}{
-		{between("b", 1100, 1200), notToldApart}, {between("b", 1101, 1200), moreCapacity},
-		{between("b", 900, 1000), notToldApart}, {between("b", 900, 999), lessCapacity},
+		{between("b", 1100, 1200), notToldApart.Code}, {between("b", 1101, 1200), moreCapacity.Code},
+		{between("b", 900, 1000), notToldApart.Code}, {between("b", 900, 999), lessCapacity.Code},
 	} {
 		if got := comparedCapacities([]record.ArmCapacity{base, c.other}); len(got) != 1 || got[0].Code != c.want {
 			t.Errorf("%v to %v against 1,000 to 1,100: %+v, want %q", c.other.Low, c.other.High, got, c.want)
@@ -82,11 +82,11 @@ func TestAStarvingArmIsNotCompared(t *testing.T) {
 		return a.ArmCapacity
 	}
 	pool, a, b := of("pool", 300, 367), of("a", 1000, 1100), of("b", 2000, 2200)
-	if pool.Starves.Values["workers"] != 2 || !a.Starves.None() {
+	if pool.Starves.String() != sticky.String() || !a.Starves.None() {
 		t.Errorf("pool starves by %+v, a by %+v; want the plan's doubt for pool only", pool.Starves, a.Starves)
 	}
 	for _, arms := range [][]record.ArmCapacity{{pool, a, b}, {a, pool, b}, {a, b, pool}} {
-		if got := comparedCapacities(arms); len(got) != 1 || got[0].Code != moreCapacity || got[0].Arm != "b" || got[0].Baseline != "a" {
+		if got := comparedCapacities(arms); len(got) != 1 || got[0].Code != moreCapacity.Code || got[0].Arm != "b" || got[0].Baseline != "a" {
 			t.Errorf("got %+v, want b above a and nothing of pool", got)
 		}
 	}
@@ -107,13 +107,13 @@ func TestOpenAnswers(t *testing.T) {
 		slo  string
 		want record.Code
 	}{
-		{found(0, 900), "p99<=10ms,goodput>=500/s", capacityWants},
-		{capacity.Finding{}, "p99<=10ms,goodput>=500/s", capacityOpen},
-		{found(0, 900), "p99<=10ms", capacityRefuted},
-		{found(800, 900), "p99<=10ms,goodput>=500/s", capacityVerified},
-		{capacity.Finding{Refused: 1}, "p99<=10ms", capacityOpen},
-		{capacity.Finding{Refused: 1, Used: 1}, "p99<=10ms", capacityOpen},
-		{capacity.Finding{}, "p99<=10ms", capacityOpen},
+		{found(0, 900), "p99<=10ms,goodput>=500/s", capacityWants.Code},
+		{capacity.Finding{}, "p99<=10ms,goodput>=500/s", capacityOpen.Code},
+		{found(0, 900), "p99<=10ms", capacityRefuted.Code},
+		{found(800, 900), "p99<=10ms,goodput>=500/s", capacityVerified.Code},
+		{capacity.Finding{Refused: 1}, "p99<=10ms", capacityOpen.Code},
+		{capacity.Finding{Refused: 1, Used: 1}, "p99<=10ms", capacityOpen.Code},
+		{capacity.Finding{}, "p99<=10ms", capacityOpen.Code},
 	} {
 		a := arm(t)
 		a.Finding, a.options.SLO = c.f, objective(t, c.slo)
@@ -246,10 +246,10 @@ func TestDoubtsOfASearch(t *testing.T) {
 		status  record.Status
 		windows []record.RateWindow
 		want    []record.Code
-		refused float64
+		refused int
 	}{
 		"all count":            {record.Complete, []record.RateWindow{at99(capacity.Curve, 100, .001)}, nil, 0},
-		"two of three":         {record.Complete, []record.RateWindow{refused(capacity.Curve), refused(capacity.Verify), at99(capacity.Curve, 100, .001)}, []record.Code{windowsRefused}, 2},
+		"two of three":         {record.Complete, []record.RateWindow{refused(capacity.Curve), refused(capacity.Verify), at99(capacity.Curve, 100, .001)}, []record.Code{windowsRefused.Code}, 2},
 		"those of overload":    {record.Complete, []record.RateWindow{refused(capacity.Overload)}, nil, 0},
 		"a run that was ended": {record.Interrupted, nil, []record.Code{notComplete(record.Run{Status: record.Interrupted}, nil).Code}, 0},
 	} {
@@ -260,7 +260,7 @@ func TestDoubtsOfASearch(t *testing.T) {
 			if d.Code != oneHost.Code {
 				got = append(got, d.Code)
 			}
-			if d.Code == windowsRefused && (d.Values["refused"] != c.refused || d.Values["windows"] != float64(len(c.windows))) {
+			if of, is := windowsRefused.In(d); is && of != (refusedWindows{c.refused, len(c.windows)}) {
 				t.Errorf("%s: %+v", name, d)
 			}
 		}
@@ -276,7 +276,7 @@ func TestARateAboveXMaxIsADoubt(t *testing.T) {
 	for low, want := range map[float64]bool{1000: false, 1029: false, 1040: true} {
 		a, attached := arm(t), arm(t)
 		a.Name, a.Low, a.XMax, attached.Low = "a", low, 1000, low
-		got := slices.DeleteFunc(capacityDoubts(&record.Result{Status: record.Complete}, record.Run{}, []*searched{&attached, &a}), func(d record.Fact) bool { return d.Code != lowXMax })
+		got := slices.DeleteFunc(capacityDoubts(&record.Result{Status: record.Complete}, record.Run{}, []*searched{&attached, &a}), func(d record.Fact) bool { return d.Code != lowXMax.Code })
 		if (len(got) == 1) != want || want && got[0].Arm != "a" {
 			t.Errorf("verified %v/s with an X_max of 1,000/s: %v, want a doubt %v", low, got, want)
 		}
@@ -297,8 +297,8 @@ func TestASearchOfMissingTrials(t *testing.T) {
 // only with windows left.
 func TestTheGeneratorsShareOfRefusals(t *testing.T) {
 	t.Parallel()
-	late := record.Fact{Code: sentLate}
-	wrong := record.Fact{Code: ruleBroken}
+	late := sentLate.Of(lateness{})
+	wrong := ruleBroken.Of(broken{})
 	for _, c := range []struct {
 		why  []record.Fact
 		busy float64
@@ -312,7 +312,7 @@ func TestTheGeneratorsShareOfRefusals(t *testing.T) {
 			a.Windows[i] = record.RateWindow{Purpose: capacity.Curve, Rate: 100, Refused: why, Busy: c.busy}
 		}
 		a.find()
-		if got := a.refusals(searchRefusals, "")[0].RestsOn(searchGenerator); got != c.want {
+		if got := a.refusals(searchRefusals, "")[0].RestsOn(searchGenerator.Code); got != c.want {
 			t.Errorf("%+v at %v busy: %v, want %v", c.why, c.busy, got, c.want)
 		}
 	}
@@ -335,7 +335,7 @@ func TestAWindowsLimits(t *testing.T) {
 		trial := searchedTrial(1, "a", "curve", 1000, brief, 200)
 		trial.Requests = trial.Requests[:500+requests] // half a second of warm-up before
 		w := Reduced(trial, record.Env{CPUs: 2}, record.Clients{}, slo)
-		if few := w.Refused.Code == tooFewForTerm; few != want {
+		if few := w.Refused.Code == tooFewForTerm.Code; few != want {
 			t.Errorf("%d requests: too few %v, want %v", requests, few, want)
 		}
 	}

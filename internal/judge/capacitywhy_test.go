@@ -73,8 +73,8 @@ const others = " (stop other programs, or choose CPUs with --cpus)"
 // Refusals of a generator that is busy itself name it; of one that idles, other programs.
 func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 	t.Parallel()
-	late := record.Fact{Code: sentLate, Metric: "p99", Values: record.Values{"own": .011, "sent": .002}}
-	wrong := record.Fact{Code: ruleBroken, Names: record.Names{"rule": "stamps out of order"}, Values: record.Values{"value": 2}}
+	late := sentLate.Of(lateness{.011, .002}).At("p99")
+	wrong := ruleBroken.Of(broken{Rule: "stamps out of order", Value: 2})
 	busy := "; the generator is the limit: from 41,000/s on it cannot keep its schedule, its CPUs up to 62 % busy, and so cannot overload this arm; give it more of them with --cpus, or ask for what costs the server more"
 	for _, c := range []struct {
 		refused   []record.Fact // a window each

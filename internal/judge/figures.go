@@ -26,7 +26,7 @@ func (g judgement) expected() []record.Expectation {
 		f := expect.Finding{Outcome: outcome.Refused}
 		switch {
 		case err != nil:
-			f.Reason = record.Fact{Code: record.Unreadable, Names: record.Names{"error": err.Error()}}
+			f.Reason = expect.Unreadable.Of(expect.NotRead{Error: err.Error()})
 		case !refused.None():
 			f.Reason = refused
 		default:

@@ -12,20 +12,13 @@ type (
 
 // Sentence registers the words for a code whose values are not typed yet.
 func Sentence(code Code, text string) Code {
-	return fact.Sentence(code, weights[code], nil, text)
+	return fact.Sentence(code, 0, nil, text)
 }
 
 // ByWeight is fact.ByWeight.
 func ByWeight(doubts []Fact) []Fact { return fact.ByWeight(doubts) }
 
-// weights are those of the codes that Sentence registers.
-var weights = map[Code]fact.Weight{
-	"windows-refused": 100,
-}
-
 // Facts that several packages find or branch on. Every other fact is in the package that finds it.
 var (
 	CauseTurnedAway = Sentence("cause-turned-away", `its queue is full, and it turns {{percentf "%.3g" .Values.away}} of its connections away`)
-	Unreadable      = Sentence("unreadable", `{{.Names.error}}`)
-	TooFewBlocks    = Sentence("too-few-blocks", `{{plural .Values.blocks "block"}}: too few to decide`)
 )

@@ -106,7 +106,7 @@ func TestClaimsAreTheAnswer(t *testing.T) {
 	r := quick()
 	ranked := Headline(r)
 	claim := func(says string, outcome outcome.Outcome) record.Expectation {
-		return record.Expectation{Text: "p50(" + says + ")", Claim: says, Outcome: outcome, Reason: record.Fact{Code: record.TooFewBlocks, Values: record.Values{"blocks": 3}}}
+		return record.Expectation{Text: "p50(" + says + ")", Claim: says, Outcome: outcome, Reason: said("3 blocks: too few to decide")}
 	}
 	r.Expectations = []record.Expectation{claim("it is unknown", outcome.Refused), claim("it is open", outcome.Open), {Text: "p50 > 0", Outcome: outcome.Yes}}
 	if got := Headline(r); got != ranked {

@@ -155,6 +155,9 @@ func (w *Window) stoodStill() float64 {
 // RuleBacklog is the rule that an overloaded arm breaks, which does not make its data wrong.
 const RuleBacklog = "backlog (ratio)"
 
+// RuleLittle is the rule that a window breaks in which Little's law does not hold.
+const RuleLittle = LawLittle + " (ratio)"
+
 // Breaches returns the rules that the window breaks. serverCPUs is the number of CPUs that the server had, judged holds
 // the quantiles that the plan judges, and stamped says whether the server should have stamped its requests. Noise breaks
 // no rule: see verdicts.go of package judge. A window without requests breaks only the rule that it must have some.
