@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/command"
 	"schedlab/internal/outcome"
 	"schedlab/internal/stats"
 )
@@ -203,6 +204,16 @@ func (a *Arm) Median(f stats.Figure) *float64 {
 
 // SetMedian sets the arm's median of a compared figure.
 func (a *Arm) SetMedian(f stats.Figure, v stats.Opt) { *a.median(f) = v.Pointer() }
+
+// Words returns the words of the arm's command; nil for another program, whose flags are its own, and for a command that
+// cannot be read.
+func (a *Arm) Words() []string {
+	if a.Mode == "" {
+		return nil
+	}
+	words, _ := command.Split(a.Command)
+	return words
+}
 
 // Fairness tells how evenly an arm's replies are spread over its connections. In a closed loop
 // each client counts as one connection.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 	"time"
 
-	"schedlab/internal/command"
 	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
@@ -18,33 +18,70 @@ import (
 	"schedlab/internal/stats"
 )
 
-// sentence describes one verdict in full: who against whom, the decision, the change with its interval, and
-// the evidence for it. Ranks stay in capitals, as in package stats, so that a reader can
-// search for them.
+// verdictSentence is the sentence about one verdict: who against whom, the decision, the change with its interval, and the
+// evidence for it. Its parts are those of a [told]. Ranks stay in capitals, as in package stats, so that a reader can search
+// for them.
 //
 // This file puts verdicts, the state of a run, its loads and its machine in words.
+var verdictSentence = template.Must(template.New("verdict").Parse(
+	`{{.Arm}} {{if .Differs}}is {{.Rank}} than {{.Baseline}} {{.In}}: {{.Change}}, {{.Way}} in {{.Agreeing}}` +
+		`{{else if .Same}}is the SAME as {{.Baseline}} {{.In}}: {{.Change}}{{with .Margin}}, within ±{{.}}{{end}}` +
+		`{{else if .Open}}against {{.Baseline}} {{.In}} is open after {{.After}}: {{.Change}}{{with .Hint}}, {{.}}{{end}}` +
+		`{{else}}against {{.Baseline}} {{.In}} is refused: {{.Why}}{{end}}`))
+
+// A told is a verdict of a result with the parts of its sentence. A part is only computed for the sentence that has it.
+type told struct {
+	record.Verdict
+	of *record.Result
+}
+
+// sentence describes one verdict in full.
 func sentence(r *record.Result, v record.Verdict) string {
-	m := v.Metric.Row()
-	by := changed(r, v) + either(within(quotient(r, v), v.Low, v.High),
-		when(v.Low > 0, " (95%s%% interval %s)", say.NBSP, between(v)), " (95"+say.NBSP+"% interval, which the quotient of the two figures lies outside)")
-	switch {
-	case v.Verdict.Rank.Differs():
-		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s",
-			v.Arm, v.Verdict, v.Baseline, m.In, by, lower(v.Verdict.Rank), agreeing(v, v.Verdict.Rank))
-	case v.Verdict.Rank == stats.Same:
-		within := when(m.Same > 0, ", within ±%g%s%%", math.Round(m.Same*1000)/10, say.NBSP)
-		return fmt.Sprintf("%s is the SAME as %s %s: %s%s", v.Arm, v.Baseline, m.In, by, within)
-	case v.Verdict.Outcome == outcome.Open:
-		hint := hint(r, v)
-		return fmt.Sprintf("%s against %s %s is open after %s: %s", v.Arm, v.Baseline, m.In, say.Plural(v.Blocks, "block"), by) +
-			when(hint != "", ", %s", hint)
+	var b strings.Builder
+	if err := verdictSentence.Execute(&b, told{v, r}); err != nil {
+		panic(err) // a part that the sentence names is missing, which the tests would have found
 	}
-	return fmt.Sprintf("%s against %s %s is refused: %s", v.Arm, v.Baseline, m.In, reason(v))
+	return b.String()
+}
+
+func (t told) Differs() bool    { return differs(t.Verdict) }
+func (t told) Same() bool       { return t.Rank() == stats.Same }
+func (t told) Open() bool       { return t.Verdict.Verdict.Outcome == outcome.Open }
+func (t told) Rank() stats.Rank { return t.Verdict.Verdict.Rank }
+func (t told) Way() string      { return lower(t.Rank()) }
+func (t told) In() string       { return t.Metric.Row().In }
+func (t told) Agreeing() string { return agreeing(t.Verdict, t.Rank()) }
+func (t told) After() string    { return say.Plural(t.Blocks, "block") }
+func (t told) Hint() string     { return hint(t.of, t.Verdict) }
+func (t told) Why() string      { return reason(t.Verdict) }
+
+// Change is the change with its interval.
+func (t told) Change() string {
+	by := changed(t.of, t.Verdict)
+	switch {
+	case !within(quotient(t.of, t.Verdict), t.Low, t.High):
+		return by + " (95" + say.NBSP + "% interval, which the quotient of the two figures lies outside)"
+	case t.Low > 0:
+		return by + " (95" + say.NBSP + "% interval " + between(t.Verdict) + ")"
+	}
+	return by
+}
+
+// Margin is the difference within which two figures of the metric are the same; "" for none.
+func (t told) Margin() string {
+	same := t.Metric.Row().Same
+	if same <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%g%s%%", math.Round(same*1000)/10, say.NBSP)
 }
 
 // agreeing tells how many blocks point the way of a rank: "9 of 10 blocks".
 func agreeing(v record.Verdict, way stats.Rank) string {
-	n := either(v.Metric.Row().Worse(way), v.Lost, v.Won)
+	n := v.Won
+	if v.Metric.Row().Worse(way) {
+		n = v.Lost
+	}
 	return fmt.Sprintf("%d of %s", n, say.Plural(v.Blocks, "block"))
 }
 
@@ -54,7 +91,15 @@ func lower(r stats.Rank) string { return strings.ToLower(string(r)) }
 // hint tells which way an open verdict leans, in how many blocks, and what would decide it: "leans
 // slower: 9 of 9 blocks, about 10 blocks would decide". It is "" if neither is known.
 func hint(r *record.Result, v record.Verdict) string {
-	return strings.Join(nonEmpty(when(v.Lean != "", "leans %s: %s", lower(v.Lean), agreeing(v, v.Lean)), remedy(r, v.Needed)), ", ")
+	needs := remedy(r, v.Needed)
+	if v.Lean == "" {
+		return needs
+	}
+	leans := fmt.Sprintf("leans %s: %s", lower(v.Lean), agreeing(v, v.Lean))
+	if needs == "" {
+		return leans
+	}
+	return leans + ", " + needs
 }
 
 // between formats the interval of a verdict's ratio as changes: "+5 % to +9 %". v must have an interval.
@@ -83,12 +128,14 @@ func remedy(r *record.Result, needed int) string {
 		return ""
 	}
 	if needed <= mostBlocks {
-		budget := time.Duration(0)
+		text := fmt.Sprintf("about %s would decide", say.Plural(needed, "block"))
 		if of := ended(func(e doubt.Ended) bool { return e.Room >= needed }); of.Room > of.Blocks { // of which this verdict needs a part
 			more := (of.Needed - of.Budget) * float64(max(needed-of.Blocks, 0)) / float64(of.Room-of.Blocks)
-			budget = record.Duration(math.Ceil(of.Budget + more))
+			if budget := record.Duration(math.Ceil(of.Budget + more)); budget > 0 {
+				text += fmt.Sprintf(" (--budget %v)", budget)
+			}
 		}
-		return fmt.Sprintf("about %s would decide", say.Plural(needed, "block")) + when(budget > 0, " (--budget %v)", budget)
+		return text
 	}
 	window := stats.Widened(r.Window, needed)
 	if window == 0 {
@@ -120,11 +167,14 @@ func oneReason(vs []record.Verdict) string {
 
 // sentences describes the verdicts on one arm, each in a sentence. If all are refused for the same reason, it
 // says so once.
-func sentences(r *record.Result, group []record.Verdict) []string {
+func sentences(r *record.Result, group []record.Verdict) (lines []string) {
 	if why := oneReason(group); why != "" && len(group) > 1 {
 		return []string{fmt.Sprintf("%s against %s is refused: %s", group[0].Arm, group[0].Baseline, why)}
 	}
-	return each(group, func(v record.Verdict) string { return sentence(r, v) })
+	for _, v := range group {
+		lines = append(lines, sentence(r, v))
+	}
+	return lines
 }
 
 // blocks tells how many blocks count, and how many ran but were left out: "9 blocks, 1 left out".
@@ -132,8 +182,11 @@ func blocks(r *record.Result) string {
 	if r.Ran == 0 && r.Valid == 0 {
 		return "no block"
 	}
-	out := r.Ran - r.Valid
-	return say.Plural(r.Valid, "block") + ", " + either(out > 0, strconv.Itoa(out), "none") + " left out"
+	out := "none"
+	if r.Ran > r.Valid {
+		out = strconv.Itoa(r.Ran - r.Valid)
+	}
+	return say.Plural(r.Valid, "block") + ", " + out + " left out"
 }
 
 // caveat tells why the figures of a run without a verdict are no finding; "" if there is a
@@ -164,17 +217,25 @@ func (p comparisonPage) inBlocks() bool { return true }
 // capitals; "" when it completed all.
 func state(r *record.Result) string {
 	plan, had := pageOf(r).measured()
-	text, known := map[record.Status]string{
-		record.Complete: "", record.Interrupted: "INTERRUPTED: " + had,
-		record.Running: "INCOMPLETE: the run was cut off or still goes on, " + had,
-		record.Partial: "PARTIAL: " + plan + " could not be done in full, " + had,
-	}[r.Status]
-	return either(known, text, fmt.Sprintf("STATUS %q: unknown to this version, %s", string(r.Status), had))
+	switch r.Status {
+	case record.Complete:
+		return ""
+	case record.Interrupted:
+		return "INTERRUPTED: " + had
+	case record.Running:
+		return "INCOMPLETE: the run was cut off or still goes on, " + had
+	case record.Partial:
+		return "PARTIAL: " + plan + " could not be done in full, " + had
+	}
+	return fmt.Sprintf("STATUS %q: unknown to this version, %s", string(r.Status), had)
 }
 
 // offered describes the load on every arm, the blocks, the windows and the seed, in one line.
 func offered(r *record.Result) string {
-	load := loadOnEach(r) + when(r.Asked != "", " (%s)", r.Asked)
+	load := loadOnEach(r)
+	if r.Asked != "" {
+		load += " (" + r.Asked + ")"
+	}
 	return strings.Join([]string{load, blocks(r), say.Seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
 }
 
@@ -190,14 +251,20 @@ func loadOnEach(r *record.Result) string {
 		return "no rate chosen yet"
 	}
 	text := strings.TrimSuffix(say.Rate(r.Rate), "/s") + say.NBSP + "requests/s to each arm"
-	probed := only(r.Arms, func(a record.Arm) bool { return a.XMax != nil })
+	probed := slices.DeleteFunc(slices.Clone(r.Arms), func(a record.Arm) bool { return a.XMax == nil })
 	if len(probed) == 0 {
 		return text
 	}
 	slowest := slices.MinFunc(probed, func(a, b record.Arm) int { return cmp.Compare(highest(r, a), highest(r, b)) })
-	disturbed := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return doubt.DisturbedProbe.Is(d) && d.Arm == slowest.Name })
-	return fmt.Sprintf("%s (about %s%s of the slowest arm's highest rate%s)", text, say.Percent("%.0f", r.Rate/highest(r, slowest)),
-		when(disturbed, " or less"), when(r.Sendable > 0, ", what the load's CPUs can send"))
+	text += " (about " + say.Percent("%.0f", r.Rate/highest(r, slowest))
+	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return doubt.DisturbedProbe.Is(d) && d.Arm == slowest.Name }) {
+		text += " or less"
+	}
+	text += " of the slowest arm's highest rate"
+	if r.Sendable > 0 {
+		text += ", what the load's CPUs can send"
+	}
+	return text + ")"
 }
 
 // highest returns the highest rate of an arm that was probed: what it did in a closed loop and, where each request holds one of
@@ -213,31 +280,49 @@ func highest(r *record.Result, a record.Arm) float64 {
 
 // workersOf returns how many workers an arm's command gives it; 0 if it does not say.
 func workersOf(a record.Arm) int {
-	words, err := command.Split(a.Command)
-	i := slices.Index(words, "--workers")
-	if a.Mode == "" || err != nil || i < 0 || i+1 >= len(words) {
-		return 0
-	}
-	n, _ := strconv.Atoi(words[i+1])
+	n, _ := strconv.Atoi(flagIn(a.Words(), "workers"))
 	return n
+}
+
+// flagIn returns the value that a command gives to a flag; "" for none.
+func flagIn(words []string, name string) string {
+	if i := slices.Index(words, "--"+name); i >= 0 && i+1 < len(words) {
+		return words[i+1]
+	}
+	return ""
 }
 
 // loads describes the loads of the arms, each different load once, in the order of the arms. An
 // old record without loads gives nil.
-func loads(arms []record.Arm) []string {
-	return unique(nonEmpty(each(arms, func(a record.Arm) string { return when(a.Clients.Loop != "", "%s", Load(a.Clients)) })...))
+func loads(arms []record.Arm) (all []string) {
+	for _, a := range arms {
+		if a.Clients.Loop == "" {
+			continue
+		}
+		if load := Load(a.Clients); !slices.Contains(all, load) {
+			all = append(all, load)
+		}
+	}
+	return all
 }
 
 // conditions describes the confidence of all intervals together; "" without verdicts.
 func conditions(r *record.Result) string {
-	primary := len(only(r.Verdicts, func(v record.Verdict) bool { return v.Primary }))
+	primary := 0
+	for _, v := range r.Verdicts {
+		if v.Primary {
+			primary++
+		}
+	}
 	if primary == 0 || oneReason(r.Verdicts) != "" {
 		return ""
 	}
+	text := fmt.Sprintf("%s of times, 95%s%% together", say.Plural(primary, "comparison"), say.NBSP)
 	// The others have the same width, but are not counted in the correction.
-	rest := only(r.Verdicts, func(v record.Verdict) bool { return !v.Primary })
-	return fmt.Sprintf("%s of times, 95%s%% together", say.Plural(primary, "comparison"), say.NBSP) +
-		when(rest != nil, "; %d others, %s each", len(rest), say.Percent("%.1f", 1-stats.Alpha/float64(primary)))
+	if others := len(r.Verdicts) - primary; others > 0 {
+		text += fmt.Sprintf("; %d others, %s each", others, say.Percent("%.1f", 1-stats.Alpha/float64(primary)))
+	}
+	return text
 }
 
 // allGood reports whether every request was sent and got a good reply in time, no arm is
@@ -258,46 +343,77 @@ func allGood(r *record.Result) bool {
 // accept queues.
 func complaints(r *record.Result) []string {
 	lines := append(silent(r), failings(r.Arms)...)
-	requests := total(r.Arms, func(a record.Arm) int { return a.Requests })
-	lines = append(lines, nonEmpty(when(requests > 0 && allGood(r), "every one of %s got a good reply", say.Plural(requests, "request")))...)
+	requests := 0
+	for _, a := range r.Arms {
+		requests += a.Requests
+	}
+	if requests > 0 && allGood(r) {
+		lines = append(lines, "every one of "+say.Plural(requests, "request")+" got a good reply")
+	}
 	return append(lines, overflowed(r.Arms)...)
 }
 
 // silent lists the doubts about arms that gave no good reply in the window of a block, or that only sent their
 // clients elsewhere.
-func silent(r *record.Result) []string {
-	return each(only(r.Doubts, func(d record.Fact) bool { return doubt.AnsweredNone.Is(d) || doubt.Redirects.Is(d) }), Doubt)
+func silent(r *record.Result) (lines []string) {
+	for _, d := range r.Doubts {
+		if doubt.AnsweredNone.Is(d) || doubt.Redirects.Is(d) {
+			lines = append(lines, Doubt(d))
+		}
+	}
+	return lines
 }
 
 // overflowed lists the arms in whose windows an accept queue of the network namespace was full. The kernel counts attempts, and
 // not connections: a client that waits repeats its SYN about once a second. So this is no failing of the arm.
-func overflowed(arms []record.Arm) []string {
-	some := only(arms, func(a record.Arm) bool { return *cmp.Or(a.Overflows, new(float64)) > 0 })
-	return each(some, func(a record.Arm) string {
-		return fmt.Sprintf("%s: in its windows the kernel counted %s to connect (repeats included) that found an accept queue full (ListenOverflows of the network namespace)",
-			a.Name, say.Plural(int(*a.Overflows), "attempt"))
-	})
-}
-
-// failings lists the arms that failed requests or starved connections, a line for each failing. How requests failed is told with the most frequent end first.
-func failings(arms []record.Arm) (lines []string) {
+func overflowed(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
-		counts := say.Endings(a.Failures)
-		blocks := len(a.Blocks[stats.Goodput])
-		// in names the blocks in which something was, after lead, if these are not all.
-		in := func(lead string, some int) string {
-			return when(some > 0 && some < blocks, "%s in %d of %s", lead, some, say.Plural(blocks, "block"))
+		if a.Overflows != nil && *a.Overflows > 0 {
+			lines = append(lines, fmt.Sprintf("%s: in its windows the kernel counted %s to connect (repeats included) that found an accept queue full (ListenOverflows of the network namespace)",
+				a.Name, say.Plural(int(*a.Overflows), "attempt")))
 		}
-		lines = append(lines, nonEmpty(
-			when(a.Errors > 0, "%s: %s of %s without a good reply%s", a.Name, say.Plural(a.Errors, "request"), say.Count(a.Requests), in(", all", a.ErrorBlocks))+
-				when(a.Errors > 0 && counts != "", " (%s)", counts),
-			when(a.Starves() && !unanswered(a), "%s STARVED %s%s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
-				a.Name, say.Plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks), say.OrNone(a.Jain, say.Jain)),
-			when(a.StarvedConnections > 0 && !a.Starves(), "%s: %s got no answer%s, too few blocks to call it starving",
-				a.Name, say.Plural(a.StarvedConnections, "connection"), in("", a.StarvedBlocks)),
-		)...)
 	}
 	return lines
+}
+
+// failings lists the arms that failed requests or starved connections, a line for each failing.
+func failings(arms []record.Arm) (lines []string) {
+	for _, a := range arms {
+		if a.Errors > 0 {
+			lines = append(lines, failed(a))
+		}
+		switch {
+		case a.StarvedConnections == 0 || a.Starves() && unanswered(a):
+		case a.Starves():
+			lines = append(lines, fmt.Sprintf("%s STARVED %s%s that waited for an answer in vain; its figures leave them out and flatter it (Jain's index %s)",
+				a.Name, say.Plural(a.StarvedConnections, "connection"), inBlocks(a, a.StarvedBlocks), say.OrNone(a.Jain, say.Jain)))
+		default:
+			lines = append(lines, fmt.Sprintf("%s: %s got no answer%s, too few blocks to call it starving",
+				a.Name, say.Plural(a.StarvedConnections, "connection"), inBlocks(a, a.StarvedBlocks)))
+		}
+	}
+	return lines
+}
+
+// failed tells how many requests of an arm failed, and how, with the most frequent end first.
+func failed(a record.Arm) string {
+	text := fmt.Sprintf("%s: %s of %s without a good reply", a.Name, say.Plural(a.Errors, "request"), say.Count(a.Requests))
+	if in := inBlocks(a, a.ErrorBlocks); in != "" {
+		text += ", all" + in
+	}
+	if ends := say.Endings(a.Failures); ends != "" {
+		text += " (" + ends + ")"
+	}
+	return text
+}
+
+// inBlocks tells in how many of an arm's blocks something was: " in 2 of 9 blocks". It is "" for all of them, and for 0.
+func inBlocks(a record.Arm, some int) string {
+	blocks := len(a.Blocks[stats.Goodput])
+	if some <= 0 || some >= blocks {
+		return ""
+	}
+	return fmt.Sprintf(" in %d of %s", some, say.Plural(blocks, "block"))
 }
 
 // byArm groups verdicts by arm, in order of first appearance.
@@ -324,22 +440,38 @@ func machine(e record.Env, arms []record.Arm) string {
 	if e.CPUs == 0 {
 		return "the machine was not recorded"
 	}
+	var parts []string
 	if e.Cluster != nil {
-		return strings.Join(nonEmpty(inPods(e.Cluster), e.Go), "; ")
+		parts = []string{inPods(e.Cluster)}
+	} else {
+		parts = []string{"server " + servers(e, arms), "load " + side(e.LoadCPUs, e.CPUs, e.LoadProcs)}
+		if e.CPU != "" {
+			parts = append(parts, e.CPU)
+		}
+		if e.Virtualised {
+			parts = append(parts, "virtual machine")
+		}
 	}
-	load := side(e.LoadCPUs, e.CPUs, e.LoadProcs)
-	return strings.Join(nonEmpty("server "+servers(e, arms), "load "+load, e.CPU, when(e.Virtualised, "virtual machine"), e.Go), "; ")
+	if e.Go != "" {
+		parts = append(parts, e.Go)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // inPods tells where servers and load of a run on a cluster were.
 func inPods(c *record.Cluster) string {
-	on := func(nodes []string) string {
-		if len(nodes) > 3 {
-			return " on " + say.Plural(len(nodes), "node")
-		}
-		return when(len(nodes) > 0, " on %s", strings.Join(nodes, ", "))
+	return fmt.Sprintf("each server in a Pod with %s%s, load from %s%s", say.Plural(c.ServerCPUs, "CPU"), onNodes(c.ServerNodes), say.Plural(c.Shards, "Pod"), onNodes(c.LoadNodes))
+}
+
+// onNodes names the nodes of a cluster, or counts them if they are many: " on a, b".
+func onNodes(nodes []string) string {
+	switch {
+	case len(nodes) == 0:
+		return ""
+	case len(nodes) > 3:
+		return " on " + say.Plural(len(nodes), "node")
 	}
-	return fmt.Sprintf("each server in a Pod with %s%s, load from %s%s", say.Plural(c.ServerCPUs, "CPU"), on(c.ServerNodes), say.Plural(c.Shards, "Pod"), on(c.LoadNodes))
+	return " on " + strings.Join(nodes, ", ")
 }
 
 // side describes the CPUs and the GOMAXPROCS of one side, servers or load. list is a set of CPUs such as
@@ -359,7 +491,10 @@ func servers(e record.Env, arms []record.Arm) string {
 	where := func(a record.Arm) string {
 		switch {
 		case a.CPUs != "":
-			return "CPU" + say.NBSP + a.CPUs + either(a.Attached, ", not pinned", " by its own choice")
+			if a.Attached {
+				return "CPU" + say.NBSP + a.CPUs + ", not pinned"
+			}
+			return "CPU" + say.NBSP + a.CPUs + " by its own choice"
 		case a.Attached:
 			return "ran already, not pinned"
 		}
@@ -369,29 +504,66 @@ func servers(e record.Env, arms []record.Arm) string {
 	if len(groups) == 0 {
 		return where(record.Arm{})
 	}
-	return strings.Join(each(groups, func(of []record.Arm) string {
-		return when(len(groups) > 1, "%s: ", listed(of, name)) + where(of[0])
-	}), "; ")
+	if len(groups) == 1 {
+		return where(groups[0][0])
+	}
+	var parts []string
+	for _, of := range groups {
+		var names []string
+		for _, a := range of {
+			names = append(names, a.Name)
+		}
+		parts = append(parts, strings.Join(names, ", ")+": "+where(of[0]))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Load describes a load in a few words, for the plan and the reports: the kind of loop, and then each setting
 // that is not the usual one. A closed loop sends when it is answered; an open loop keeps to arrivals.
 func Load(c record.Clients) string {
 	if c.Closed() {
-		return strings.Join(nonEmpty(
-			"closed loop of "+prose.Plural(c.Connections, "client"),
-			when(c.Rate > 0, "paced at %.0f/s together", c.Rate),
-			when(c.Think > 0, "that think %v", record.Duration(c.Think)),
-			when(c.Session > 0, "sessions of %d", c.Session),
-			when(c.Pipeline > 1, "%d requests under way each", c.Pipeline),
-			when(c.Ramp > 0, "started over %v", record.Duration(c.Ramp)),
-			when(!c.KeepAlive, "a connection for each request"),
-		), ", ")
+		return closedLoop(c)
 	}
-	return "open loop, " + c.Arrivals + when(c.Rate > 0, " at %.0f/s", c.Rate) +
-		either(c.KeepAlive, " over "+prose.Plural(c.Connections, "connection"), ", a connection for each request") +
-		when(c.Idle > 0, ", %d idle ones beside them", c.Idle) +
-		when(c.Engine != "", ", sent by the engine %s", c.Engine)
+	text := "open loop, " + c.Arrivals
+	if c.Rate > 0 {
+		text += fmt.Sprintf(" at %.0f/s", c.Rate)
+	}
+	if c.KeepAlive {
+		text += " over " + prose.Plural(c.Connections, "connection")
+	} else {
+		text += ", a connection for each request"
+	}
+	if c.Idle > 0 {
+		text += fmt.Sprintf(", %d idle ones beside them", c.Idle)
+	}
+	if c.Engine != "" {
+		text += ", sent by the engine " + c.Engine
+	}
+	return text
+}
+
+// closedLoop describes a load whose clients send when they are answered.
+func closedLoop(c record.Clients) string {
+	text := "closed loop of " + prose.Plural(c.Connections, "client")
+	if c.Rate > 0 {
+		text += fmt.Sprintf(", paced at %.0f/s together", c.Rate)
+	}
+	if c.Think > 0 {
+		text += fmt.Sprintf(", that think %v", record.Duration(c.Think))
+	}
+	if c.Session > 0 {
+		text += fmt.Sprintf(", sessions of %d", c.Session)
+	}
+	if c.Pipeline > 1 {
+		text += fmt.Sprintf(", %d requests under way each", c.Pipeline)
+	}
+	if c.Ramp > 0 {
+		text += fmt.Sprintf(", started over %v", record.Duration(c.Ramp))
+	}
+	if !c.KeepAlive {
+		text += ", a connection for each request"
+	}
+	return text
 }
 
 // busy tells how many of an arm's workers are busy on average, or how many it would need, by Little's law; "" if the law does
@@ -412,35 +584,52 @@ func busy(a record.Arm, workers string) string {
 // all, or if the line would name too many arms to be read.
 func sizes(arms []record.Arm) string {
 	const most = 3
-	// The flags of `schedlab serve` that bound how much a server does at a time.
-	flags := []struct{ name, one, many string }{
-		{"workers", "worker", "workers"}, {"listeners", "listener", "listeners"}, {"processes", "process", "processes"},
-		{"threads", "thread", "threads"}, {"kv-locks", "lock", "locks"},
-	}
 	var all []string
 	for _, a := range choices(arms) {
-		// The sizes are only in the command. A command of another program, without a mode, has
-		// flags of its own.
-		words, err := command.Split(a.Command)
-		if a.Mode == "" || err != nil {
+		words := a.Words()
+		if words == nil {
 			continue
-		}
-		var has []string
-		for _, s := range flags {
-			i := slices.Index(words, "--"+s.name)
-			if i >= 0 && i+1 < len(words) && !strings.Contains(a.Name, s.name+"=") {
-				has = append(has, words[i+1]+say.NBSP+either(words[i+1] == "1", s.one, s.many)+when(s.name == "workers", "%s", busy(a, words[i+1])))
-			}
 		}
 		// The name of an arm begins with its mode unless the user chose another name.
 		first, _, _ := strings.Cut(a.Name, ",")
-		limits := strings.Join(has, " and ")
-		switch {
+		switch has := sizesOf(a, words); {
+		case first != a.Mode && has != "":
+			all = append(all, a.Name+" is "+a.Mode+" with "+has)
 		case first != a.Mode:
-			all = append(all, a.Name+" is "+a.Mode+when(limits != "", " with %s", limits))
-		case limits != "":
-			all = append(all, a.Name+" has "+limits)
+			all = append(all, a.Name+" is "+a.Mode)
+		case has != "":
+			all = append(all, a.Name+" has "+has)
 		}
 	}
-	return either(len(all) <= most, strings.Join(all, "; "), "")
+	if len(all) > most {
+		return ""
+	}
+	return strings.Join(all, "; ")
+}
+
+// sizeFlags are the flags of `schedlab serve` that bound how much a server does at a time, with the words for what one and
+// several bound.
+var sizeFlags = []struct{ name, one, many string }{
+	{"workers", "worker", "workers"}, {"listeners", "listener", "listeners"}, {"processes", "process", "processes"},
+	{"threads", "thread", "threads"}, {"kv-locks", "lock", "locks"},
+}
+
+// sizesOf tells which sizes an arm has that its name does not tell: "4 workers and 2 listeners". They are only among the words of its command.
+func sizesOf(a record.Arm, words []string) string {
+	var has []string
+	for _, s := range sizeFlags {
+		n := flagIn(words, s.name)
+		if n == "" || strings.Contains(a.Name, s.name+"=") {
+			continue
+		}
+		text := n + say.NBSP + s.many
+		if n == "1" {
+			text = n + say.NBSP + s.one
+		}
+		if s.name == "workers" {
+			text += busy(a, n)
+		}
+		has = append(has, text)
+	}
+	return strings.Join(has, " and ")
 }
