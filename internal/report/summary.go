@@ -27,20 +27,28 @@ func Summary(w io.Writer, r *record.Result) error { return pageOf(r).summary(w) 
 func (p comparisonPage) summary(w io.Writer) error {
 	r := p.Result
 	// The claims are a separate list, so the headline must not repeat them.
-	ranked := ranking(r)
-	answered := finding(r) == ranked
-	refused := only(r.Verdicts, func(v record.Verdict) bool { return v.Verdict.Outcome == outcome.Refused })
-	own := only(r.Doubts, func(f record.Fact) bool { return !f.Code.General() })
-	notes := slices.Concat(
-		nonEmpty(when(!answered, "Ranking: %s", ranked)),
-		slices.Concat(each(byArm(refused), func(of []record.Verdict) []string { return sentences(r, of) })...),
-		each(own, func(f record.Fact) string { return "Doubt: " + Doubt(f) }),
-	)
+	answer, ranked := "", ranking(r)
+	var notes document.Lines
+	if finding(r) == ranked {
+		answer = ranked
+	} else {
+		notes = append(notes, "Ranking: "+ranked)
+	}
+	refused := slices.DeleteFunc(slices.Clone(r.Verdicts), func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Refused })
+	for _, of := range byArm(refused) {
+		notes = append(notes, sentences(r, of)...)
+	}
+	for _, d := range r.Doubts {
+		if !d.Code.General() {
+			notes = append(notes, "Doubt: "+Doubt(d))
+		}
+	}
+	busy := doubt.TooBusy(r.Doubts)
 	load, where := Setup(r)
 	return say.Markdown(w, document.Document{
-		Question: r.Question, State: state(r), Answer: cmp.Or(tooBusy(doubt.TooBusy(r.Doubts)), either(answered, ranked, "")),
-		Context: append(belowTooBusy(doubt.TooBusy(r.Doubts), either(answered, ranked, "")), load, where),
-		Parts:   []document.Part{answers(r), summaryTable(r), document.Lines(notes)},
+		Question: r.Question, State: state(r), Answer: cmp.Or(tooBusy(busy), answer),
+		Context: append(belowTooBusy(busy, answer), load, where),
+		Parts:   []document.Part{answers(r), summaryTable(r), notes},
 	})
 }
 
@@ -53,16 +61,26 @@ func Setup(r *record.Result) (load, where string) { return offered(r), machine(r
 // is named unless it is the first arm.
 func summaryTable(r *record.Result) document.Part {
 	named := func(a record.Arm) string {
-		v := first(r.Verdicts, func(v record.Verdict) bool { return v.Arm == a.Name && v.Baseline != r.Arms[0].Name })
-		return a.Name + when(v.Arm != "", " (against %s)", v.Baseline)
+		for _, v := range r.Verdicts {
+			if v.Arm == a.Name && v.Baseline != r.Arms[0].Name {
+				return a.Name + " (against " + v.Baseline + ")"
+			}
+		}
+		return a.Name
 	}
 	return document.Table{Rows: transposed(armColumns(choices(r.Arms), named, func(a record.Arm, m stats.Metric) string {
 		v := verdictOn(r.Verdicts, a.Name, m.Figure)
-		sign := mark(r, v)
-		if differs(v) && !within(quotient(r, v), v.Low, v.High) {
-			sign = "" // the interval alone
+		if v.Verdict.Outcome == outcome.Refused || v.Low == 0 {
+			return ""
 		}
-		return when(v.Verdict.Outcome != outcome.Refused && v.Low != 0, "%s", strings.TrimRight(say.NBSP+sign, say.NBSP)+say.NBSP+"("+between(v)+")")
+		text := say.NBSP + "(" + between(v) + ")"
+		if differs(v) && !within(quotient(r, v), v.Low, v.High) {
+			return text // the interval alone
+		}
+		if sign := mark(r, v); sign != "" {
+			text = say.NBSP + sign + text
+		}
+		return text
 	}))}
 }
 
@@ -73,9 +91,15 @@ func answers(r *record.Result) document.Findings {
 	finding := func(e record.Expectation) document.Finding {
 		return document.Finding{Mark: outcome.Expectation.Phrase(e.Outcome), Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
 	}
-	claims := only(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" })
-	others := only(r.Expectations, func(e record.Expectation) bool { return e.Claim == "" })
-	return each(append(claims, others...), finding)
+	var claims, others document.Findings
+	for _, e := range r.Expectations {
+		if e.Claim != "" {
+			claims = append(claims, finding(e))
+		} else {
+			others = append(others, finding(e))
+		}
+	}
+	return append(claims, others...)
 }
 
 // A PackEntry is one scenario of a pack, a set of scenarios that run one after another. Expect
@@ -113,8 +137,11 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 	if r := e.Result; r != nil {
 		d.Answer, d.Parts = Headline(r), []document.Part{expectations(r), document.Commands{{Label: "Record", Text: r.Dir}}}
 	} else {
-		d.State = "NOT RUN: " + e.NotRun
-		d.Parts = []document.Part{document.Lines(each(e.Expect, func(text string) string { return outcome.Expectation.Phrase(outcome.Refused) + " " + text }))}
+		var refused document.Lines
+		for _, text := range e.Expect {
+			refused = append(refused, outcome.Expectation.Phrase(outcome.Refused)+" "+text)
+		}
+		d.State, d.Parts = "NOT RUN: "+e.NotRun, []document.Part{refused}
 	}
 	return errors.Join(say.Text(w, d, o), say.Emit(w, "pack", "\n"))
 }
@@ -127,23 +154,34 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 		return writeGrid(w, entries, o)
 	}
 	// Columns of the expectations' answers stand only where something is expected.
-	asked := only(outcome.All(), func(outcome.Outcome) bool {
-		return slices.ContainsFunc(entries, func(e PackEntry) bool { return len(e.Answers()) > 0 })
-	})
-	row := func(name, blocks, answer string, of ...PackEntry) []string {
-		counts := each(asked, func(a outcome.Outcome) string {
-			return strconv.Itoa(total(of, func(e PackEntry) int { return e.Answers()[a] }))
-		})
-		return slices.Concat([]string{name}, counts, []string{blocks, answer})
+	var asked []outcome.Outcome
+	if slices.ContainsFunc(entries, func(e PackEntry) bool { return len(e.Answers()) > 0 }) {
+		asked = outcome.All()
 	}
-	phrases := each(asked, outcome.Expectation.Phrase)
-	rows := append([][]string{slices.Concat([]string{"scenario"}, phrases, []string{"blocks", "answer"})}, each(entries, func(e PackEntry) []string {
-		if e.Result == nil {
-			return row(e.name(), say.None, "not run", e)
+	head := []string{"scenario"}
+	for _, a := range asked {
+		head = append(head, outcome.Expectation.Phrase(a))
+	}
+	rows := [][]string{append(head, "blocks", "answer")}
+	sum := map[outcome.Outcome]int{}
+	row := func(name string, counts map[outcome.Outcome]int, blocks, answer string) {
+		cells := []string{name}
+		for _, a := range asked {
+			cells = append(cells, strconv.Itoa(counts[a]))
 		}
-		return row(e.name(), fmt.Sprintf("%d/%d", e.Result.Valid, cmp.Or(e.Result.Ran, e.Result.Planned)), e.Result.Winner.String(), e)
-	})...)
-	rows = append(rows, row(say.Plural(len(entries), "scenario"), "", "", entries...))
+		rows = append(rows, append(cells, blocks, answer))
+	}
+	for _, e := range entries {
+		counts, blocks, answer := e.Answers(), say.None, "not run"
+		for a, n := range counts {
+			sum[a] += n
+		}
+		if r := e.Result; r != nil {
+			blocks, answer = fmt.Sprintf("%d/%d", r.Valid, cmp.Or(r.Ran, r.Planned)), r.Winner.String()
+		}
+		row(e.name(), counts, blocks, answer)
+	}
+	row(say.Plural(len(entries), "scenario"), sum, "", "")
 	return say.Text(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, TextOptions{})
 }
 
@@ -162,96 +200,172 @@ func gateBriefly(r *record.Result) document.Document {
 // gateComment writes the answer of a gate as a comment on a pull request: the sentence and the
 // table, and folded away the evidence, the doubts and the commands.
 func gateComment(w io.Writer, r *record.Result) error {
-	evidence := slices.Concat(gateEvidence(r), labelled("Doubt", doubts(r)...),
-		document.Facts{{Label: "Machine", Text: machine(r.Env, r.Arms)}, {Label: "Command", Text: r.Note}})
+	measured := gateEvidence(r)
+	for _, d := range doubts(r) {
+		measured = append(measured, document.Fact{Label: "Doubt", Text: d})
+	}
+	measured = append(measured, document.Fact{Label: "Machine", Text: machine(r.Env, r.Arms)}, document.Fact{Label: "Command", Text: r.Note})
 	return say.Markdown(w, document.Document{Name: "gate", State: state(r), Answer: Headline(r), Context: context(r), Parts: []document.Part{
-		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, evidence}},
+		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, measured}},
 	}})
 }
 
 // gateEvidence tells how sure the answer of a gate is, and what may close an open one.
 func gateEvidence(r *record.Result) document.Facts {
-	sure := labelled("Sure", append([]string{blocks(r) + "; of a hundred gates of equal builds one at most says worse"}, append(silent(r), failings(r.Arms)...)...)...)
+	told := document.Facts{{Label: "Sure", Text: blocks(r) + "; of a hundred gates of equal builds one at most says worse"}}
+	for _, line := range slices.Concat(silent(r), failings(r.Arms)) {
+		told = append(told, document.Fact{Label: "Sure", Text: line})
+	}
 	// What it asks for, or how long, does not matter while others take the CPUs.
 	if r.GateOutcome() != outcome.Open || !doubt.TooBusy(r.Doubts).None() {
-		return sure
+		return told
 	}
-	open := only(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.Open })
-	needed := slices.Max(append(each(open, func(g record.Gated) int { return g.Needed }), 0))
-	return append(sure, labelled("Open", remedies(r), remedy(r, needed)+when(needed > 0 && needed <= mostBlocks, "; raise --budget"))...)
+	needed := 0
+	for _, g := range r.Gate {
+		if g.Outcome == outcome.Open {
+			needed = max(needed, g.Needed)
+		}
+	}
+	if text := remedies(r); text != "" {
+		told = append(told, document.Fact{Label: "Open", Text: text})
+	}
+	text := remedy(r, needed)
+	if needed > 0 && needed <= mostBlocks {
+		text += "; raise --budget"
+	}
+	if text != "" {
+		told = append(told, document.Fact{Label: "Open", Text: text})
+	}
+	return told
 }
 
 // remedies returns what may close an open gate, apart from more blocks: it asks for less, or loads less.
 // What is asked for less must include a time or the CPU time, which a slower build does not leave alone.
 func remedies(r *record.Result) string {
 	const mostBusy = .4 // ratio of the servers' CPU time above which queueing makes much of the noise
-	word := func(g record.Gated) string { return cmp.Or(g.Metric.Row().Word, g.Metric.String()) }
-	fine := only(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.Yes })
-	open := only(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.Open && !g.Watched })
+	var ways, fine, allows []string
+	slows, known := false, true
+	for _, g := range r.Gate {
+		word := cmp.Or(g.Metric.Row().Word, g.Metric.String())
+		switch {
+		case g.Outcome == outcome.Yes:
+			fine = append(fine, word)
+			slows = slows || g.Metric.Row().Quantile > 0 || g.Metric == stats.CPUPerRequest
+		case g.Outcome == outcome.Open && !g.Watched:
+			allows = append(allows, fmt.Sprintf("%s=%.0f%%", word, math.Ceil(100*(mostWorse(g)-1))))
+			known = known && g.Low > 0
+		}
+	}
+	if c := r.Arms[0].CPUPerRequest; c != nil && *c*r.Rate/float64(max(r.Env.ServerProcs, 1)) > mostBusy {
+		ways = append(ways, "a lower --rate has less noise of queueing")
+	}
 	// An open metric that looks worse must not be left out, nor allowed.
-	looksWorse := slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
-		ratio := either(g.Metric.Row().HigherIsBetter, 1/g.Ratio, g.Ratio)
-		return g.Outcome == outcome.Open && ratio > 1+g.Allow/4
-	})
-	slows := slices.ContainsFunc(fine, func(g record.Gated) bool {
-		return g.Metric.Row().Quantile > 0 || g.Metric == stats.CPUPerRequest
-	})
-	known := len(open) > 0 && !slices.ContainsFunc(open, func(g record.Gated) bool { return g.Low <= 0 })
-	allows := listed(open, func(g record.Gated) string {
-		most := either(g.Metric.Row().HigherIsBetter, 1/g.Low, g.High)
-		return fmt.Sprintf("%s=%.0f%%", word(g), math.Ceil(100*(most-1)))
-	})
-	busy := *cmp.Or(r.Arms[0].CPUPerRequest, new(0.)) * r.Rate / float64(max(r.Env.ServerProcs, 1))
-	return strings.Join(nonEmpty(
-		when(busy > mostBusy, "a lower --rate has less noise of queueing"),
-		either(known && !looksWorse, "--allow "+strings.ReplaceAll(allows, ", ", ",")+" is what this machine can tell", "--allow can allow more"),
-		when(slows && !looksWorse, "--metric %s asks only for what this machine can tell", strings.Join(each(fine, word), ",")),
-	), "; ")
+	worse := slices.ContainsFunc(r.Gate, looksWorse)
+	if known && len(allows) > 0 && !worse {
+		ways = append(ways, "--allow "+strings.Join(allows, ",")+" is what this machine can tell")
+	} else {
+		ways = append(ways, "--allow can allow more")
+	}
+	if slows && !worse {
+		ways = append(ways, "--metric "+strings.Join(fine, ",")+" asks only for what this machine can tell")
+	}
+	return strings.Join(ways, "; ")
+}
+
+// mostWorse returns how much worse a metric may be by its interval, as a ratio above 1.
+func mostWorse(g record.Gated) float64 {
+	if g.Metric.Row().HigherIsBetter {
+		return 1 / g.Low
+	}
+	return g.High
+}
+
+// looksWorse reports whether an open metric got worse, by a quarter of what is allowed at least.
+func looksWorse(g record.Gated) bool {
+	ratio := g.Ratio
+	if g.Metric.Row().HigherIsBetter {
+		ratio = 1 / g.Ratio
+	}
+	return g.Outcome == outcome.Open && ratio > 1+g.Allow/4
 }
 
 // gateAnswer returns the answer of a gate in one or two sentences, with the metrics that decided it.
 func gateAnswer(r *record.Result) string {
-	// A metric that is fine needs no figure in the sentence, and one that is only watched does not keep the gate
-	// open; the table has them.
-	of := func(answer outcome.Outcome) string {
-		said := only(r.Gate, func(g record.Gated) bool {
-			return g.Outcome == answer && !(g.Watched && answer == outcome.Open && r.GateOutcome() == outcome.Open)
-		})
-		return listed(said, func(g record.Gated) string {
-			return g.Metric.Row().Label +
-				when(g.Low > 0 && answer != outcome.Yes, " %s", gateChange(r, g, when(answer == outcome.Open, "; %s", allowed(g)))) +
-				when(answer == outcome.Refused, " (%s)", g.Reason.String())
-		})
-	}
+	said := gateMetrics(r)
 	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
-	refused := when(of(outcome.Refused) != "", " Refused: %s.", of(outcome.Refused))
-	open := when(of(outcome.Open) != "", " Open: %s.", of(outcome.Open)) + refused
+	// sentence lists the metrics that have an answer, after a label; "" for no metric.
+	sentence := func(label string, of outcome.Outcome) string {
+		if len(said[of]) == 0 {
+			return ""
+		}
+		return " " + label + ": " + strings.Join(said[of], ", ") + "."
+	}
+	refused := sentence("Refused", outcome.Refused)
 	switch r.GateOutcome() {
 	case outcome.No:
-		return fmt.Sprintf("%s is worse than %s: %s.", after, before, of(outcome.No)) + refused
+		return fmt.Sprintf("%s is worse than %s: %s.", after, before, strings.Join(said[outcome.No], ", ")) + refused
 	case outcome.Yes:
-		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, of(outcome.Yes))
-		// Surely better, by half of what it may be worse.
-		better := only(r.Gate, func(g record.Gated) bool {
-			if g.Metric.Row().HigherIsBetter {
-				return g.Low > 1 && g.Ratio >= 1+g.Allow/2
-			}
-			return 0 < g.High && g.High < 1 && g.Ratio <= 1/(1+g.Allow/2)
-		})
-		gained := each(better, func(g record.Gated) string {
-			return g.Metric.Row().Label + " " + changeWithin(gateQuotient(r, g), g.Low, g.High, false)
-		})
-		text += when(len(gained) > 0, " Surely better: %s.", strings.Join(gained, ", "))
-		return text + strings.ReplaceAll(open, " Open: ", " Open, and only watched: ")
+		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, strings.Join(said[outcome.Yes], ", "))
+		if gained := surelyBetter(r); len(gained) > 0 {
+			text += " Surely better: " + strings.Join(gained, ", ") + "."
+		}
+		return text + sentence("Open, and only watched", outcome.Open) + refused
 	}
+	text := fmt.Sprintf("Whether %s is worse than %s is open.", after, before) + sentence("Open", outcome.Open) + refused
 	// An overload refuses times, but it is an answer itself.
-	behind := doNotKeepUp(r)
-	return when(behind != "", "%s. ", behind) + fmt.Sprintf("Whether %s is worse than %s is open.%s", after, before, open)
+	if behind := doNotKeepUp(r); behind != "" {
+		text = behind + ". " + text
+	}
+	return text
+}
+
+// gateMetrics returns the gate's metrics by their answers, with the figures that a sentence needs. One that is fine needs
+// none, and one that is only watched does not keep the gate open; the table has them.
+func gateMetrics(r *record.Result) map[outcome.Outcome][]string {
+	said := map[outcome.Outcome][]string{}
+	gate := r.GateOutcome()
+	for _, g := range r.Gate {
+		text := g.Metric.Row().Label
+		switch {
+		case g.Outcome == outcome.Open && g.Watched && gate == outcome.Open:
+			continue
+		case g.Low <= 0 || g.Outcome == outcome.Yes:
+		case g.Outcome == outcome.Open:
+			text += " " + gateChange(r, g, "; "+allowed(g))
+		default:
+			text += " " + gateChange(r, g, "")
+		}
+		if g.Outcome == outcome.Refused {
+			text += " (" + g.Reason.String() + ")"
+		}
+		said[g.Outcome] = append(said[g.Outcome], text)
+	}
+	return said
+}
+
+// surelyBetter returns the metrics that are surely better, by half of what they may be worse, with their changes.
+func surelyBetter(r *record.Result) (gained []string) {
+	for _, g := range r.Gate {
+		better := 0 < g.High && g.High < 1 && g.Ratio <= 1/(1+g.Allow/2)
+		if g.Metric.Row().HigherIsBetter {
+			better = g.Low > 1 && g.Ratio >= 1+g.Allow/2
+		}
+		if better {
+			gained = append(gained, g.Metric.Row().Label+" "+changeWithin(gateQuotient(r, g), g.Low, g.High, false))
+		}
+	}
+	return gained
 }
 
 // allowed returns how much worse a metric may be: "+10 % allowed", or "-3 % allowed" for goodput.
-func allowed(g record.Gated) string {
-	return say.Change(either(g.Metric.Row().HigherIsBetter, 1/(1+g.Allow), 1+g.Allow)) + " allowed"
+func allowed(g record.Gated) string { return allowedChange(g) + " allowed" }
+
+// allowedChange returns how much worse a metric may be, as a change.
+func allowedChange(g record.Gated) string {
+	if g.Metric.Row().HigherIsBetter {
+		return say.Change(1 / (1 + g.Allow))
+	}
+	return say.Change(1 + g.Allow)
 }
 
 // gateFigures returns the table of a gate with the rule for its answers: a row for each metric with both
@@ -263,13 +377,21 @@ func gateFigures(r *record.Result) document.Section {
 	for _, g := range r.Gate {
 		m := g.Metric.Row()
 		before, after := builds(r, m)
-		figure := func(v *float64) string {
-			return say.OrNone(v, func(v float64) string { return either(m.Unit == "bytes", bytesText(int64(v)), Figure(m, v)) })
+		figure := func(v float64) string {
+			if m.Unit == "bytes" {
+				return bytesText(int64(v))
+			}
+			return Figure(m, v)
 		}
-		ratio := gateQuotient(r, g)
+		change, interval := "", ""
+		if ratio := gateQuotient(r, g); ratio > 0 && within(ratio, g.Low, g.High) {
+			change = say.Change(ratio)
+		}
+		if g.Low > 0 {
+			interval = bound(g.Low, false) + " to " + bound(g.High, false)
+		}
 		rows = append(rows, []string{
-			m.Label, figure(before), figure(after), when(ratio > 0 && within(ratio, g.Low, g.High), "%s", say.Change(ratio)),
-			when(g.Low > 0, "%s to %s", bound(g.Low, false), bound(g.High, false)), strings.TrimSuffix(allowed(g), " allowed"), outcome.Gate.Phrase(g.Outcome),
+			m.Label, say.OrNone(before, figure), say.OrNone(after, figure), change, interval, allowedChange(g), outcome.Gate.Phrase(g.Outcome),
 		})
 	}
 	return document.Section{Parts: []document.Part{document.Table{Rows: rows}, document.Lines{rule}}}
@@ -280,20 +402,27 @@ func gateFigures(r *record.Result) document.Section {
 func builds(r *record.Result, m stats.Metric) (before, after *float64) {
 	old, copied, last := r.Arms[0], r.Arms[1], r.Arms[len(r.Arms)-1]
 	if m.Figure == stats.Memory { // which is no metric of blocks
-		held := func(arms ...record.Arm) *float64 {
-			known := only(arms, func(a record.Arm) bool { return a.Footprint != nil })
-			if len(known) == 0 {
-				return nil
-			}
-			return new(stats.Median(each(known, func(a record.Arm) float64 { return float64(a.Footprint.Memory) })))
-		}
-		return held(old, copied), held(last)
+		return medianMemory(old, copied), medianMemory(last)
 	}
 	before, after = old.Median(m.Figure), last.Median(m.Figure)
 	if both := slices.Concat(old.Blocks[m.Figure], copied.Blocks[m.Figure]); before != nil && len(both) > 0 {
 		before = new(stats.Median(both))
 	}
 	return before, after
+}
+
+// medianMemory returns the median of the arms' memory in bytes; nil if none is known.
+func medianMemory(arms ...record.Arm) *float64 {
+	var known []float64
+	for _, a := range arms {
+		if a.Footprint != nil {
+			known = append(known, float64(a.Footprint.Memory))
+		}
+	}
+	if known == nil {
+		return nil
+	}
+	return new(stats.Median(known))
 }
 
 // gateQuotient returns the ratio of both builds' figures, as they are printed; 0 without a ratio of the blocks, and that
@@ -312,7 +441,10 @@ func gateQuotient(r *record.Result, g record.Gated) float64 {
 func gateChange(r *record.Result, g record.Gated, more string) string {
 	ratio, between := gateQuotient(r, g), bound(g.Low, false)+" to "+bound(g.High, false)
 	if !within(ratio, g.Low, g.High) {
-		return between + when(more != "", " (%s)", strings.TrimPrefix(more, "; "))
+		if more == "" {
+			return between
+		}
+		return between + " (" + strings.TrimPrefix(more, "; ") + ")"
 	}
 	return say.Change(ratio) + " (" + between + more + ")"
 }
