@@ -21,6 +21,10 @@ import (
 // The record has an interval for each arm, from the highest rate that was verified to the
 // lowest that was refuted, with every window of load in between.
 func capacityDocument(r *record.Result) document.Document {
+	var note document.Facts
+	if r.Note != "" {
+		note = document.Facts{{Label: "Note", Text: r.Note}}
+	}
 	return document.Document{
 		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r), Context: append(context(r), searched(r), machine(r.Env, r.Arms)), Data: complete(r),
 		Parts: []document.Part{
@@ -31,7 +35,7 @@ func capacityDocument(r *record.Result) document.Document {
 			},
 			rateSection(r),
 			document.Page{document.Section{ID: "windows", Title: "Every window", Parts: details(r)}},
-			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), labelled("Note", r.Note)}},
+			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), note}},
 			recordSection(r),
 		},
 	}
@@ -45,10 +49,14 @@ func rateSection(r *record.Result) document.Part {
 		return document.Section{}
 	}
 	// Each chart is a part by itself, so that a page shows them below each other and not in a row.
-	charts := each(all, func(c chart.Chart) document.Part { return document.Charts{c.Figure()} })
-	first := &charts[0].(document.Charts)[0]
-	// Markdown links one file with the charts of all arms, so only the first chart names it.
-	first.Alt, first.File = "Response time over the rate, with the objective and the windows", "capacity.svg" // by CapacitySVG
+	var charts []document.Part
+	for i, c := range all {
+		figure := c.Figure()
+		if i == 0 { // Markdown links one file with the charts of all arms, so only the first chart names it
+			figure.Alt, figure.File = "Response time over the rate, with the objective and the windows", "capacity.svg" // by CapacitySVG
+		}
+		charts = append(charts, document.Charts{figure})
+	}
 	return document.Section{
 		ID: "curves", Title: "Response time over the rate", Parts: charts,
 		Lead: plotted(r.Capacity).Metric + " of every window: filled where the objective was kept, open where it was not kept, grey where the window was refused. " +
@@ -58,7 +66,14 @@ func rateSection(r *record.Result) document.Part {
 
 // plotted returns the term of the objective to draw: the first that is a time; the zero term for
 // none, for example in an objective on errors alone.
-func plotted(c *record.Capacity) record.SLOTerm { return first(c.Terms, timed) }
+func plotted(c *record.Capacity) record.SLOTerm {
+	for _, t := range c.Terms {
+		if timed(t) {
+			return t
+		}
+	}
+	return record.SLOTerm{}
+}
 
 // timed reports whether a term is about a time. Errors are a ratio and goodput is a rate.
 func timed(t record.SLOTerm) bool { return t.Metric != "errors" && t.Metric != "goodput" }
@@ -70,13 +85,8 @@ func timed(t record.SLOTerm) bool { return t.Metric != "errors" && t.Metric != "
 func rateCharts(r *record.Result, room chart.Px) (charts []chart.Chart) {
 	term := plotted(r.Capacity)
 	times, rates := []float64{term.Limit}, []float64{}
-	// A window of purpose overload is far beyond the capacity on purpose, to see whether the
-	// server recovers. It would stretch the axes. Without a term to plot no window has a value.
-	drawn := func(a record.ArmCapacity) []record.RateWindow {
-		return only(a.Windows, func(w record.RateWindow) bool { _, ok := w.Values[term.Metric]; return ok && w.Purpose != "overload" })
-	}
 	for _, a := range r.Capacity.Arms {
-		for _, w := range drawn(a) { // clip long times, which would press the others to the floor
+		for _, w := range drawnWindows(a, term) { // clip long times, which would press the others to the floor
 			times, rates = append(times, min(w.Values[term.Metric], 30*term.Limit)), append(rates, w.Rate)
 		}
 	}
@@ -99,15 +109,11 @@ func rateCharts(r *record.Result, room chart.Px) (charts []chart.Chart) {
 			addFit(&p, chart.Line{Series: s, Title: "the robust line of 1/" + term.Metric, Stroke: "line robust", Width: 1.6}, fitted(*a.Line, x))
 		}
 		// Points without a stroke: the windows are not in the order of their rates, and a line
-		// between them would claim a shape. Filled means kept, open means broken, and a refused window is
-		// grey whatever it showed.
-		windows := chart.Line{Series: s, Points: each(drawn(a), func(w record.RateWindow) chart.Point {
-			v, refused := w.Values[term.Metric], !w.Refused.None()
-			class := "window " + s.Class + when(refused, " refused") + when(w.Kept && !refused, " kept")
-			title := fmt.Sprintf("%s, trial %d (%s): %s at %s", a.Name, w.Trial, w.Purpose, say.Seconds(v), say.Rate(w.Rate)) +
-				when(refused, ", refused: %s", w.Refused.String())
-			return chart.Point{X: w.Rate, Y: v, Class: class, Title: title}
-		})}
+		// between them would claim a shape.
+		windows := chart.Line{Series: s}
+		for _, w := range drawnWindows(a, term) {
+			windows.Points = append(windows.Points, windowPoint(s, w, w.Values[term.Metric]))
+		}
 		if len(windows.Points) > 0 {
 			p.Lines = append(p.Lines, windows)
 			charts = append(charts, chart.Chart{
@@ -116,6 +122,34 @@ func rateCharts(r *record.Result, room chart.Px) (charts []chart.Chart) {
 		}
 	}
 	return charts
+}
+
+// drawnWindows returns the windows of an arm with a value of the term to plot, or none without a term. A window of purpose
+// overload is left out: it is far beyond the capacity on purpose, to see whether the server recovers, and would stretch the axes.
+func drawnWindows(a record.ArmCapacity, term record.SLOTerm) (drawn []record.RateWindow) {
+	for _, w := range a.Windows {
+		if _, ok := w.Values[term.Metric]; ok && w.Purpose != "overload" {
+			drawn = append(drawn, w)
+		}
+	}
+	return drawn
+}
+
+// windowPoint returns the point of an arm's window with a time in seconds. Filled means kept, open means broken, and a refused
+// window is grey whatever it showed.
+func windowPoint(arm chart.Series, w record.RateWindow, seconds float64) chart.Point {
+	at := chart.Point{
+		X: w.Rate, Y: seconds, Class: "window " + arm.Class,
+		Title: fmt.Sprintf("%s, trial %d (%s): %s at %s", arm.Name, w.Trial, w.Purpose, say.Seconds(seconds), say.Rate(w.Rate)),
+	}
+	switch {
+	case !w.Refused.None():
+		at.Class += " refused"
+		at.Title += ", refused: " + w.Refused.String()
+	case w.Kept:
+		at.Class += " kept"
+	}
+	return at
 }
 
 // A ratePoint is a response time, in seconds, at a rate per second.
@@ -163,23 +197,45 @@ func CapacitySVG(w io.Writer, r *record.Result) error {
 // details returns a folded table of all windows for each arm, in the order they ran.
 func details(r *record.Result) []document.Part {
 	head := []string{"trial", "for", "offered", "sent", "goodput"}
-	terms := only(r.Capacity.Terms, func(t record.SLOTerm) bool { return t.Metric != "goodput" })
-	head = append(append(head, each(terms, func(t record.SLOTerm) string { return t.Metric })...), "objective")
-	row := func(x record.RateWindow) []string {
-		figures := each(terms, func(t record.SLOTerm) string {
-			v, ok := x.Values[t.Metric]
-			return either(ok, either(t.Metric == "errors", say.Plain(100*v)+say.NBSP+"%", say.Seconds(v)), say.None)
-		})
-		objective := outcome.Expectation.Phrase(either(x.Kept, outcome.Yes, outcome.No))
-		if !x.Refused.None() {
-			objective = outcome.Expectation.Phrase(outcome.Refused) + ": " + x.Refused.String()
+	var metrics []string // beside goodput
+	for _, t := range r.Capacity.Terms {
+		if t.Metric != "goodput" {
+			metrics = append(metrics, t.Metric)
 		}
-		return slices.Concat([]string{say.Count(x.Trial), x.Purpose, say.Rate(x.Rate), say.Rate(x.Sent), say.Rate(x.Goodput)}, figures, []string{objective})
 	}
-	return each(r.Capacity.Arms, func(a record.ArmCapacity) document.Part {
-		table := document.Table{Rows: append([][]string{head}, each(a.Windows, row)...), Words: true}
-		return document.Details{Summary: a.Name, Parts: []document.Part{table}}
-	})
+	head = append(append(head, metrics...), "objective")
+	var tables []document.Part
+	for _, a := range r.Capacity.Arms {
+		rows := [][]string{head}
+		for _, w := range a.Windows {
+			rows = append(rows, windowRow(w, metrics))
+		}
+		tables = append(tables, document.Details{Summary: a.Name, Parts: []document.Part{document.Table{Rows: rows, Words: true}}})
+	}
+	return tables
+}
+
+// windowRow returns the row of a window in the table of all, with its values of these metrics.
+func windowRow(w record.RateWindow, metrics []string) []string {
+	row := []string{say.Count(w.Trial), w.Purpose, say.Rate(w.Rate), say.Rate(w.Sent), say.Rate(w.Goodput)}
+	for _, metric := range metrics {
+		v, ok := w.Values[metric]
+		switch {
+		case !ok:
+			row = append(row, say.None)
+		case metric == "errors":
+			row = append(row, say.Plain(100*v)+say.NBSP+"%")
+		default:
+			row = append(row, say.Seconds(v))
+		}
+	}
+	switch {
+	case !w.Refused.None():
+		return append(row, outcome.Expectation.Phrase(outcome.Refused)+": "+w.Refused.String())
+	case w.Kept:
+		return append(row, outcome.Expectation.Phrase(outcome.Yes))
+	}
+	return append(row, outcome.Expectation.Phrase(outcome.No))
 }
 
 // searched describes the objective and the search in one line: loads, windows, budget, seed,
@@ -187,7 +243,14 @@ func details(r *record.Result) []document.Part {
 func searched(r *record.Result) string {
 	c := r.Capacity
 	parts := append(loads(r.Arms), "objective "+c.SLO, say.Seconds(r.Window)+" windows", "up to "+say.Seconds(c.Budget)+" for each arm")
-	return strings.Join(nonEmpty(append(parts, fmt.Sprintf("seed %d", r.Seed), r.Asked, sizes(r.Arms))...), ", ")
+	parts = append(parts, fmt.Sprintf("seed %d", r.Seed))
+	if r.Asked != "" {
+		parts = append(parts, r.Asked)
+	}
+	if all := sizes(r.Arms); all != "" {
+		parts = append(parts, all)
+	}
+	return strings.Join(parts, ", ")
 }
 
 // ofSome marks a figure of an arm that serves only some of its clients. noRate is the capacity of an arm
@@ -201,23 +264,47 @@ const (
 // is a dash. The counts of windows tell how well a bound is supported: "3 of 3" kept at the low
 // end, "2 of 3" not kept at the high end.
 func capacityTable(r *record.Result) [][]string {
-	known := func(v float64, write func(float64) string) string { return either(v > 0, write(v), say.None) }
-	of := func(n, of int) string { return either(of > 0, fmt.Sprintf("%d of %d", n, of), say.None) }
-	// tried adds the rate to a count of windows that settled nothing, as the capacity does not name it then.
-	tried := func(n, all int, settled, last float64) string {
-		return of(n, all) + when(settled == 0 && last > 0 && all > 0, " at %s", say.Rate(last))
-	}
-	// marked adds the mark of an arm that starves clients.
-	marked := func(a record.ArmCapacity, cell string) string {
-		return cell + when(!a.Starves.None() && cell != say.None, ofSome)
-	}
-	head := []string{"arm", "capacity", "estimate", "verified", "refuted", "saturation (extrapolated)", "X_max", "recovers", "CPU a request"}
-	return append([][]string{head}, each(r.Capacity.Arms, func(a record.ArmCapacity) []string {
-		return []string{
-			a.Name, marked(a, interval(a)), known(a.Estimate, say.Rate), tried(a.LowKept, a.LowOf, a.Low, a.LastRate("verify")), tried(a.HighBroken, a.HighOf, a.High, a.LastRate("refute")),
-			known(a.Saturation, say.Rate), marked(a, known(a.XMax, say.Rate)), either(a.Recovers.Decided(), string(a.Recovers), of(a.AgainKept, a.AgainOf)), known(a.CPUPerRequest, say.Seconds),
+	rows := [][]string{{"arm", "capacity", "estimate", "verified", "refuted", "saturation (extrapolated)", "X_max", "recovers", "CPU a request"}}
+	for _, a := range r.Capacity.Arms {
+		capacity, most, recovers := interval(a), measured(a.XMax, say.Rate), windowsOf(a.AgainKept, a.AgainOf)
+		if !a.Starves.None() {
+			capacity += ofSome
+			if a.XMax > 0 {
+				most += ofSome
+			}
 		}
-	})...)
+		if a.Recovers.Decided() {
+			recovers = string(a.Recovers)
+		}
+		// The capacity names no rate that settled nothing, so the counts of its windows do.
+		verified, refuted := windowsOf(a.LowKept, a.LowOf), windowsOf(a.HighBroken, a.HighOf)
+		if last := a.LastRate("verify"); a.Low == 0 && last > 0 && a.LowOf > 0 {
+			verified += " at " + say.Rate(last)
+		}
+		if last := a.LastRate("refute"); a.High == 0 && last > 0 && a.HighOf > 0 {
+			refuted += " at " + say.Rate(last)
+		}
+		rows = append(rows, []string{
+			a.Name, capacity, measured(a.Estimate, say.Rate), verified, refuted, measured(a.Saturation, say.Rate), most, recovers, measured(a.CPUPerRequest, say.Seconds),
+		})
+	}
+	return rows
+}
+
+// measured formats a figure, which is 0 where it was not measured.
+func measured(v float64, format func(float64) string) string {
+	if v > 0 {
+		return format(v)
+	}
+	return say.None
+}
+
+// windowsOf formats a count of windows.
+func windowsOf(n, all int) string {
+	if all > 0 {
+		return fmt.Sprintf("%d of %d", n, all)
+	}
+	return say.None
 }
 
 // interval returns an arm's capacity for a table cell, in the words of its outcome.
@@ -235,12 +322,21 @@ func interval(a record.ArmCapacity) string {
 		}
 		return "below " + say.Rate(a.High)
 	case outcome.Refused:
-		if a.End == nil || !a.End.Died {
+		switch {
+		case a.End == nil || !a.End.Died:
 			return "refused: too slow to judge"
+		case a.End.Rate > 0:
+			return "refused: died at " + say.Rate(a.End.Rate)
 		}
-		return "refused: died" + when(a.End.Rate > 0, " at %s", say.Rate(a.End.Rate))
+		return "refused: died"
 	}
-	return "open" + either(a.Low > 0, ": above "+say.Rate(a.Low), when(a.High > 0, ": below %s", say.Rate(a.High)))
+	switch {
+	case a.Low > 0:
+		return "open: above " + say.Rate(a.Low)
+	case a.High > 0:
+		return "open: below " + say.Rate(a.High)
+	}
+	return "open"
 }
 
 // capacityLines returns the arms' answers, how they compare, and a note on what a request
@@ -250,7 +346,11 @@ func capacityLines(r *record.Result) (lines []string) {
 	for _, a := range r.Capacity.Arms {
 		rates = append(rates, a.CPURates...)
 		if len(r.Capacity.Arms) > 1 {
-			lines = append(lines, a.Answer.String()+when(!a.Starves.None(), " "+ofSome))
+			line := a.Answer.String()
+			if !a.Starves.None() {
+				line += " " + ofSome
+			}
+			lines = append(lines, line)
 		}
 	}
 	lines = append(lines, capacityCompared(r)...)
@@ -264,7 +364,10 @@ func capacityLines(r *record.Result) (lines []string) {
 // capacityCompared tells which arms have more capacity, which starve clients, which intervals reach above
 // X_max, and, for an objective of several terms, which term breaks first in each arm.
 func capacityCompared(r *record.Result) []string {
-	var notes, beyond, broken []string
+	var lines, notes, beyond, broken []string
+	for _, f := range r.Capacity.Lines {
+		lines = append(lines, f.String())
+	}
 	for _, a := range r.Capacity.Arms {
 		switch of, _ := doubt.StickyPool.In(a.Starves); {
 		case !a.Starves.None():
@@ -273,7 +376,9 @@ func capacityCompared(r *record.Result) []string {
 			if interval(a) == noRate {
 				lowest := a.High
 				for _, w := range a.Windows {
-					lowest = min(lowest, either(w.Refused.None(), w.Rate, lowest))
+					if w.Refused.None() {
+						lowest = min(lowest, w.Rate)
+					}
 				}
 				note += fmt.Sprintf("; none: with %d clients it missed %s at %s already, the lowest rate that was tried, and a lower one would starve the same clients",
 					of.Connections, r.Capacity.SLO, say.Rate(lowest))
@@ -292,13 +397,20 @@ func capacityCompared(r *record.Result) []string {
 		notes = append(notes, strings.Join(beyond, ", ")+": the interval reaches above X_max, because it ends at the lowest rate that was offered and broke the objective; "+
 			"expect no more than X_max, which one short probe tells to about 10"+say.NBSP+"%")
 	}
-	return slices.Concat(each(r.Capacity.Lines, record.Fact.String), notes, broken)
+	return slices.Concat(lines, notes, broken)
 }
 
 // capacityOpen tells why arms are open, and what would decide them; nil where the headline does.
-func capacityOpen(r *record.Result) []string {
-	open := only(r.Capacity.Arms, func(a record.ArmCapacity) bool { return !a.Outcome.Decided() && a.Starves.None() })
-	return either(len(open) == len(r.Capacity.Arms), nil, each(open, func(a record.ArmCapacity) string { return a.Answer.String() }))
+func capacityOpen(r *record.Result) (open []string) {
+	for _, a := range r.Capacity.Arms {
+		if !a.Outcome.Decided() && a.Starves.None() {
+			open = append(open, a.Answer.String())
+		}
+	}
+	if len(open) == len(r.Capacity.Arms) {
+		return nil
+	}
+	return open
 }
 
 // capacityCSV writes a search for capacity as CSV: one row per window, with the result of its
@@ -306,17 +418,25 @@ func capacityOpen(r *record.Result) []string {
 // on the objective. A time with too few requests is an empty cell.
 func capacityCSV(w io.Writer, r *record.Result) error {
 	head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
-	metrics := each(only(r.Capacity.Terms, timed), func(t record.SLOTerm) string { return t.Metric })
+	var metrics []string
+	for _, t := range r.Capacity.Terms {
+		if timed(t) {
+			metrics = append(metrics, t.Metric)
+		}
+	}
 	rows := [][]string{slices.Concat(head, metrics, []string{"kept", "refused"})}
 	for _, a := range r.Capacity.Arms {
 		for _, x := range a.Windows {
 			row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Outcome), float(a.Low), float(a.High),
 				strconv.Itoa(x.Trial), x.Purpose, float(x.Rate), float(x.Sent), float(x.Goodput), float(x.Errors)}
-			times := each(metrics, func(m string) string {
-				v, ok := x.Values[m]
-				return when(ok, "%s", float(v))
-			})
-			rows = append(rows, slices.Concat(row, times, []string{strconv.FormatBool(x.Kept), x.Refused.String()}))
+			for _, m := range metrics {
+				if v, ok := x.Values[m]; ok {
+					row = append(row, float(v))
+				} else {
+					row = append(row, "")
+				}
+			}
+			rows = append(rows, append(row, strconv.FormatBool(x.Kept), x.Refused.String()))
 		}
 	}
 	return writeCSV(w, rows)
