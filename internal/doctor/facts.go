@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"schedlab/internal/fact"
+	"schedlab/internal/stats"
 )
 
 // checked is in the values of each check's findings.
@@ -113,13 +114,9 @@ type (
 	}
 	portRange struct {
 		checked
-		Ports int
-		Rate  float64 // connections per second
-		*Waiting
-	}
-	// Waiting is there if the machine tells it.
-	Waiting struct {
-		Sockets int `json:"waiting"` // in TIME_WAIT
+		Ports   int
+		Rate    float64   // connections per second
+		Waiting stats.Opt // sockets in TIME_WAIT
 	}
 	queueLimits struct {
 		checked
@@ -265,7 +262,7 @@ var (
 	memoryFree       = sentences[freeMemory]("memory-free", `{{mib .Free}} MiB available`, ``, `{{template "free memory" .}}, or use a larger machine`)
 	swapUsed         = sentences[usedSwap]("swap-used", `{{mib .Used}} of {{mib .Total}} MiB in use`, ``, `as root: swapoff -a && swapon -a, which brings all pages back; it needs that much free memory`)
 	descriptors      = sentences[fileLimits]("descriptors", `{{count .Soft}} descriptors`, `, hard limit {{count .Hard}}: {{count .Connections}} connections in each process`, `{{if lt .Hard 65536.0}}as root: prlimit --nofile=65536:65536 --pid $$ in the shell that starts schedlab; for good: nofile in /etc/security/limits.conf, or LimitNOFILE= of the service{{else}}ulimit -n 65536 in the shell that starts schedlab{{end}}`)
-	localPorts       = sentences[portRange]("local-ports", `{{count .Ports}} local ports`, `, so as many connections a window, {{count .Rate}}/s in a quick one{{with .Sockets}}; {{count .}} sockets in TIME_WAIT, in the way of load on the same server only{{end}}`, `sysctl -w net.ipv4.ip_local_port_range='1024 65535'`)
+	localPorts       = sentences[portRange]("local-ports", `{{count .Ports}} local ports`, `, so as many connections a window, {{count .Rate}}/s in a quick one{{with .Waiting}}; {{count .}} sockets in TIME_WAIT, in the way of load on the same server only{{end}}`, `sysctl -w net.ipv4.ip_local_port_range='1024 65535'`)
 	listenBacklog    = sentences[queueLimits]("listen-backlog", `somaxconn {{count .Accept}}{{with .SYN}} and tcp_max_syn_backlog {{count .}}{{end}}`, ``, `sysctl -w {{.Settings}}`)
 	outputRoom       = sentences[outputDir]("output-room", `{{.Dir}} can be written`, `, {{mib .Free}} MiB free`, ``)
 	outputUntold     = sentences[outputNotTelling]("output-untold", `{{.Dir}} can be written`, `; its free space is not told: {{.Error}}`, ``)

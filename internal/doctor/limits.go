@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/outcome"
+	"schedlab/internal/stats"
 )
 
 // The checks of this file compare a limit of the system with the need of a comparison: descriptors,
@@ -42,9 +43,9 @@ func (m *Machine) ports() Finding {
 	v := portRange{Ports: n, Rate: float64(n) / quickSpan}
 	// Of TCP only, in a line like "TCP: inuse 9 orphan 0 tw 14 alloc 10 mem 2".
 	_, rest, _ := strings.Cut(m.text("proc/net/sockstat"), " tw ")
-	waiting := 0
+	waiting := 0.0
 	if _, err := fmt.Sscan(rest, &waiting); err == nil {
-		v.Waiting = &Waiting{waiting}
+		v.Waiting = stats.Known(waiting)
 	}
 	// A quick trial at its lowest rate takes 1,540.
 	return fine(localPorts, v).graded(n < 2_000, n < 10_000)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/fact"
+	"schedlab/internal/stats"
 )
 
 // lost are the values of a kind of fact that only these tests know.
@@ -19,6 +20,7 @@ type lost struct {
 	Where    string
 	Open     int
 	OpenArms string `json:"open,omitempty"` // among the names the key is free
+	Least    stats.Opt
 	*Sent
 }
 
@@ -28,7 +30,7 @@ type Sent struct {
 	From  string
 }
 
-var lostOf = fact.New[lost]("test-lost", 0, `{{.Arm}} lost {{count .Requests}} of {{.Where}} ({{percent .Share}}){{if .Late}}, late{{end}}{{with .Lag}}, by {{time .}}{{end}}{{with .XMax}}, of {{per .}}{{end}}{{range .Because}}; {{say .}}{{end}}{{with .OpenArms}}; open: {{.}} ({{$.Open}}){{end}}`).
+var lostOf = fact.New[lost]("test-lost", 0, `{{.Arm}} lost {{count .Requests}} of {{.Where}} ({{percent .Share}}){{if .Late}}, late{{end}}{{with .Lag}}, by {{time .}}{{end}}{{with .XMax}}, of {{per .}}{{end}}{{range .Because}}; {{say .}}{{end}}{{with .OpenArms}}; open: {{.}} ({{$.Open}}){{end}}{{with .Least}}, {{count .}} at least{{end}}`).
 	With("fix", `find {{.Where}}`)
 
 var alone = fact.Plain("test-alone", 0, `alone`)
@@ -62,15 +64,15 @@ func TestKind(t *testing.T) {
 // Values that belong together may be there or not, and may be zero if they are; others may be known later than the rest.
 func TestSomeValuesOfAKind(t *testing.T) {
 	t.Parallel()
-	f := lostOf.Of(lost{Sent: &Sent{From: "a"}}).And(struct {
+	f := lostOf.Of(lost{Least: stats.Known(0), Sent: &Sent{From: "a"}}).And(struct {
 		Where string
 		XMax  float64 `json:"x_max"`
 	}{"there", 7})
 	text, err := json.Marshal(f)
-	if want := `{"code":"test-lost","values":{"bytes":0,"late":0,"open":0,"requests":0,"share":0,"x_max":7},"names":{"from":"a","where":"there"},"text":" lost 0 of there (0 %), of 7/s"}`; err != nil || string(text) != want {
+	if want := `{"code":"test-lost","values":{"bytes":0,"late":0,"least":0,"open":0,"requests":0,"share":0,"x_max":7},"names":{"from":"a","where":"there"},"text":" lost 0 of there (0 %), of 7/s"}`; err != nil || string(text) != want {
 		t.Errorf("got  %s, %v\nwant %s", text, err, want)
 	}
-	if got, is := lostOf.In(f); !is || *got.Sent != (Sent{From: "a"}) || got.Where != "there" {
+	if got, is := lostOf.In(f); !is || *got.Sent != (Sent{From: "a"}) || got.Least != stats.Known(0) || got.Where != "there" {
 		t.Errorf("got %+v, %t", got, is)
 	}
 	defer func() {

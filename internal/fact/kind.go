@@ -9,15 +9,17 @@ import (
 	"text/template"
 	"time"
 	"unicode"
+
+	"schedlab/internal/stats"
 )
 
 // A Kind is what all facts of one code have in common: their words, their weight, and a struct T with their values.
 //
-// T has a field for each value: a string, several strings, a bool, an int, a float64 or a time.Duration. Its key in JSON is
-// the name of its json tag, else the field's name with underscores, as needs_window for NeedsWindow. Strings are written
-// below "names", several with "; " between them, and all others below "values", a bool as 1 or 0, a duration in seconds; a
-// field with the option omitempty is left out where it is zero, an *int where it is nil, and the fields of an embedded pointer to a struct where it
-// is nil.
+// T has a field for each value: a string, several strings, a bool, an int, a float64, a time.Duration, or a [stats.Opt],
+// which sentences see as a float64. Its key in JSON is the name of its json tag, else the field's name with underscores, as
+// needs_window for NeedsWindow. Strings are written below "names", several with "; " between them, and all others below
+// "values", a bool as 1 or 0, a duration in seconds. A field with the option omitempty is left out where it is zero, an Opt
+// where it is not known, an *int where it is nil, and the fields of an embedded pointer to a struct where that is nil.
 type Kind[T any] struct{ Code Code }
 
 // A Weight orders doubts by their effect on the answer. A doubt above 0 decides whether there is an answer, the largest
@@ -170,8 +172,8 @@ func fieldsOf(values reflect.Type) (all []field) {
 			}
 			continue
 		}
-		if f.Type.Kind() != reflect.String && f.Type != reflect.TypeFor[[]string]() && !isNumber(f.Type) {
-			panic(fmt.Sprintf("%s.%s: a fact's value is a string, a []string, a bool, an int, an *int, a float64 or a time.Duration", values, f.Name))
+		if f.Type.Kind() != reflect.String && f.Type != reflect.TypeFor[[]string]() && f.Type != reflect.TypeFor[stats.Opt]() && !isNumber(f.Type) {
+			panic(fmt.Sprintf("%s.%s: a fact's value is a string, a []string, a bool, an int, an *int, a float64, a time.Duration or a stats.Opt", values, f.Name))
 		}
 		key, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if key == "" {
@@ -212,10 +214,16 @@ func (of field) encode(f *Fact, values reflect.Value) {
 		}
 		return
 	}
+	figure := 0.0
+	if opt, is := reflect.TypeAssert[stats.Opt](v); !is {
+		figure = number(v)
+	} else if figure, is = opt.Get(); !is {
+		return
+	}
 	if f.Values == nil {
 		f.Values = map[string]float64{}
 	}
-	f.Values[of.key] = number(v)
+	f.Values[of.key] = figure
 }
 
 // between stands between several strings: no name of an arm has it.
@@ -266,6 +274,10 @@ func (of field) decode(f Fact, v reflect.Value) {
 		}
 	case reflect.Float64:
 		v.SetFloat(figure)
+	case reflect.Struct:
+		if _, has := f.Values[of.key]; has {
+			v.Set(reflect.ValueOf(stats.Known(figure)))
+		}
 	}
 }
 
@@ -302,7 +314,11 @@ func number(v reflect.Value) float64 {
 func (k *kind) viewOf() reflect.Type {
 	all := reflect.VisibleFields(reflect.TypeFor[about]())
 	for _, f := range k.fields {
-		all = append(all, reflect.StructField{Name: f.name, Type: f.of})
+		of := f.of
+		if of == reflect.TypeFor[stats.Opt]() {
+			of = reflect.TypeFor[float64]()
+		}
+		all = append(all, reflect.StructField{Name: f.name, Type: of})
 	}
 	return reflect.StructOf(all)
 }
