@@ -56,6 +56,17 @@ NetworkPolicies, and schedlab's image where the cluster can pull it
 // measures are the commands that a cluster can run.
 var measures = []string{"compare", "capacity", "gate"}
 
+// measure makes one of measures.
+func measure(name string) measuring {
+	switch name {
+	case "compare":
+		return newCompare()
+	case "gate":
+		return newGate()
+	}
+	return newCapacity()
+}
+
 // newClusterRun makes the command that does it all.
 func newClusterRun() *cobra.Command {
 	var f clusterFlags
@@ -96,7 +107,7 @@ func newClusterRender() *cobra.Command {
 		Example: `  schedlab cluster render --image registry.example/schedlab@sha256:... > run.yaml
   kubectl create -f run.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			job, err := f.job(args)
+			job, err := f.job(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -213,7 +224,7 @@ var objectName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,38}[a-z0-9]$`)
 var quantity = regexp.MustCompile(`^([1-9][0-9]{0,3}|[1-9][0-9]{1,4}m)$`)
 
 // job returns the run that the flags and arguments ask for.
-func (f *clusterFlags) job(args []string) (cluster.Job, error) {
+func (f *clusterFlags) job(cmd *cobra.Command, args []string) (cluster.Job, error) {
 	if len(args) == 0 {
 		args = []string{"compare"}
 	}
@@ -237,25 +248,49 @@ func (f *clusterFlags) job(args []string) (cluster.Job, error) {
 			return cluster.Job{}, usagef("%s of %s means nothing on a cluster; give --out, --server-cpu, --server-nodes and the like before --", taken, args[0])
 		}
 	}
-	// A mistake in its flags would be found in the collector's Pod, after the image was pulled.
-	measure, words, err := newRoot(io.Discard, io.Discard).Find(args)
-	if err == nil {
-		err = measure.ParseFlags(words)
-	}
+	// A mistake would be found in the collector's Pod, after the image was pulled. The Pod has nothing of the environment
+	// here, and so it does not count.
+	o, err := measure(args[0]).parse(cmd, args[1:], fromFile)
 	if err != nil {
-		return cluster.Job{}, usage(err)
+		return cluster.Job{}, err
 	}
-	j := cluster.Job{Settings: f.Settings, Deadline: int(f.deadline.Seconds()), Files: map[string]string{}}
-	for _, w := range args {
-		if err := j.Send(w); err != nil {
-			return j, usage(err)
-		}
+	j := cluster.Job{Settings: f.Settings, Deadline: int(f.deadline.Seconds())}
+	if err := send(&j, o.Common()); err != nil {
+		return j, usage(err)
 	}
-	return j, nil
+	o.Progress, o.Common().Cluster, o.Common().Out = "plain", cluster.SettingsFile, cluster.RunsDir
+	text, err := o.JSON()
+	j.Request = string(text)
+	return j, err
 }
 
-// podCommands makes the commands that run in a run's Pods: a shard's, and three in the collector's Pod. They run a
-// measuring command, wait for its end and write its record, and end it early.
+// send sends the files along that a request names, and names them as the Pod has them.
+func send(j *cluster.Job, r *session.Common) (err error) {
+	r.Scenarios = slices.Clone(r.Scenarios)
+	for i, name := range r.Scenarios {
+		if r.Scenarios[i], err = j.Send(name); err != nil {
+			return err
+		}
+	}
+	if r.Targets != "" {
+		if r.Targets, err = j.Send(r.Targets); err != nil {
+			return err
+		}
+	}
+	if r.Log == "" {
+		return nil
+	}
+	file, _, err := session.SplitLog(r.Log)
+	if err != nil {
+		return err
+	}
+	sent, err := j.Send(file)
+	r.Log = sent + strings.TrimPrefix(r.Log, file)
+	return err
+}
+
+// podCommands makes the commands that run in a run's Pods: a shard's, and three in the collector's Pod. They carry out
+// a request, wait for its end and write its record, and end it early.
 func podCommands() []*cobra.Command {
 	var rest string
 	shard := &cobra.Command{Use: "shard", Short: "Send parts of a load as a collector asks (in a Pod)", Args: cobra.NoArgs,
@@ -266,14 +301,20 @@ func podCommands() []*cobra.Command {
 			return cluster.NewShard(os.Getenv("SHARD_TOKEN"), rest).Serve(cmd.Context(), cluster.ShardAddr)
 		}}
 	oneOf(shard.Flags(), &rest, "rest", "auto", "what it does while nothing is due", "auto", "spin", "wait")
+	var request string
+	collector := &cobra.Command{Use: "collector", Short: "Carry out a request on the cluster (in a Pod)",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if request == "" {
+				return usagef("no --request: this run was made by another schedlab than the one in this image; take the same version for both")
+			}
+			if err := begin(cmd.Context()); err != nil {
+				return err
+			}
+			return cluster.Collect(cmd.Context(), []string{self(), orderCommand}, request, cmd.ErrOrStderr())
+		}}
+	collector.Flags().StringVar(&request, "request", "", "file of the request, as JSON")
 	all := []*cobra.Command{shard,
-		{Use: "collector -- COMMAND...", Short: "Run a measuring command on the cluster (in a Pod)", Args: cobra.MinimumNArgs(1),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				if err := begin(cmd.Context()); err != nil {
-					return err
-				}
-				return cluster.Collect(cmd.Context(), self(), args, cmd.ErrOrStderr())
-			}},
+		collector,
 		{Use: "pack", Short: "Wait for the command's end and write its record (in a Pod)", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				if err := begin(cmd.Context()); err != nil {
@@ -292,7 +333,7 @@ func podCommands() []*cobra.Command {
 
 // run creates a run's objects and collects it.
 func (f *clusterFlags) run(cmd *cobra.Command, args []string) error {
-	job, err := f.job(args)
+	job, err := f.job(cmd, args)
 	if err != nil {
 		return err
 	}

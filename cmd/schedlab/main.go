@@ -246,7 +246,7 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 	root.SetCompletionCommandGroupID(about)
 	root.SetHelpCommandGroupID(about)
 	// No group has them, so help does not list them.
-	root.AddCommand(newReport(), oldName(newRuns(), "history", "runs"), newNullServer())
+	root.AddCommand(newReport(), oldName(newRuns(), "history", "runs"), newNullServer(), newOrder())
 	root.AddCommand(newGone()...)
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := fmt.Fprint(cmd.OutOrStderr(), usageText(cmd))

@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/cluster"
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -33,6 +33,25 @@ func (m measuring) command() *cobra.Command {
 		return carryOut(cmd, o)
 	}
 	return m.cmd
+}
+
+// parse reads the words of the command in another one, by, and gives the flags without a value theirs from settle.
+// Errors are wrong usage.
+func (m measuring) parse(by *cobra.Command, words []string, settle func(*cobra.Command) error) (o session.Order, err error) {
+	declareOld(m.cmd)
+	root := &cobra.Command{Use: by.Root().Name()} // the name in front of the command's
+	root.AddCommand(m.cmd)
+	root.SetErr(by.ErrOrStderr())
+	if err = m.cmd.ParseFlags(words); err == nil {
+		err = m.cmd.ValidateArgs(m.cmd.Flags().Args())
+	}
+	if err != nil {
+		return o, usage(err)
+	}
+	if err := settle(m.cmd); err != nil {
+		return o, err
+	}
+	return m.order(m.cmd.Flags().Args())
 }
 
 // carryOut carries out a request and prints its answer: the plans of a dry run, each scenario of several when it has
@@ -63,6 +82,31 @@ func carryOut(cmd *cobra.Command, o session.Order) error {
 		printed = render(cmd, o.Output, a.Result, !o.Verbose)
 	}
 	return alsoPrinted(err, printed)
+}
+
+// orderCommand is the name of newOrder.
+const orderCommand = "order"
+
+// newOrder makes the command that reads a request as JSON from standard input and carries it out as compare, gate or
+// capacity does: pages of the ui and a cluster's collector start it. People do not call it.
+func newOrder() *cobra.Command {
+	return &cobra.Command{
+		Use:    orderCommand,
+		Short:  "Carry out a request that standard input has as JSON",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text, err := io.ReadAll(cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			o, err := session.ReadOrder(text)
+			if err != nil {
+				return err
+			}
+			return carryOut(cmd, o)
+		},
+	}
 }
 
 // alsoPrinted returns the error of a request whose answer was printed, if the printing did not fail.
@@ -105,13 +149,6 @@ func (f *runFlags) bind(cmd *cobra.Command, r *session.Common) {
 	fl.DurationVar(&r.Warmup, "warmup", 0, "how long each server is loaded before it is measured (of a search: default 500ms)")
 	bindWaitIdle(fl, &r.Where)
 	fl.BoolVar(&r.DryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
-	// By this a collector's command runs on the cluster (cluster.go).
-	fl.Func("cluster", "file of the cluster's settings, in a Pod", func(file string) error {
-		r.Cluster = file
-		_, err := cluster.NewSite(file, self())
-		return err
-	})
-	must(fl.MarkHidden("cluster"))
 }
 
 // order checks the flags that all have in common, and returns the order with how to show it. The request gets its seed.

@@ -26,12 +26,23 @@ import (
 // set it (sourced).
 func settle(cmd *cobra.Command) error {
 	warnOfStrays(cmd)
+	return sources(cmd)
+}
+
+// sources are where the flags that are not on the command line get their values.
+func sources(cmd *cobra.Command) error {
 	if err := fromEnvironment(cmd); err != nil {
 		return err
 	}
+	return fromFile(cmd)
+}
+
+// fromFile gives the flags that have no value yet theirs from the file of --config, if there is one, and then takes the
+// old flags. It is sources without the environment.
+func fromFile(cmd *cobra.Command) error {
 	// Empty, too, for a command that has no --config.
 	if name, _ := cmd.Flags().GetString(configFlag); name != "" {
-		if err := fromFile(cmd, name); err != nil {
+		if err := readConfig(cmd, name); err != nil {
 			return err
 		}
 	}
@@ -198,10 +209,10 @@ func bindConfig(cmd *cobra.Command) {
 	must(cmd.MarkFlagFilename(configFlag, "yaml", "yml"))
 }
 
-// fromFile sets the flags that have no value yet. Every key in the file must be a flag of cmd: a
+// readConfig sets the flags that have no value yet. Every key in the file must be a flag of cmd: a
 // key that is ignored would be a setting that the user believes in. Errors name the file and the
 // line.
-func fromFile(cmd *cobra.Command, name string) error {
+func readConfig(cmd *cobra.Command, name string) error {
 	text, err := record.ReadFile(name, scenario.MaxScenario)
 	if err != nil {
 		return usagef("--config: %w", err)

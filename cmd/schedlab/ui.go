@@ -11,8 +11,8 @@ import (
 	"schedlab/internal/ui"
 )
 
-// newUI makes the command that serves the pages of package ui. They start each comparison as a separate
-// `schedlab compare`.
+// newUI makes the command that serves the pages of package ui. They start each comparison as a process of its own,
+// which reads it as an order (newOrder).
 func newUI() *cobra.Command {
 	var c ui.Config
 	var addr string
@@ -50,6 +50,12 @@ On another machine take an ssh tunnel with the same port on both ends:
 				}
 				c.Scenarios = append(c.Scenarios, ui.Scenario{Name: name, Question: s.Question})
 			}
+			// What the environment says of compare's flags holds for the pages' comparisons, too.
+			o, err := newCompare().parse(cmd, nil, sources)
+			if err != nil {
+				return err
+			}
+			c.Base = *o.Compare
 			if err := begin(cmd.Context()); err != nil {
 				return err
 			}
@@ -60,7 +66,7 @@ On another machine take an ssh tunnel with the same port on both ends:
 			if err != nil {
 				return err
 			}
-			c.Compare, c.Modes, c.Out = []string{self(), "compare"}, modeNames(), cmd.OutOrStdout()
+			c.Carry, c.Modes, c.Out = []string{self(), orderCommand}, modeNames(), cmd.OutOrStdout()
 			s, err := ui.New(c, ln)
 			if err != nil {
 				return err

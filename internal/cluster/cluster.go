@@ -4,7 +4,7 @@
 //
 //	kubectl create     the manifests (manifest.go) are given to the cluster
 //	shard              a Pod that sends its part of each load (shard.go)
-//	collector          the measuring command, with a Site (site.go) instead of this machine
+//	collector          carries out a request, with a Site (site.go) instead of this machine
 //	parts, merge       a load is dealt out and its results are put together again (split.go)
 //	kubectl exec       fetches the record (kubectl.go)
 //
@@ -17,10 +17,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// Settings are what a run in a cluster needs to know, apart from its command.
+// Settings are what a run in a cluster needs to know, apart from its request.
 type Settings struct {
 	Name      string `json:"name"` // of the run; a prefix of its objects' names
 	Namespace string `json:"namespace"`
@@ -46,10 +47,13 @@ const (
 	adminPort = 9090
 )
 
-// Where the collector's Pod finds the settings and the files that were sent along.
+// Where the collector's Pod finds the settings, the request and the files that were sent along, and where it keeps
+// records, below its working directory.
 const (
 	settingsDir  = "/etc/schedlab"
 	SettingsFile = settingsDir + "/cluster.json"
+	RequestFile  = settingsDir + "/request.json"
+	RunsDir      = "runs"
 )
 
 // ShardAddr is where a shard serves, on every address of its Pod.
@@ -59,42 +63,41 @@ const ShardAddr = ":7070"
 // MiB.
 const mostSent = 900 << 10
 
-// Send adds a word to the run's command. If it is the name of a file here, or a flag with one, the file
-// is sent along and the word names it as the Pod has it.
-func (j *Job) Send(word string) error {
-	flag, name := "", word
-	if strings.HasPrefix(word, "--") {
-		if before, after, ok := strings.Cut(word, "="); ok {
-			flag, name = before+"=", after
-		}
-	}
+// Send sends a file along, and returns its name as the Pod has it. A name that is no file here is returned as it is: the
+// image may have one.
+func (j *Job) Send(name string) (string, error) {
 	about, err := os.Stat(name)
 	if ext := filepath.Ext(name); err != nil && (ext == ".yaml" || ext == ".yml") {
-		return err // a scenario that is not here is not in the Pod either
+		return "", err // a scenario that is not here is not in the Pod either
 	}
 	if err != nil || !about.Mode().IsRegular() {
-		j.Command = append(j.Command, word)
-		return nil
+		return name, nil
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return err
+		return "", err
 	}
 	sent := len(text)
 	for _, other := range j.Files {
 		sent += len(other)
 	}
 	if sent > mostSent {
-		return fmt.Errorf("%s: the files of a run may have %d KiB together, and these have %d; make an image with the file in it", name, mostSent>>10, sent>>10)
+		return "", fmt.Errorf("%s: the files of a run may have %d KiB together, and these have %d; make an image with the file in it", name, mostSent>>10, sent>>10)
 	}
 	key := filepath.Base(name)
-	if _, taken := j.Files[key]; taken || strings.ContainsFunc(key, func(r rune) bool { return !strings.ContainsRune(keyRunes, r) }) {
+	_, taken := j.Files[key]
+	if taken || slices.Contains(ownKeys, key) || strings.ContainsFunc(key, func(r rune) bool { return !strings.ContainsRune(keyRunes, r) }) {
 		key = fmt.Sprintf("file-%d%s", len(j.Files), filepath.Ext(key))
 	}
+	if j.Files == nil {
+		j.Files = map[string]string{}
+	}
 	j.Files[key] = string(text)
-	j.Command = append(j.Command, flag+settingsDir+"/"+key)
-	return nil
+	return settingsDir + "/" + key, nil
 }
+
+// ownKeys are the keys of the Secret that are no file of the user.
+var ownKeys = []string{"cluster.json", "request.json", "token"}
 
 // keyRunes may stand in a key of a Secret.
 const keyRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."

@@ -16,25 +16,28 @@ import (
 	"time"
 )
 
-// Files of the collector's Pod, below its working directory. A run's records are in runs.
+// Files of the collector's Pod, below its working directory.
 const (
 	answerFile = "answer" // what the command printed
 	exitFile   = "exit"   // its exit code; there when it has ended
 	pidFile    = "pid"    // its process
-	runsDir    = "runs"
 )
 
-// Collect runs the command of a run as a process of the program self, and then waits until it is told
-// to end, so that the record can be fetched. Its progress goes to progress. The error tells that the
-// command could not be run; how it ended is in the record.
-func Collect(ctx context.Context, self string, argv []string, progress io.Writer) error {
+// Collect runs argv, which carries out the request that it reads from its standard input, and then waits until it is
+// told to end, so that the record can be fetched. request is the file. Its progress goes to progress. The error tells
+// that the command could not be run; how it ended is in the record.
+func Collect(ctx context.Context, argv []string, request string, progress io.Writer) error {
+	in, err := os.Open(request)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
 	answer, err := os.Create(answerFile)
 	if err != nil {
 		return err
 	}
-	argv = append(argv, "--cluster", SettingsFile, "--out", runsDir, "--progress", "plain")
-	cmd := exec.Command(self, argv...)
-	cmd.Stdout, cmd.Stderr = answer, progress
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, answer, progress
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -121,7 +124,7 @@ func unpack(in io.Reader, root string) (got Fetched, err error) {
 		if err != nil {
 			return got, err
 		}
-		name, record := strings.CutPrefix(h.Name, runsDir+"/")
+		name, record := strings.CutPrefix(h.Name, RunsDir+"/")
 		switch {
 		case h.Typeflag != tar.TypeReg: // a directory, or the link to the newest run
 		case record:

@@ -14,14 +14,17 @@ import (
 // of the root; a stream that breaks off is an error.
 func TestCollected(t *testing.T) {
 	t.Chdir(t.TempDir())
-	script := "#!/bin/sh\nmkdir -p runs/r1/trials && echo figures > runs/r1/trials/1 && ln -s r1 runs/latest && echo the answer && exit 3\n"
+	script := "#!/bin/sh\n[ $1 = order ] && [ \"$(cat)\" = asked ] || exit 9\nmkdir -p runs/r1/trials && echo figures > runs/r1/trials/1 && ln -s r1 runs/latest && echo the answer && exit 3\n"
 	if err := os.WriteFile("program", []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("request", []byte("asked"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var said bytes.Buffer
 	ended := make(chan error, 1)
-	go func() { ended <- Collect(ctx, "./program", []string{"compare"}, &said) }()
+	go func() { ended <- Collect(ctx, []string{"./program", "order"}, "request", &said) }()
 	var packed bytes.Buffer
 	if err := Pack(t.Context(), &packed); err != nil {
 		t.Fatal(err)
@@ -53,9 +56,12 @@ func TestInterrupt(t *testing.T) {
 	if err := Interrupt(); err == nil {
 		t.Error("nothing runs yet, and there is no error")
 	}
+	if err := os.WriteFile("request", []byte("asked"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- Collect(ctx, "./program", nil, &bytes.Buffer{}) }()
+	go func() { ended <- Collect(ctx, []string{"./program"}, "request", &bytes.Buffer{}) }()
 	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat("ready"); err == nil && Interrupt() == nil {
 			break

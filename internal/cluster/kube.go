@@ -155,6 +155,18 @@ func (p pod) ended() string {
 	return strings.TrimSpace(p.Status.Phase + " " + p.Status.Reason + " " + p.Status.Message)
 }
 
+// otherVersion explains a collector that did not take its own command line; "" for any other Pod. A mistake in the
+// request is not the collector's: it is in the record.
+func (p pod) otherVersion() string {
+	const usage = 2 // the exit code
+	for _, c := range p.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil && t.ExitCode == usage {
+			return "; its image is of another schedlab than this one, which gives it a request as JSON: take the same version for both (--image)"
+		}
+	}
+	return ""
+}
+
 // stuck tells why the Pod will not run without help; "" if it may, or does.
 func (p pod) stuck() string {
 	if end := p.ended(); end != "" {

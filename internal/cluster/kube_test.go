@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -173,7 +174,7 @@ func TestRender(t *testing.T) {
 	j := Job{Settings: Settings{
 		Name: "run", Namespace: "ns", Image: "img", Pull: "Always", Shards: 3, ServerCPU: 1, ShardCPU: "500m", Rest: "auto", Token: "t",
 		LoadNodes: map[string]string{"pool": "load\"}"},
-	}, Command: []string{"compare", "x: y\n- z", `--slo=p99<=1ms"`}, Files: map[string]string{"mine.yaml": "name: mine\n"}, Deadline: 60}
+	}, Request: "x: y\n- z\"<", Files: map[string]string{"mine.yaml": "name: mine\n"}, Deadline: 60}
 	text, err := j.Render()
 	if err != nil {
 		t.Fatal(err)
@@ -187,33 +188,52 @@ func TestRender(t *testing.T) {
 			t.Errorf("an object without namespace or label, or of the whole cluster:\n%s", d)
 		}
 	}
-	for _, want := range []string{`"x: y\n- z"`, `"--slo=p99\u003c=1ms\""`, `"pool": "load\"}"`, `"mine.yaml": "name: mine\n"`, "completions: 3", `cpu: "500m"`} {
+	for _, want := range []string{`request.json: "x: y\n- z\"\u003c"`, `"pool": "load\"}"`, `"mine.yaml": "name: mine\n"`, "completions: 3", `cpu: "500m"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the objects lack %s:\n%s", want, text)
 		}
 	}
 }
 
-// TestSend: a file among the words is sent along, under a name that a Secret can have.
+// TestSend: a file is sent along, under a name that a Secret can have and that is not taken.
 func TestSend(t *testing.T) {
 	dir := t.TempDir()
-	good, odd, large := filepath.Join(dir, "mine.yaml"), filepath.Join(dir, "my file.txt"), filepath.Join(dir, "large")
-	for name, text := range map[string]string{good: "a", odd: "b", large: strings.Repeat("x", mostSent+1)} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+	large := filepath.Join(dir, "large")
+	for name, text := range map[string]string{"mine.yaml": "a", "my file.txt": "b", "token": "c", "large": strings.Repeat("x", mostSent+1)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	j := Job{Files: map[string]string{}}
-	for _, w := range []string{"compare", good, "--targets=" + odd, "quick"} {
-		if err := j.Send(w); err != nil {
-			t.Fatal(err)
+	var j Job
+	for _, c := range [][2]string{
+		{filepath.Join(dir, "mine.yaml"), "/etc/schedlab/mine.yaml"}, {filepath.Join(dir, "my file.txt"), "/etc/schedlab/file-1.txt"},
+		{filepath.Join(dir, "token"), "/etc/schedlab/file-2"}, {"quick", "quick"},
+	} {
+		if got, err := j.Send(c[0]); err != nil || got != c[1] {
+			t.Errorf("%s: %s, %v, want %s", c[0], got, err, c[1])
 		}
 	}
-	want := []string{"compare", "/etc/schedlab/mine.yaml", "--targets=/etc/schedlab/file-1.txt", "quick"}
-	if !slices.Equal(j.Command, want) || j.Files["mine.yaml"] != "a" || j.Files["file-1.txt"] != "b" {
-		t.Errorf("%q, %q", j.Command, j.Files)
+	if j.Files["mine.yaml"] != "a" || j.Files["file-1.txt"] != "b" || j.Files["file-2"] != "c" || len(j.Files) != 3 {
+		t.Errorf("%q", j.Files)
 	}
-	if err := j.Send(large); err == nil || !strings.Contains(err.Error(), "900 KiB together") {
+	if _, err := j.Send(large); err == nil || !strings.Contains(err.Error(), "900 KiB together") {
 		t.Errorf("a large file: %v", err)
+	}
+}
+
+// TestOtherVersion: a collector that does not take its own command line is of another version, and only that.
+func TestOtherVersion(t *testing.T) {
+	for status, want := range map[string]bool{
+		`{"phase":"Failed","containerStatuses":[{"state":{"terminated":{"reason":"Error","exitCode":2}}}]}`: true,
+		`{"phase":"Failed","containerStatuses":[{"state":{"terminated":{"reason":"Error","exitCode":1}}}]}`: false,
+		`{"phase":"Running","containerStatuses":[{"state":{"running":{}}}]}`:                                false,
+	} {
+		var p pod
+		if err := json.Unmarshal([]byte(status), &p.Status); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.otherVersion(); strings.Contains(got, "take the same version for both") != want {
+			t.Errorf("%s: %q", status, got)
+		}
 	}
 }

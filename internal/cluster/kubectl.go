@@ -106,7 +106,7 @@ func (k Kubectl) Await(ctx context.Context, run string) (string, error) {
 			p := pods[0]
 			see := fmt.Sprintf("; see kubectl -n %s describe pod %s", k.Namespace, p.Metadata.Name)
 			if why := p.stuck(); why != "" {
-				return "", &GoneError{fmt.Sprintf("the collector's Pod %s does not run: %s%s", p.Metadata.Name, why, see)}
+				return "", &GoneError{fmt.Sprintf("the collector's Pod %s does not run: %s%s%s", p.Metadata.Name, why, p.otherVersion(), see)}
 			}
 			if p.running() {
 				return p.Metadata.Name, nil
@@ -140,7 +140,11 @@ func (k Kubectl) Fetch(ctx context.Context, run, pod, root string) (Fetched, err
 		}
 		pods, asked := k.get(ctx, "pods", partLabels(run, "collector"))
 		if asked == nil && (len(pods) == 0 || !pods[0].running()) {
-			return got, &GoneError{fmt.Sprintf("the collector is gone, and its record with it (%v); see kubectl -n %s get events", err, k.Namespace)}
+			other := ""
+			if len(pods) > 0 {
+				other = pods[0].otherVersion()
+			}
+			return got, &GoneError{fmt.Sprintf("the collector is gone, and its record with it (%v)%s; see kubectl -n %s get events", err, other, k.Namespace)}
 		}
 		if pause(ctx, time.Second) != nil {
 			return got, err

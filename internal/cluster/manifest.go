@@ -27,7 +27,7 @@ func partLabels(run, part string) string { return runLabel + "=" + run + "," + p
 // A Job is a run as it is given to the cluster.
 type Job struct {
 	Settings
-	Command  []string          // of schedlab, like compare quick, with files below /etc/schedlab
+	Request  string            // to carry out, as JSON, with files below /etc/schedlab
 	Files    map[string]string // the texts of these files
 	Deadline int               // seconds after which the cluster ends everything
 }

@@ -157,11 +157,11 @@ func (s *Server) event() (string, <-chan struct{}) {
 }
 
 func (s *Server) start(w http.ResponseWriter, r *http.Request) {
-	args, err := s.arguments(r.PostForm)
+	request, err := s.request(r.PostForm)
 	switch {
 	case err != nil:
 		s.first(w, http.StatusBadRequest, r.PostForm, err.Error())
-	case !s.add(args):
+	case !s.add(request):
 		s.first(w, http.StatusServiceUnavailable, r.PostForm, fmt.Sprintf("%d comparisons wait already; stop one of them first", maxQueued))
 	default:
 		http.Redirect(w, r, "/#now", http.StatusSeeOther)

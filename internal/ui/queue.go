@@ -13,17 +13,19 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"schedlab/internal/command"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/session"
 )
 
-// A job is a comparison that a page has started or queued. ID and args never change; Server.mu guards the
+// A job is a comparison that a page has started or queued. ID and request never change; Server.mu guards the
 // other fields.
 type job struct {
 	ID       int
-	args     []string // of schedlab compare
+	request  session.Compare
 	State    state
 	Progress record.Progress
 	Notes    []string // sentences about the run
@@ -43,7 +45,10 @@ const (
 )
 
 // ends are the states by the exit code of a comparison; any other code is failed.
-var ends = map[int]state{0: "done", 2: "refused", 3: "done: an expectation is not kept", 4: "done: nothing could be judged", 130: stopped}
+var ends = map[int]state{
+	session.Done: "done", session.Mistake: "refused", session.NotKept: "done: an expectation is not kept",
+	session.NoAnswer: "done: nothing could be judged", session.Interrupted: stopped,
+}
 
 const (
 	maxQueued = 20 // jobs that wait
@@ -53,7 +58,7 @@ const (
 )
 
 // Command is what somebody would type to run the same.
-func (j *job) Command() string { return "schedlab compare " + command.Join(j.args) }
+func (j *job) Command() string { return typed(j.request) }
 
 // Open reports whether the job may still be stopped.
 func (j *job) Open() bool { return j.State == waiting || j.State == running }
@@ -70,9 +75,9 @@ func (j *job) Run() string {
 }
 
 // add puts a comparison into the queue. It reports false if the queue is full.
-func (s *Server) add(args []string) (added bool) {
+func (s *Server) add(r session.Compare) (added bool) {
 	s.change(func() {
-		j := &job{ID: 1, args: args, State: waiting}
+		j := &job{ID: 1, request: r, State: waiting}
 		queued := 0
 		for _, other := range s.jobs {
 			j.ID = other.ID + 1
@@ -139,15 +144,19 @@ func (s *Server) run(ctx context.Context, j *job) {
 	if !begun {
 		return
 	}
-	// The result is in the record, so that nothing reads stdout.
-	argv := slices.Concat(s.Compare, j.args, []string{"--out=" + s.Root, "--progress=json"})
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	order, err := s.order(j)
+	if err != nil {
+		s.change(func() { j.State, j.Said = failed, []string{err.Error()} })
+		return
+	}
+	cmd := exec.CommandContext(ctx, s.Carry[0], s.Carry[1:]...)
+	cmd.Stdin = bytes.NewReader(order)
 	cmd.Stderr = &lines{take: func(line []byte) { s.take(j, line) }}
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, stopWithin
 	// A separate process group: Ctrl-C on the terminal reaches it once, by us. If this program is killed,
 	// the comparison can write no more progress, and stops as on Ctrl-C.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	err := cmd.Run()
+	err = cmd.Run()
 	s.change(func() {
 		j.State = failed
 		if end, known := ends[cmd.ProcessState.ExitCode()]; known {
@@ -164,6 +173,13 @@ func (s *Server) run(ctx context.Context, j *job) {
 			}
 		}
 	})
+}
+
+// order is a job for its process. The result is in the record, so that nothing reads stdout.
+func (s *Server) order(j *job) ([]byte, error) {
+	r := j.request
+	r.Out = s.Root
+	return session.Order{Compare: &r, Output: "text", Progress: "json"}.JSON()
 }
 
 // take keeps a line that a job wrote. The newest progress replaces the one before.
@@ -214,23 +230,23 @@ func (l *lines) Write(p []byte) (int, error) {
 	}
 }
 
-// arguments makes the command line of `schedlab compare` from the form. It refuses what the form does not
+// request makes the request of the form. It refuses what the form does not
 // offer and, without AllowCommands, arms that are not schedlab's own servers. Everything else is checked by
-// the command itself. A value stands in one word with its flag, so that it cannot be a flag.
-func (c *Config) arguments(form url.Values) ([]string, error) {
+// the comparison itself.
+func (c *Config) request(form url.Values) (r session.Compare, err error) {
+	r = c.Base
 	name := form.Get("scenario")
 	if !slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return s.Name == name }) {
-		return nil, fmt.Errorf("scenario %q is none of the list", name)
+		return r, fmt.Errorf("scenario %q is none of the list", name)
 	}
-	args := []string{name}
+	r.Scenarios = []string{name}
+	var arms, added []string
 	for _, name := range form["mode"] {
 		a, err := scenario.Arm{Mode: name}.Renamed()
 		if err != nil || !slices.Contains(c.Modes, a.Mode) {
-			return nil, fmt.Errorf("mode %q is none of the list", name)
+			return r, fmt.Errorf("mode %q is none of the list", name)
 		}
-	}
-	if modes := form["mode"]; len(modes) > 0 {
-		args = append(args, "--arms="+strings.Join(modes, ","))
+		arms = append(arms, name)
 	}
 	for text := range strings.Lines(form.Get("arm")) {
 		text = strings.TrimSpace(text)
@@ -239,19 +255,65 @@ func (c *Config) arguments(form url.Values) ([]string, error) {
 		}
 		a, err := scenario.ParseArm(text)
 		if err != nil {
-			return nil, fmt.Errorf("arms: %w", err)
+			return r, fmt.Errorf("arms: %w", err)
 		}
 		// As for a record of somebody else: a command, an address, or variables that can make a program do
 		// much.
 		if (a.Mode == "" || len(a.Env) > 0) && !c.AllowCommands {
-			return nil, fmt.Errorf("arms: %q is not one of schedlab's own servers alone; start schedlab ui with --allow-commands to allow commands, addresses and variables", text)
+			return r, fmt.Errorf("arms: %q is not one of schedlab's own servers alone; start schedlab ui with --allow-commands to allow commands, addresses and variables", text)
 		}
-		args = append(args, "--arm="+text)
+		added = append(added, text)
 	}
-	for _, flag := range []string{"vary", "rate", "window", "budget"} {
-		if value := strings.TrimSpace(form.Get(flag)); value != "" {
-			args = append(args, "--"+flag+"="+value)
+	if arms != nil {
+		r.Arms = arms
+	}
+	if added != nil {
+		r.Added = added
+	}
+	field := func(name string) string { return strings.TrimSpace(form.Get(name)) }
+	if text := field("vary"); text != "" {
+		r.Vary = []string{text}
+	}
+	if text := field("rate"); text != "" {
+		if err := r.Rate.Set(text); err != nil {
+			return r, fmt.Errorf("rate: %w", err)
 		}
 	}
-	return args, nil
+	for _, limit := range []struct {
+		name string
+		to   *time.Duration
+	}{{"window", &r.Window}, {"budget", &r.Budget}} {
+		text := field(limit.name)
+		if text == "" {
+			continue
+		}
+		if *limit.to, err = time.ParseDuration(text); err != nil || *limit.to <= 0 {
+			return r, fmt.Errorf("%s: %q is not a time like 10s or 250ms, above 0", limit.name, text)
+		}
+	}
+	return r, nil
+}
+
+// typed is what somebody would type for a request of the form.
+func typed(r session.Compare) string {
+	words := append([]string{"schedlab", "compare"}, r.Scenarios...)
+	if len(r.Arms) > 0 {
+		words = append(words, "--arms="+strings.Join(r.Arms, ","))
+	}
+	for _, text := range r.Added {
+		words = append(words, "--arm="+text)
+	}
+	for _, text := range r.Vary {
+		words = append(words, "--vary="+text)
+	}
+	if r.Rate != (scenario.Rate{}) {
+		words = append(words, "--rate="+r.Rate.String())
+	}
+	if r.Window > 0 {
+		words = append(words, "--window="+r.Window.String())
+	}
+	if r.Budget > 0 {
+		words = append(words, "--budget="+r.Budget.String())
+	}
+	return command.Join(words)
 }

@@ -25,12 +25,16 @@ import (
 	"time"
 
 	"schedlab/internal/report/document"
+	"schedlab/internal/session"
 )
 
-// A Config is what a Server needs to know. Compare is the command line that begins every comparison.
+// A Config is what a Server needs to know. Carry is the command line of the process that carries out a
+// [session.Order], which it reads from its standard input. Base is the request that the form changes: what the user's
+// environment sets.
 type Config struct {
 	Root          string // directory of the records
-	Compare       []string
+	Carry         []string
+	Base          session.Compare
 	Scenarios     []Scenario // the form's choice
 	Modes         []string
 	AllowCommands bool      // arms may be commands, addresses or have variables of the environment

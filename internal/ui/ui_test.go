@@ -26,35 +26,47 @@ import (
 	"go.uber.org/goleak"
 
 	"schedlab/internal/record"
+	"schedlab/internal/session"
 )
 
-// TestMain makes this binary stand in for `schedlab compare`, too: see comparison.
+// TestMain makes this binary stand in for `schedlab order`, too: see comparison.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "compare" {
-		os.Exit(comparison(os.Args[2], os.Args[3:]))
+	if len(os.Args) > 2 && os.Args[1] == "order" {
+		os.Exit(comparison(os.Args[2], os.Stdin))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// comparison notes its arguments and its process in dir, and does what --rate says: end, refuse, or wait
-// for Ctrl-C.
-func comparison(dir string, args []string) int {
+// Rates of a request that make comparison end, refuse it, or wait for Ctrl-C.
+const ended, refuses, waits = "3/s", "2/s", "1/s"
+
+// comparison notes its process and its order in dir, and does what the rate says.
+func comparison(dir string, in io.Reader) int {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	f, err := os.OpenFile(filepath.Join(dir, "started"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 1
 	}
-	fmt.Fprintln(f, os.Getpid(), strings.Join(args, " "))
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return 1
+	}
+	fmt.Fprintln(f, os.Getpid(), string(text))
+	o, err := session.ReadOrder(text)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	fmt.Fprintln(os.Stderr, `{"step":"block 1: nethttp","done":1,"total":40,"left":30,"first_look":10,"arms":[{"name":"nethttp","role":"baseline","p50":{"so_far":{"median":0.001,"low":0.001,"high":0.002},"blocks":[0.001,null,0.002]},"p99":{"blocks":[null]},"goodput":{"blocks":[]}}]}`)
-	switch {
-	case slices.Contains(args, "--rate=refuse"):
-		fmt.Fprintln(os.Stderr, "schedlab: --rate refuse is <no> rate")
-		return 2
-	case slices.Contains(args, "--rate=wait"):
+	switch o.Compare.Rate.String() {
+	case refuses:
+		fmt.Fprintln(os.Stderr, "schedlab: --rate 2/s is <no> rate")
+		return session.Mistake
+	case waits:
 		<-interrupts
 		fmt.Fprintln(os.Stderr, `{"answer":"No verdict yet","record":"runs/20261126-000000-quick-0001"}`)
-		return 130
+		return session.Interrupted
 	}
 	fmt.Fprintln(os.Stderr, `{"answer":"pool is slower","record":"runs/20261126-000000-quick-0001"}`)
 	return 0
@@ -78,7 +90,7 @@ func serve(t *testing.T, c Config) *served {
 		t.Fatal(err)
 	}
 	v := &served{t: t, dir: t.TempDir(), url: "http://" + ln.Addr().String(), ended: make(chan error, 1)}
-	c.Root, c.Compare, c.Out = filepath.Join(v.dir, "runs"), []string{os.Args[0], "compare", v.dir}, io.Discard
+	c.Root, c.Carry, c.Out = filepath.Join(v.dir, "runs"), []string{os.Args[0], "order", v.dir}, io.Discard
 	c.Scenarios, c.Modes = []Scenario{{"quick", "Which is <best>?"}}, []string{"nethttp", "pool"}
 	if v.Server, err = New(c, ln); err != nil {
 		t.Fatal(err)
@@ -209,7 +221,7 @@ func TestAttacks(t *testing.T) {
 		stranger                 bool
 		want                     int
 	}{
-		{"another Host", "POST", "/start", v.form("end"), set("Host", "evil.example"+port), false, 421},
+		{"another Host", "POST", "/start", v.form(ended), set("Host", "evil.example"+port), false, 421},
 		{"another Host, reading", "GET", "/", "", set("Host", "evil.example"+port), false, 421},
 		{"another port", "GET", "/", "", set("Host", "127.0.0.1:1"), false, 421},
 		{"another address", "GET", "/", "", set("Host", "127.0.0.2"+port), false, 421},
@@ -217,7 +229,7 @@ func TestAttacks(t *testing.T) {
 		{"no cookie", "GET", "/", "", nil, true, 403},
 		{"no cookie, style sheet", "GET", "/style.css", "", nil, true, 403},
 		{"no cookie, events", "GET", "/events", "", nil, true, 403},
-		{"no cookie, action", "POST", "/start", v.form("end"), nil, true, 403},
+		{"no cookie, action", "POST", "/start", v.form(ended), nil, true, 403},
 		{"wrong cookie", "GET", "/", "", set("Cookie", cookieName+"=x"), true, 403},
 		{"empty cookie", "GET", "/", "", set("Cookie", cookieName+"="), true, 403},
 		{"a token that was used", "GET", "/?token=" + used, "", nil, true, 403},
@@ -226,21 +238,21 @@ func TestAttacks(t *testing.T) {
 		{"wrong token", "POST", "/start", "scenario=quick&token=x", nil, false, 403},
 		{"token in the address alone", "POST", "/start?token=" + v.action, "scenario=quick", nil, false, 403},
 		{"stopping without token", "POST", "/stop", "job=1", nil, false, 403},
-		{"another Origin", "POST", "/start", v.form("end"), set("Origin", "http://evil.example"), false, 403},
-		{"Origin on another port", "POST", "/start", v.form("end"), set("Origin", "http://127.0.0.1:1"), false, 403},
-		{"no Origin to speak of", "POST", "/start", v.form("end"), set("Origin", "null"), false, 403},
-		{"from another site", "POST", "/start", v.form("end"), set("Sec-Fetch-Site", "cross-site"), false, 403},
-		{"from another port", "POST", "/start", v.form("end"), set("Sec-Fetch-Site", "same-site"), false, 403},
-		{"a GET that acts", "GET", "/start?" + v.form("end"), "", nil, false, 405},
+		{"another Origin", "POST", "/start", v.form(ended), set("Origin", "http://evil.example"), false, 403},
+		{"Origin on another port", "POST", "/start", v.form(ended), set("Origin", "http://127.0.0.1:1"), false, 403},
+		{"no Origin to speak of", "POST", "/start", v.form(ended), set("Origin", "null"), false, 403},
+		{"from another site", "POST", "/start", v.form(ended), set("Sec-Fetch-Site", "cross-site"), false, 403},
+		{"from another port", "POST", "/start", v.form(ended), set("Sec-Fetch-Site", "same-site"), false, 403},
+		{"a GET that acts", "GET", "/start?" + v.form(ended), "", nil, false, 405},
 		{"another method", "PUT", "/start", "", nil, false, 403},
-		{"a large form", "POST", "/start", v.form("end", "arm", strings.Repeat("x", 2*maxForm)), nil, false, 400},
-		{"a command", "POST", "/start", v.form("end", "arm", "x=touch /tmp/x {addr}"), nil, false, 400},
-		{"a command after a good arm", "POST", "/start", v.form("end", "arm", "pool,workers=8\nx=touch /tmp/x {addr}"), nil, false, 400},
-		{"an address", "POST", "/start", v.form("end", "arm", "x=http://127.0.0.1:22"), nil, false, 400},
-		{"a variable", "POST", "/start", v.form("end", "arm", "nethttp,env.LD_PRELOAD=/tmp/x.so"), nil, false, 400},
-		{"a flag as a scenario", "POST", "/start", v.form("end", "scenario", "--arm=x=touch {addr}"), nil, false, 400},
-		{"a file as a scenario", "POST", "/start", v.form("end", "scenario", "./mine.yaml"), nil, false, 400},
-		{"a command as a mode", "POST", "/start", v.form("end", "mode", "x=touch {addr}"), nil, false, 400},
+		{"a large form", "POST", "/start", v.form(ended, "arm", strings.Repeat("x", 2*maxForm)), nil, false, 400},
+		{"a command", "POST", "/start", v.form(ended, "arm", "x=touch /tmp/x {addr}"), nil, false, 400},
+		{"a command after a good arm", "POST", "/start", v.form(ended, "arm", "pool,workers=8\nx=touch /tmp/x {addr}"), nil, false, 400},
+		{"an address", "POST", "/start", v.form(ended, "arm", "x=http://127.0.0.1:22"), nil, false, 400},
+		{"a variable", "POST", "/start", v.form(ended, "arm", "nethttp,env.LD_PRELOAD=/tmp/x.so"), nil, false, 400},
+		{"a flag as a scenario", "POST", "/start", v.form(ended, "scenario", "--arm=x=touch {addr}"), nil, false, 400},
+		{"a file as a scenario", "POST", "/start", v.form(ended, "scenario", "./mine.yaml"), nil, false, 400},
+		{"a command as a mode", "POST", "/start", v.form(ended, "mode", "x=touch {addr}"), nil, false, 400},
 		{"a path as a run", "GET", "/runs/..%2F..%2Fetc/", "", nil, false, 404},
 		{"a path beside a run", "GET", "/beside?run=../x&run=/etc", "", nil, false, 404},
 		{"one run beside nothing", "GET", "/beside?run=x", "", nil, false, 400},
@@ -272,30 +284,42 @@ func TestAttacks(t *testing.T) {
 		t.Errorf("this was started: %q", got)
 	}
 	// The control: the same form from our own page starts one, as localhost, too.
-	own := v.request("POST", "/start", v.form("end"))
+	own := v.request("POST", "/start", v.form(ended))
 	own.Header.Set("Origin", v.url)
 	own.Header.Set("Sec-Fetch-Site", "same-origin")
 	if code, _ := v.do(own); code != http.StatusOK {
 		t.Errorf("our own form: %d", code)
 	}
 	v.await("done", states("done"))
-	if got := v.started(); len(got) != 1 || !strings.HasSuffix(got[0], " quick --rate=end --out="+v.Root+" --progress=json") {
+	if got := v.started(); len(got) != 1 || !strings.HasSuffix(got[0], ` {"compare":{"scenarios":["quick"],"rate":"3/s","out":"`+v.Root+`"},"output":"text","progress":"json"}`) {
 		t.Errorf("started %q", got)
 	}
 }
 
-// With --allow-commands arms may be anything that --arm takes, each in a word of its own.
-func TestArguments(t *testing.T) {
+// With --allow-commands arms may be anything that --arm takes, and a value is never more than a value. What the form leaves
+// empty is as the user's environment has it.
+func TestRequest(t *testing.T) {
 	t.Parallel()
 	c := Config{AllowCommands: true, Scenarios: []Scenario{{Name: "quick"}}, Modes: []string{"nethttp", "pool"}}
-	got, err := c.arguments(url.Values{"scenario": {"quick"}, "mode": {"nethttp", "pool"}, "arm": {"x=./x -l {addr}\r\n\r\n nethttp,env.GOGC=50 \n"},
-		"vary": {" workers=4,8 "}, "rate": {"--out=x"}, "window": {""}, "budget": {"20s"}, "out": {"/etc"}})
-	want := []string{"quick", "--arms=nethttp,pool", "--arm=x=./x -l {addr}", "--arm=nethttp,env.GOGC=50", "--vary=workers=4,8", "--rate=--out=x", "--budget=20s"}
+	c.Base.Window, c.Base.Vary = 2*time.Second, []string{"stamps=off,full"}
+	got, err := c.request(url.Values{"scenario": {"quick"}, "mode": {"nethttp", "pool"}, "arm": {"x=./x -l {addr}\r\n\r\n nethttp,env.GOGC=50 \n"},
+		"vary": {" --out=x "}, "rate": {"0.5x"}, "window": {""}, "budget": {"20s"}, "out": {"/etc"}})
+	var want session.Compare
+	want.Scenarios, want.Arms, want.Added = []string{"quick"}, []string{"nethttp", "pool"}, []string{"x=./x -l {addr}", "nethttp,env.GOGC=50"}
+	want.Vary, want.Rate.OfSlowest, want.Window, want.Budget = []string{"--out=x"}, .5, 2*time.Second, 20*time.Second
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if _, err := c.arguments(url.Values{"scenario": {"quick"}, "arm": {"./x"}}); err == nil || !strings.HasPrefix(err.Error(), `arms: "./x" is none of`) {
-		t.Errorf("an arm that is none: %v", err)
+	shown := "schedlab compare quick --arms=nethttp,pool '--arm=x=./x -l {addr}' --arm=nethttp,env.GOGC=50 --vary=--out=x --rate=0.5x --window=2s --budget=20s"
+	if got := (&job{request: got}).Command(); got != shown {
+		t.Errorf("shown as %s, want %s", got, shown)
+	}
+	for field, c2 := range map[string][2]string{
+		"arm": {"./x", `arms: "./x" is none of`}, "rate": {"--out=x", `rate: "--out=x" is not`}, "window": {"0s", `window: "0s" is not a time`}, "budget": {"1", `budget: "1" is not a time`},
+	} {
+		if _, err := c.request(url.Values{"scenario": {"quick"}, field: {c2[0]}}); err == nil || !strings.HasPrefix(err.Error(), c2[1]) {
+			t.Errorf("%s %q: %v", field, c2[0], err)
+		}
 	}
 }
 
@@ -303,7 +327,7 @@ func TestArguments(t *testing.T) {
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	v := serve(t, Config{})
-	for _, rate := range []string{"wait", "wait", "refuse", "end"} {
+	for _, rate := range []string{waits, waits, refuses, ended} {
 		if code, body := v.post("/start", v.form(rate)); code != http.StatusOK {
 			t.Fatalf("%d: %s", code, body)
 		}
@@ -312,7 +336,7 @@ func TestQueue(t *testing.T) {
 		return states(running, waiting, waiting, waiting)(jobs) && jobs[0].Progress.Total > 0
 	})
 	if _, body := v.get("/"); !strings.Contains(body, "block 1: nethttp, about 30s left") || !strings.Contains(body, "the first look is after 10 blocks") ||
-		strings.Count(body, `<svg class="chart"`) != 1 || !strings.Contains(body, "schedlab compare quick --rate=wait") {
+		strings.Count(body, `<svg class="chart"`) != 1 || !strings.Contains(body, "schedlab compare quick --rate=1/s") {
 		t.Errorf("a page without script does not show the run:\n%s", body)
 	}
 	v.post("/stop", v.form("", "job", "2"))
@@ -324,31 +348,31 @@ func TestQueue(t *testing.T) {
 	if got := v.started(); len(got) != 3 {
 		t.Errorf("started %q", got)
 	}
-	if _, body := v.get("/"); !strings.Contains(body, "--rate refuse is &lt;no&gt; rate") || !strings.Contains(body, `<a href="/runs/20261126-000000-quick-0001/" id="result">`) {
+	if _, body := v.get("/"); !strings.Contains(body, "--rate 2/s is &lt;no&gt; rate") || !strings.Contains(body, `<a href="/runs/20261126-000000-quick-0001/" id="result">`) {
 		t.Errorf("the page does not say how they ended:\n%s", body)
 	}
 	// A full queue refuses, and keeps what was typed.
 	for range maxQueued + 1 {
-		v.post("/start", v.form("wait"))
+		v.post("/start", v.form(waits))
 	}
 	v.await("one running", func(jobs []*job) bool {
 		return slices.ContainsFunc(jobs, func(j *job) bool { return j.State == running })
 	})
-	v.post("/start", v.form("wait"))
-	if code, body := v.post("/start", v.form("wait", "vary", "workers=3", "mode", "pool")); code != http.StatusServiceUnavailable ||
+	v.post("/start", v.form(waits))
+	if code, body := v.post("/start", v.form(waits, "vary", "workers=3", "mode", "pool")); code != http.StatusServiceUnavailable ||
 		!strings.Contains(body, `value="workers=3"`) || !strings.Contains(body, `value="pool" checked`) {
 		t.Errorf("a full queue: %d\n%s", code, body)
 	}
 	// Who takes his comparison back leaves his place.
 	v.end(20)
-	if code, body := v.post("/start", v.form("wait")); code != http.StatusOK {
+	if code, body := v.post("/start", v.form(waits)); code != http.StatusOK {
 		t.Errorf("a queue with a place: %d\n%s", code, body)
 	}
 	for id := 30; id > 0; id-- {
 		v.end(id)
 	}
 	v.await("stopped", func(jobs []*job) bool { return !slices.ContainsFunc(jobs, func(j *job) bool { return !j.Ended() }) })
-	v.post("/start", v.form("end"))
+	v.post("/start", v.form(ended))
 	v.await("few are kept", func(jobs []*job) bool { return len(jobs) == keepEnded && jobs[len(jobs)-1].State == "done" })
 }
 
@@ -373,8 +397,8 @@ func TestKilledAmongSlowClients(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v.post("/start", v.form("wait"))
-	v.post("/start", v.form("end"))
+	v.post("/start", v.form(waits))
+	v.post("/start", v.form(ended))
 	v.await("running", func(jobs []*job) bool {
 		return len(jobs) == 2 && jobs[0].State == running && jobs[0].Progress.Total > 0
 	})
@@ -401,8 +425,8 @@ func TestKilledAmongSlowClients(t *testing.T) {
 func TestEndStopsTheRun(t *testing.T) {
 	t.Parallel()
 	v := serve(t, Config{})
-	v.post("/start", v.form("wait"))
-	v.post("/start", v.form("wait"))
+	v.post("/start", v.form(waits))
+	v.post("/start", v.form(waits))
 	v.await("running", func(jobs []*job) bool {
 		return len(jobs) == 2 && jobs[0].State == running && jobs[0].Progress.Total > 0
 	})
@@ -439,7 +463,7 @@ func TestRunsWithoutResult(t *testing.T) {
 	if code, body := v.get(link + "why.html"); code != http.StatusNotFound || !strings.Contains(body, "not explained") {
 		t.Errorf("its explanation: %d\n%s", code, body)
 	}
-	v.post("/start", v.form("wait"))
+	v.post("/start", v.form(waits))
 	v.await("running", states(running))
 	if code, body := v.get(link); code != http.StatusConflict || !strings.Contains(body, "would disturb") {
 		t.Errorf("its report while another is measured: %d\n%.500s", code, body)
@@ -450,7 +474,7 @@ func TestRunsWithoutResult(t *testing.T) {
 func TestPagesHaveNoInlineScript(t *testing.T) {
 	t.Parallel()
 	v := serve(t, Config{})
-	v.post("/start", v.form("end"))
+	v.post("/start", v.form(ended))
 	v.await("done", states("done"))
 	inline := regexp.MustCompile(`(?i)<script>|<style|\son[a-z]+=|\sstyle=|javascript:|<script[^>]*></script>.*<script`)
 	for _, path := range []string{"/", "/beside", "/nosuch/"} {
