@@ -85,7 +85,7 @@ func contestOf(n int, figures stats.Series, names ...string) *record.Result {
 // answered is the kind of the answer of a result, or that it is open or refused, with the arms that share the first place.
 func answered(r *record.Result) (record.AnswerKind, []string) {
 	_, a := conclude(r)
-	_, best := newRanking(r, func(v record.Verdict) bool { return v.Primary }, true).decide()
+	_, best := newRanking(r, basis{}).decide()
 	return cmp.Or(a.Kind, record.AnswerKind(a.Outcome)), best
 }
 

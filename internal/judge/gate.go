@@ -74,7 +74,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 // the baseline, or else the arms that are not surely worse than another and starved no client. Two
 // challengers are compared by their duel in r.Duels. The names are in the order of the plan.
 func Leaders(r *record.Result, metrics []stats.Figure) (kind record.AnswerKind, best []string) {
-	f := newRanking(r, func(v record.Verdict) bool { return slices.Contains(metrics, v.Metric) }, false)
+	f := newRanking(r, basis{metrics})
 	kind, best = f.decide()
 	switch kind {
 	case record.OneWins, record.ATie, record.TieForBest:

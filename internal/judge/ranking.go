@@ -23,10 +23,29 @@ type ranking struct {
 	duels     []record.Duel     // of challengers that both beat their reference
 }
 
-// newRanking ranks the arms by the verdicts for which asked returns true: on the primary metrics for the winner of a run, or
-// on those of a gate. byLoad says that closed loops with different loads are not compared by their response times. Two
-// challengers are ranked by the verdicts of their duel (record.Result.Duels), unless it follows from the baseline (implied).
-func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) ranking {
+// A basis is what arms are ranked by: the verdicts on these metrics or, with none, those on the primary metrics for the winner
+// of a run. For the winner, closed loops with different loads are not compared by their response times.
+type basis struct{ metrics []stats.Figure }
+
+// asks reports whether a verdict counts.
+func (b basis) asks(v record.Verdict) bool {
+	if b.metrics == nil {
+		return v.Primary
+	}
+	return slices.Contains(b.metrics, v.Metric)
+}
+
+// otherLoad returns the settings of load that keep two arms from being compared; nil for none.
+func (b basis) otherLoad(arm, against record.Arm) []string {
+	if b.metrics != nil {
+		return nil
+	}
+	return incomparable(arm.Clients, against.Clients)
+}
+
+// newRanking ranks the arms by the verdicts that the basis asks for. Two challengers are ranked by the verdicts of their duel
+// (record.Result.Duels), unless it follows from the baseline (implied).
+func newRanking(r *record.Result, by basis) ranking {
 	var f ranking
 	f.arms = slices.DeleteFunc(slices.Clone(r.Arms), func(a record.Arm) bool { return a.Role == record.Copy })
 	f.ranks, f.excused = make([][]record.Place, len(f.arms)), make([]bool, len(f.arms))
@@ -36,116 +55,150 @@ func newRanking(r *record.Result, asked func(record.Verdict) bool, byLoad bool) 
 	}
 	// Arms in order: when arm i is ranked, all arms before it have their ranks against the
 	// reference.
-	for i, a := range f.arms {
+	for i := range f.arms {
 		if i == 0 {
 			continue
 		}
-		var on []record.Verdict
-		against := &f.arms[0]
-		for _, v := range r.Verdicts {
-			if v.Arm == a.Name {
-				on, against = append(on, v), armOf(f.arms, v.Baseline)
-			}
-		}
-		var differs []string
-		if byLoad {
-			differs = incomparable(a.Clients, against.Clients)
-		}
-		s, judged := stand(a, *against, on, asked, differs)
-		f.standings, f.judged = append(f.standings, s), append(f.judged, judged)
-		// An arm without any verdict by its own fault cannot win, and cannot keep others from
-		// winning.
-		f.excused[i] = f.excused[i] || !judged && slices.ContainsFunc(on, atFault)
-		f.ranks[i][0], f.ranks[0][i] = s.Place, inverse(s.Place)
+		f.rankAgainstReference(i, r.Verdicts, by)
 		for k := 1; k < i; k++ {
-			// Against an earlier challenger: by what follows from both verdicts, by load, or by
-			// their duel.
-			rank := implied(a.Name, f.arms[k].Name, s.Place, f.ranks[k][0], r.Verdicts, asked)
-			if byLoad && len(incomparable(a.Clients, f.arms[k].Clients)) > 0 {
-				rank = refused(record.OtherLoad)
-			}
-			if rank == (record.Place{}) {
-				var on []record.Verdict
-				for _, v := range r.Duels {
-					if v.Arm == a.Name && v.Baseline == f.arms[k].Name {
-						on = append(on, v)
-					}
-				}
-				between, _ := stand(a, f.arms[k], on, asked, nil)
-				// Only a duel of two possible winners is worth showing.
-				if rank = between.Place; s.Place.Better() && f.ranks[k][0].Better() {
-					f.duels = append(f.duels, record.Duel{Standing: between, Verdicts: on})
-				}
-			}
+			rank := f.rankChallengers(i, k, r, by)
 			f.ranks[i][k], f.ranks[k][i] = rank, inverse(rank)
 		}
 	}
 	return f
 }
 
-// stand ranks an arm against another by the verdicts for which asked returns true, and by goodput if one of the two cannot
-// keep up, because it is overloaded or fails requests. In a closed loop the mean response time of N clients is N/X, so
-// shorter times with less goodput are a trade: other requests wait longer. differs names the settings that make their
-// response times incomparable. judged reports whether there is a verdict that was not refused.
-func stand(arm, against record.Arm, verdicts []record.Verdict, asked func(record.Verdict) bool, differs []string) (s record.Standing, judged bool) {
-	s = record.Standing{Arm: arm.Name, Baseline: against.Name, Differs: differs}
-	var faster, slower, same, open, refusals int // verdicts that were asked for
-	var keeps record.Verdict                     // on goodput, if the arm with less of it cannot keep up
-	var done record.Verdict                      // on goodput in a closed loop
-	var starves record.Fact                      // why times are refused, if an arm starved clients
-	// First collect what the verdicts say. The switch below then weighs it.
+// rankAgainstReference ranks challenger i against the arm that its verdicts compare it with.
+func (f *ranking) rankAgainstReference(i int, verdicts []record.Verdict, by basis) {
+	p := pair{arm: f.arms[i], against: f.arms[0], by: by}
 	for _, v := range verdicts {
-		less := arm
-		if v.Better() {
-			less = against
+		if v.Arm == p.arm.Name {
+			p.verdicts, p.against = append(p.verdicts, v), *armOf(f.arms, v.Baseline)
 		}
-		if v.Metric == stats.Goodput && v.Verdict.Rank.Differs() && fallsShort(less, verdicts) {
-			keeps, judged = v, true
+	}
+	p.load = by.otherLoad(p.arm, p.against)
+	s, judged := p.stand()
+	f.standings, f.judged = append(f.standings, s), append(f.judged, judged)
+	// An arm without any verdict by its own fault cannot win, and cannot keep others from
+	// winning.
+	f.excused[i] = f.excused[i] || !judged && slices.ContainsFunc(p.verdicts, atFault)
+	f.ranks[i][0], f.ranks[0][i] = s.Place, inverse(s.Place)
+}
+
+// rankChallengers returns the place of challenger i against an earlier one, k: by what follows from the verdicts of both, by
+// load, or by their duel.
+func (f *ranking) rankChallengers(i, k int, r *record.Result, by basis) record.Place {
+	p := pair{arm: f.arms[i], against: f.arms[k], by: by}
+	first, second := f.ranks[i][0], f.ranks[k][0]
+	if len(by.otherLoad(p.arm, p.against)) > 0 {
+		return refused(record.OtherLoad)
+	}
+	if rank := implied(p.arm.Name, p.against.Name, first, second, r.Verdicts, by); rank != (record.Place{}) {
+		return rank
+	}
+	for _, v := range r.Duels {
+		if v.Arm == p.arm.Name && v.Baseline == p.against.Name {
+			p.verdicts = append(p.verdicts, v)
 		}
-		if v.Metric == stats.Goodput && arm.Clients.Closed() && against.Clients.Closed() {
-			done = v
+	}
+	between, _ := p.stand()
+	// Only a duel of two possible winners is worth showing.
+	if first.Better() && second.Better() {
+		f.duels = append(f.duels, record.Duel{Standing: between, Verdicts: p.verdicts})
+	}
+	return between.Place
+}
+
+// A pair is two arms to be ranked by the verdicts of the one against the other.
+type pair struct {
+	arm, against record.Arm
+	by           basis
+	verdicts     []record.Verdict // of arm against the other, also those that the basis does not ask for
+	load         []string         // settings that make their response times incomparable
+}
+
+// stand returns the place of the arm: the first of places that holds. judged reports whether there is a verdict that was not
+// refused.
+func (p pair) stand() (s record.Standing, judged bool) {
+	e := p.evidence()
+	i := slices.IndexFunc(places, func(at placing) bool { return at.when(e) })
+	return record.Standing{Arm: p.arm.Name, Baseline: p.against.Name, Differs: p.load, Place: places[i].place}, e.judged
+}
+
+// pairEvidence is what the verdicts of a pair say.
+type pairEvidence struct {
+	arm                                  string
+	otherLoad                            bool           // their response times cannot be compared
+	faster, slower, same, open, refusals int            // verdicts that were asked for
+	keeps                                record.Verdict // on goodput, if the arm with less of it cannot keep up
+	done                                 record.Verdict // on goodput in a closed loop
+	starves                              record.Fact    // why times are refused, if an arm starved clients
+	judged                               bool           // some verdict was not refused
+}
+
+// silent reports whether not one verdict that was asked for was given, because clients starved.
+func (e pairEvidence) silent() bool { return !e.starves.None() && e.faster+e.slower+e.same+e.open == 0 }
+
+// evidence collects what the verdicts of a pair say.
+func (p pair) evidence() pairEvidence {
+	e := pairEvidence{arm: p.arm.Name, otherLoad: len(p.load) > 0}
+	for _, v := range p.verdicts {
+		if v.Metric == stats.Goodput {
+			e.addGoodput(p, v)
 		}
-		if !asked(v) {
-			judged = judged || len(differs) > 0 && v.Verdict.Outcome != outcome.Refused
+		given := v.Verdict.Outcome != outcome.Refused
+		if !p.by.asks(v) {
+			e.judged = e.judged || e.otherLoad && given
 			continue
 		}
-		faster, slower = faster+stats.Count(v.Better()), slower+stats.Count(v.Worse())
-		same, open = same+stats.Count(v.Verdict.Rank == stats.Same), open+stats.Count(v.Verdict.Outcome == outcome.Open)
-		refusals += stats.Count(v.Verdict.Outcome == outcome.Refused)
-		judged = judged || v.Verdict.Outcome != outcome.Refused
+		e.faster, e.slower = e.faster+stats.Count(v.Better()), e.slower+stats.Count(v.Worse())
+		e.same, e.open = e.same+stats.Count(v.Verdict.Rank == stats.Same), e.open+stats.Count(v.Verdict.Outcome == outcome.Open)
+		e.refusals += stats.Count(!given)
+		e.judged = e.judged || given
 		if v.Reason.RestsOn(doubt.Starvation.Code) {
-			starves = v.Reason
+			e.starves = v.Reason
 		}
 	}
-	// silent: not one verdict that was asked for was given, because clients starved.
-	silent := !starves.None() && faster+slower+same+open == 0
-	switch {
-	// The order matters: reasons that make times worthless come before times, goodput in overload
-	// before times, and mixed verdicts before verdicts of one kind.
-	case len(differs) > 0:
-		s.Place = refused(record.OtherLoad)
-	case silent && starves.Arm == arm.Name:
-		s.Place = refused(record.StarvesClients)
-	case silent:
-		s.Place = refused(record.NoTimesBeside)
-	case keeps.Better():
-		s.Place = record.Placed(stats.Higher)
-	case keeps.Worse():
-		s.Place = record.Placed(stats.Lower)
-	case faster > 0 && slower > 0, faster > 0 && done.Worse(), slower > 0 && done.Better():
-		s.Place = record.Placed(stats.Trade)
-	case faster > 0:
-		s.Place = record.Placed(stats.Faster)
-	case slower > 0:
-		s.Place = record.Placed(stats.Slower)
-	case same > 0 && open+refusals == 0:
-		s.Place = record.Placed(stats.Same)
-	case same > 0:
-		s.Place = record.Place{Outcome: outcome.Open, Rank: stats.Same}
-	default:
-		s.Place = record.Place{Outcome: outcome.Open}
+	return e
+}
+
+// addGoodput adds a verdict on goodput, which counts whether it was asked for or not: if the arm with less of it cannot keep
+// up, because it is overloaded or fails requests, and in a closed loop.
+func (e *pairEvidence) addGoodput(p pair, v record.Verdict) {
+	less := p.arm
+	if v.Better() {
+		less = p.against
 	}
-	return s, judged
+	if v.Verdict.Rank.Differs() && fallsShort(less, p.verdicts) {
+		e.keeps, e.judged = v, true
+	}
+	if p.arm.Clients.Closed() && p.against.Clients.Closed() {
+		e.done = v
+	}
+}
+
+// A placing is a place of an arm against another, and what the verdicts say then.
+type placing struct {
+	place record.Place
+	when  func(e pairEvidence) bool
+}
+
+// places are the places in the order in which they are asked for: reasons that make times worthless come before times,
+// goodput in overload before times, and mixed verdicts before verdicts of one kind. In a closed loop the mean response time of
+// N clients is N/X, so shorter times with less goodput are a trade: other requests wait longer.
+var places = []placing{
+	{refused(record.OtherLoad), func(e pairEvidence) bool { return e.otherLoad }},
+	{refused(record.StarvesClients), func(e pairEvidence) bool { return e.silent() && e.starves.Arm == e.arm }},
+	{refused(record.NoTimesBeside), pairEvidence.silent},
+	{record.Placed(stats.Higher), func(e pairEvidence) bool { return e.keeps.Better() }},
+	{record.Placed(stats.Lower), func(e pairEvidence) bool { return e.keeps.Worse() }},
+	{record.Placed(stats.Trade), func(e pairEvidence) bool { return e.faster > 0 && (e.slower > 0 || e.done.Worse()) }},
+	{record.Placed(stats.Trade), func(e pairEvidence) bool { return e.slower > 0 && e.done.Better() }},
+	{record.Placed(stats.Faster), func(e pairEvidence) bool { return e.faster > 0 }},
+	{record.Placed(stats.Slower), func(e pairEvidence) bool { return e.slower > 0 }},
+	{record.Placed(stats.Same), func(e pairEvidence) bool { return e.same > 0 && e.open+e.refusals == 0 }},
+	{record.Place{Outcome: outcome.Open, Rank: stats.Same}, func(e pairEvidence) bool { return e.same > 0 }},
+	{record.Place{Outcome: outcome.Open}, func(pairEvidence) bool { return true }},
 }
 
 // fallsShort reports whether an arm that surely has less goodput than another cannot keep up, by the reasons for which times
@@ -180,13 +233,13 @@ func inverse(p record.Place) record.Place {
 
 // implied returns the place of two challengers that follows from their verdicts against the baseline, without a duel; zero if
 // none follows. a and b are the places of arm and other against the baseline.
-func implied(arm, other string, a, b record.Place, verdicts []record.Verdict, asked func(record.Verdict) bool) record.Place {
+func implied(arm, other string, a, b record.Place, verdicts []record.Verdict, by basis) record.Place {
 	// apart: the two surely differ, because they are on different sides of the same baseline.
 	higher, lower := record.Placed(stats.Higher), record.Placed(stats.Lower)
 	apart := a == higher || a == lower || b == higher || b == lower
 	for _, v := range verdicts {
 		for _, o := range verdicts {
-			apart = apart || asked(v) && v.Arm == arm && o.Arm == other && v.Metric == o.Metric && v.Baseline == o.Baseline &&
+			apart = apart || by.asks(v) && v.Arm == arm && o.Arm == other && v.Metric == o.Metric && v.Baseline == o.Baseline &&
 				(v.Better() && o.Worse() || v.Worse() && o.Better())
 		}
 	}
@@ -275,7 +328,7 @@ func conclude(r *record.Result) (winner record.Winner, a record.Conclusion) {
 	if len(r.Arms) < 2 {
 		return winner, a
 	}
-	f := newRanking(r, func(v record.Verdict) bool { return v.Primary }, true)
+	f := newRanking(r, basis{})
 	a.Standings, a.Faster, a.Duels = f.standings, f.faster(), f.duels
 	var best []string
 	a.Kind, best = f.decide()

@@ -103,8 +103,8 @@ func TestImplied(t *testing.T) {
 				verdicts = append(verdicts, record.Verdict{Arm: arm, Baseline: "base", Metric: []stats.Figure{stats.P50, stats.P90}[i], Verdict: decision(word)})
 			}
 		}
-		all := func(record.Verdict) bool { return true }
-		got, turned := implied("a", "b", c.a, c.b, verdicts, all), implied("b", "a", c.b, c.a, verdicts, all)
+		both := basis{[]stats.Figure{stats.P50, stats.P90}}
+		got, turned := implied("a", "b", c.a, c.b, verdicts, both), implied("b", "a", c.b, c.a, verdicts, both)
 		if got != c.rank || turned != c.turned {
 			t.Errorf("%s (%s) and %s (%s): got %q and %q, want %q and %q", c.a, c.onA, c.b, c.onB, got, turned, c.rank, c.turned)
 		}

@@ -427,7 +427,7 @@ func played(values map[string]*stats.Series, names ...string) (f ranking, r *rec
 			break
 		}
 	}
-	return newRanking(r, func(v record.Verdict) bool { return v.Primary }, true), r
+	return newRanking(r, basis{}), r
 }
 
 // Of two challengers that are equal, whatever they are to the baseline, at most one run in
