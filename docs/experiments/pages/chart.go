@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,23 +61,26 @@ var drawing string
 
 var chartTemplate = template.Must(template.New("chart").Parse(drawing))
 
-// chartTitle finds the text of a page's chart, which is its title.
-var chartTitle = regexp.MustCompile(`\n!\[(.*?)\]\(charts/`)
-
-// chartOf draws the chart of a page from the file's rows. The lines of its specification, charts/NAME.txt, are
+// chartOf draws the chart of a page from the file's rows. Its specification, charts/NAME.txt, has a line with the title, which
+// is also the text of the image on the page, and then lines for what to draw:
 //
+//	title WORDS
 //	changes|figures SCENARIO METRIC[,METRIC] [ARM...] [# words about the scenario]
 //
 // "changes" draws verdicts, "figures" draws medians, all in one unit. A METRIC is the head of a table's
 // column. Without an ARM all arms are drawn. An error quotes the line that asks for something that the file
 // does not have.
 func chartOf(page, spec string, rows []experiments.Row) (string, error) {
-	title := chartTitle.FindStringSubmatch(page)
-	if title == nil {
-		return "", errors.New("the page does not show its chart")
+	head, asks, _ := strings.Cut(spec, "\n")
+	title, ok := strings.CutPrefix(head, "title ")
+	if !ok {
+		return "", fmt.Errorf("the chart's first line is %q, and must be: title WORDS", head)
 	}
-	c := chart{Title: title[1]}
-	for asked := range strings.Lines(spec) {
+	if image := "\n![" + title + "](charts/"; !strings.Contains(page, image) {
+		return "", fmt.Errorf("the page does not show its chart under the title %q", title)
+	}
+	c := chart{Title: title}
+	for asked := range strings.Lines(asks) {
 		asked = strings.TrimSpace(asked)
 		if err := c.add(rows, asked); err != nil {
 			return "", fmt.Errorf("line %q of the chart: %w", asked, err)

@@ -38,7 +38,7 @@ func TestChart(t *testing.T) {
 		"changes other p50":          {"error: ", "no such scenario"},
 		"sizes size p50":             {"error: ", "give changes or figures"},
 	} {
-		text, err := chartOf("\n![Pools & goroutines](charts/pools.svg)\n", asked+"\n", size)
+		text, err := chartOf("\n![Pools & goroutines](charts/pools.svg)\n", "title Pools & goroutines\n"+asked+"\n", size)
 		if err != nil {
 			text = "error: " + err.Error()
 		}
@@ -48,8 +48,14 @@ func TestChart(t *testing.T) {
 			}
 		}
 	}
-	if _, err := chartOf("no chart", "changes size p50\n", size); err == nil {
-		t.Error("a page without a chart is no error")
+	for _, c := range []struct{ page, spec string }{
+		{"no chart", "title Pools\nchanges size p50\n"},
+		{"\n![Other](charts/pools.svg)\n", "title Pools\nchanges size p50\n"},
+		{"\n![Pools](charts/pools.svg)\n", "changes size p50\n"},
+	} {
+		if _, err := chartOf(c.page, c.spec, size); err == nil {
+			t.Errorf("%q, drawn as %q: no error", c.page, c.spec)
+		}
 	}
 }
 

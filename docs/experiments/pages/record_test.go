@@ -115,7 +115,7 @@ func TestRunWritesPages(t *testing.T) {
 	for name, text := range map[string]string{
 		"../choosing.md":   "# Which?\n\n<!-- choices -->\nold\n<!-- end -->\n",
 		"answers.tsv":      experiments.Format(size),
-		"charts/sizes.txt": "changes size p50\n",
+		"charts/sizes.txt": "title Sizes\nchanges size p50\n",
 		"sizes.md":         "# Sizes\n\n![Sizes](charts/sizes.svg)\n\n<!-- figures size -->\nold\n<!-- end -->\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
