@@ -154,10 +154,10 @@ func TestAServerThatDiesEndsItsOwnSearchAlone(t *testing.T) {
 		t.Errorf("the run is %s and says %+v of its ends, want those of weak and gone", run.Status, run.Ends)
 	}
 	weak, gone, sound := run.Result.Capacity.Arms[0], run.Result.Capacity.Arms[1], run.Result.Capacity.Arms[2]
-	if weak.Outcome != outcome.Refused || !strings.Contains(weak.Answer.String(), "weak died at ") || !strings.Contains(weak.Answer.String(), "out of requests") || len(weak.Windows) != 3 {
+	if weak.Outcome != outcome.Refused || !strings.Contains(weak.Fact.String(), "weak died at ") || !strings.Contains(weak.Fact.String(), "out of requests") || len(weak.Windows) != 3 {
 		t.Errorf("weak, which dies in its fourth window: %+v", weak)
 	}
-	if gone.Outcome != outcome.Refused || len(gone.Windows) > 0 || !strings.Contains(gone.Answer.String(), "no configuration") {
+	if gone.Outcome != outcome.Refused || len(gone.Windows) > 0 || !strings.Contains(gone.Fact.String(), "no configuration") {
 		t.Errorf("gone, which does not start: %+v", gone)
 	}
 	if len(sound.Windows) < 8 || sound.End != nil {
@@ -183,7 +183,7 @@ func TestAnArmTooSlowToJudgeEndsNoOther(t *testing.T) {
 	}
 	run := readable(t, dir)
 	slow, sound := run.Result.Capacity.Arms[0], run.Result.Capacity.Arms[1]
-	if run.Status != record.Complete || slow.Outcome != outcome.Refused || !strings.HasPrefix(slow.Answer.String(), "slow is too slow to judge: it does ") || slow.XMax <= 0 || len(sound.Windows) < 8 {
+	if run.Status != record.Complete || slow.Outcome != outcome.Refused || !strings.HasPrefix(slow.Fact.String(), "slow is too slow to judge: it does ") || slow.XMax <= 0 || len(sound.Windows) < 8 {
 		t.Errorf("the run is %s; slow %+v, sound has %d windows", run.Status, slow, len(sound.Windows))
 	}
 

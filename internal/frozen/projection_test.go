@@ -296,7 +296,7 @@ func bound(a record.ArmCapacity) string {
 func searched(c *record.Capacity) (rows []row) {
 	for _, a := range c.Arms {
 		rows = append(rows, row{Of: "capacity", Arm: a.Name, Figure: cmp.Or(a.Term, c.SLO), Outcome: said(bound(a)),
-			Value: number(a.Estimate), Interval: interval(a.Low, a.High), Codes: codes(a.Answer, a.Starves)})
+			Value: number(a.Estimate), Interval: interval(a.Low, a.High), Codes: codes(a.Fact, a.Starves)})
 		rows = append(rows, row{Of: "recovers", Arm: a.Name, Outcome: said(map[bool]outcome.Outcome{true: a.Recovers}[a.Recovers.Decided()]), Blocks: a.AgainOf})
 		rows = append(rows, row{Of: "figure", Arm: a.Name, Figure: "highest rate", Value: number(a.XMax)})
 		rows = append(rows, row{Of: "figure", Arm: a.Name, Figure: "CPU time", Value: number(a.CPUPerRequest)})

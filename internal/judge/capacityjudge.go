@@ -85,7 +85,7 @@ func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, 
 // answer sets the arm's answer from its windows and the run.
 func (a *searched) answer() {
 	a.find()
-	a.Answer = a.conclusion()
+	a.Answer, a.Fact = outcome.Capacity.Phrase(a.Outcome), a.conclusion()
 	if a.diedOverloaded() {
 		a.Recovers = outcome.No
 	}

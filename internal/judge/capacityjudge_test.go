@@ -194,8 +194,8 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 		t.Errorf("that is of windows at %v/s, want %v/s", a.CPURates, want)
 	}
 	r = recordSearch(t, trials[:4]...)
-	if a := r.Capacity.Arms[0]; a.Outcome != outcome.Open || !strings.Contains(words(a.Answer), "no rate is verified or refuted in 4 windows") {
-		t.Errorf("a search that was cut short says %q", words(a.Answer))
+	if a := r.Capacity.Arms[0]; a.Outcome != outcome.Open || !strings.Contains(words(a.Fact), "no rate is verified or refuted in 4 windows") {
+		t.Errorf("a search that was cut short says %q", words(a.Fact))
 	}
 }
 
@@ -263,7 +263,7 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	t.Parallel()
 	between := func(name string, low, high float64) record.ArmCapacity {
-		return record.ArmCapacity{Name: name, Outcome: outcome.Yes, Low: low, High: high, Answer: record.Fact{Code: capacityBetween.Code}}
+		return record.ArmCapacity{Name: name, Outcome: outcome.Yes, Low: low, High: high, Fact: record.Fact{Code: capacityBetween.Code}}
 	}
 	c := &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{
 		between("base", 1000, 1100), between("more", 1200, 1300), between("less", 800, 990), between("like", 1090, 1150),

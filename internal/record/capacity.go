@@ -40,7 +40,8 @@ type ArmCapacity struct {
 	Stopped string `json:"stopped,omitempty"`
 	// End tells why this arm's search ended early; nil when it did not.
 	End    *SearchEnd `json:"end,omitempty"`
-	Answer Fact       `json:"answer"`
+	Answer string     `json:"answer"` // Outcome in words: known, none, open, refused
+	Fact   Fact       `json:"fact"`   // the answer with its figures
 	// Starves tells how many of its clients the arm serves at all, so that its capacity and XMax
 	// compare with no other arm's; none for an arm that serves all.
 	Starves Fact `json:"starves,omitzero"`
@@ -97,16 +98,25 @@ func (a ArmCapacity) Bounds() (low, high float64) {
 	return a.Low, a.High
 }
 
-// UnmarshalJSON reads an arm, also one of an older record, which has a word for each kind of outcome.
+// UnmarshalJSON reads an arm, also one of an older record, which has a word for each kind of outcome, and the fact as its
+// answer.
 func (a *ArmCapacity) UnmarshalJSON(data []byte) error {
 	type plain ArmCapacity
-	if err := json.Unmarshal(data, (*plain)(a)); err != nil {
+	read := struct {
+		*plain
+		Answer json.RawMessage `json:"answer"`
+	}{plain: (*plain)(a)}
+	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
+	a.Answer = outcome.Capacity.Phrase(a.Outcome)
 	var older struct {
 		Outcome string `json:"outcome"`
 	}
 	a.Never = a.Never || json.Unmarshal(data, &older) == nil && older.Outcome == "never"
+	if bytes.HasPrefix(read.Answer, []byte("{")) {
+		return json.Unmarshal(read.Answer, &a.Fact)
+	}
 	return nil
 }
 

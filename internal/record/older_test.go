@@ -16,8 +16,8 @@ func TestOlderCapacity(t *testing.T) {
 		"slow": outcome.Refused, "died": outcome.Refused, "open": outcome.Open, "no": outcome.No,
 	} {
 		var a ArmCapacity
-		err := json.Unmarshal([]byte(`{"name": "pool", "outcome": "`+word+`", "recovers": "yes"}`), &a)
-		if err != nil || a.Outcome != want || a.Never != (word == "never") || a.Recovers != outcome.Yes {
+		err := json.Unmarshal([]byte(`{"name": "pool", "outcome": "`+word+`", "answer": {"code": "x", "arm": "pool"}, "recovers": "yes"}`), &a)
+		if err != nil || a.Outcome != want || a.Never != (word == "never") || a.Recovers != outcome.Yes || a.Answer != outcome.Capacity.Phrase(want) || a.Fact.Arm != "pool" {
 			t.Errorf("%s: got %+v, %v, want %s", word, a, err, want)
 		}
 	}

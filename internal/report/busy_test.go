@@ -37,7 +37,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		r.Gate = []record.Gated{{Metric: stats.P50, Allow: .1, Ratio: 1.05, Low: .9, High: 1.3, Needed: 20, Outcome: outcome.Open}}
 	}
 	search := func(r *record.Result) {
-		r.Capacity = &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{{Name: "pool", Outcome: "open", Answer: said("pool for p99<=10ms: open,")}}}
+		r.Capacity = &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{{Name: "pool", Outcome: "open", Fact: said("pool for p99<=10ms: open,")}}}
 		r.Verdicts, r.Answer = nil, record.Conclusion{}
 	}
 	writers := map[string]func(*strings.Builder, *record.Result) error{

@@ -117,7 +117,7 @@ func rateCharts(r *record.Result, room chart.Px) (charts []chart.Chart) {
 		if len(windows.Points) > 0 {
 			p.Lines = append(p.Lines, windows)
 			charts = append(charts, chart.Chart{
-				Caption: a.Name, Label: term.Metric + " of " + a.Name + " over the rate: " + a.Answer.String(), Width: 640, Height: 320, Panels: []chart.Panel{p},
+				Caption: a.Name, Label: term.Metric + " of " + a.Name + " over the rate: " + a.Fact.String(), Width: 640, Height: 320, Panels: []chart.Panel{p},
 			})
 		}
 	}
@@ -346,7 +346,7 @@ func capacityLines(r *record.Result) (lines []string) {
 	for _, a := range r.Capacity.Arms {
 		rates = append(rates, a.CPURates...)
 		if len(r.Capacity.Arms) > 1 {
-			line := a.Answer.String()
+			line := a.Fact.String()
 			if !a.Starves.None() {
 				line += " " + ofSome
 			}
@@ -404,7 +404,7 @@ func capacityCompared(r *record.Result) []string {
 func capacityOpen(r *record.Result) (open []string) {
 	for _, a := range r.Capacity.Arms {
 		if !a.Outcome.Decided() && a.Starves.None() {
-			open = append(open, a.Answer.String())
+			open = append(open, a.Fact.String())
 		}
 	}
 	if len(open) == len(r.Capacity.Arms) {

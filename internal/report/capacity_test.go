@@ -44,7 +44,7 @@ func promised() *record.Result {
 	line := record.RateLine{Intercept: 625, Slope: -.22}
 	at := func(rate float64) float64 { return 1 / (line.Intercept + line.Slope*rate) }
 	first := record.ArmCapacity{
-		Name: "nethttp", Mode: "nethttp", Outcome: outcome.Yes, Answer: said("nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s"),
+		Name: "nethttp", Mode: "nethttp", Outcome: outcome.Yes, Fact: said("nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s"),
 		Low: 2310, LowKept: 3, LowOf: 3, High: 2480, HighBroken: 2, HighOf: 2, Estimate: 2386, HalfWidth: .012, Term: "p99<=10ms",
 		Line: &line, Saturation: 2841, XMax: 2950, Recovers: "yes", AgainKept: 1, AgainOf: 1, CPUPerRequest: 350e-6,
 		CPURates: []float64{1475, 2480},
@@ -59,29 +59,32 @@ func promised() *record.Result {
 	}
 	shedding := record.ArmCapacity{
 		Name: "shedding", Mode: "shedding", Outcome: outcome.Yes, Stopped: "budget", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900, Recovers: outcome.Open, AgainKept: 1, AgainOf: 2,
-		Answer:  said("shedding keeps p99<=10ms at 9,000/s, and nothing up to 9,000/s broke it; the budget ended there: raise --budget; recovery open: after the overload 1 of 2 windows at 9,000/s kept it, and the budget ended; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%"),
+		Fact:    said("shedding keeps p99<=10ms at 9,000/s, and nothing up to 9,000/s broke it; the budget ended there: raise --budget; recovery open: after the overload 1 of 2 windows at 9,000/s kept it, and the budget ended; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%"),
 		Windows: []record.RateWindow{window(12, "curve", 1500, .002, ""), window(13, "reach", 9000, .004, "")},
 	}
 	pool := record.ArmCapacity{
-		Name: "pool", Mode: "pool", Outcome: outcome.Open, XMax: 2800, Answer: said("pool for p99<=10ms: open, all 3 windows are refused, the last for foreign load"),
+		Name: "pool", Mode: "pool", Outcome: outcome.Open, XMax: 2800, Fact: said("pool for p99<=10ms: open, all 3 windows are refused, the last for foreign load"),
 		Windows: []record.RateWindow{window(14, "curve", 1400, .003, "foreign load"), {Trial: 15, Purpose: "overload", Rate: 4000, Values: map[string]float64{"p99": 2}}},
 	}
 	late := record.ArmCapacity{
 		Name: "late", Outcome: outcome.No, Stopped: "floor", High: 367, HighBroken: 2, HighOf: 2, XMax: 700,
-		Answer:  said("late does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"),
+		Fact:    said("late does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"),
 		Windows: []record.RateWindow{window(16, "refute", 1467, .030, "")},
 	}
 	frail := record.ArmCapacity{
-		Name: "frail", Outcome: outcome.Refused, XMax: 2500, Answer: said("frail died at 2,550/s: the server ended at 2550/s (exit status 7); its log ends with: out of memory"),
+		Name: "frail", Outcome: outcome.Refused, XMax: 2500, Fact: said("frail died at 2,550/s: the server ended at 2550/s (exit status 7); its log ends with: out of memory"),
 		End: &record.SearchEnd{Died: true, Rate: 2550, Why: "the server ended at 2550/s (exit status 7); its log ends with: out of memory"}, Windows: []record.RateWindow{},
 	}
 	sleepy := record.ArmCapacity{
 		Name: "sleepy", Outcome: outcome.Refused, XMax: 40, Windows: []record.RateWindow{},
-		Answer: said("sleepy is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"),
+		Fact: said("sleepy is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"),
 	}
 	r.Capacity = &record.Capacity{
 		SLO: "p99<=10ms", Budget: 60, Terms: []record.SLOTerm{{Text: "p99<=10ms", Term: stats.Term{Metric: "p99", Limit: .010}}},
 		Arms: []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}, Lines: []record.Fact{{Code: "more-capacity", Arm: "shedding", Baseline: "nethttp", Values: record.Values{"own": 9000, "baseline": 2480}}},
+	}
+	for i, a := range r.Capacity.Arms {
+		r.Capacity.Arms[i].Answer = outcome.Capacity.Phrase(a.Outcome)
 	}
 	return r
 }
@@ -111,7 +114,7 @@ func TestAnUndecidedSearchKeepsItsRemedy(t *testing.T) {
 	r.Capacity.Arms, r.Capacity.Lines, r.Arms = r.Capacity.Arms[2:3], nil, r.Arms[:1]
 	const remedy = "twice as much of both, --window 2s --budget 1m0s, may tell"
 	long := doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool,workers=2")
-	r.Capacity.Arms[0].Answer = said(long.String() + ". nethttp for p99<=10ms,errors<=0.1%: open, 5,221/s is refuted, and no lower rate is verified (1 of 2 windows at 3,819/s kept it, and 3 of 3 have to); windows of one rate differ too much, or the budget is too small: " + remedy)
+	r.Capacity.Arms[0].Fact = said(long.String() + ". nethttp for p99<=10ms,errors<=0.1%: open, 5,221/s is refuted, and no lower rate is verified (1 of 2 windows at 3,819/s kept it, and 3 of 3 have to); windows of one rate differ too much, or the budget is too small: " + remedy)
 	var brief bytes.Buffer
 	if err := Brief(&brief, r, TextOptions{Width: 100}); err != nil {
 		t.Fatal(err)

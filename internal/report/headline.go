@@ -527,7 +527,7 @@ func capacityHeadline(c *record.Capacity) string {
 		}
 	}
 	if len(arms) == 1 || open == len(arms) {
-		return arms[0].Answer.String() + "."
+		return arms[0].Fact.String() + "."
 	}
 	low := func(a record.ArmCapacity) float64 { low, _ := a.Bounds(); return low }
 	best := slices.MaxFunc(arms, func(a, b record.ArmCapacity) int { return cmp.Compare(low(a), low(b)) })

@@ -78,7 +78,7 @@ func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 		Doubts: []record.Fact{starves}, Arms: []record.Arm{{Name: "pool"}},
 		Capacity: &record.Capacity{Arms: []record.ArmCapacity{{
 			Name: "pool", Outcome: outcome.No,
-			Answer: record.Fact{Code: "capacity-below", Arm: "pool", Names: record.Names{"slo": "p99<=10ms"}, Values: record.Values{"high": 367, "broken": 3, "of": 3}},
+			Fact: record.Fact{Code: "capacity-below", Arm: "pool", Names: record.Names{"slo": "p99<=10ms"}, Values: record.Values{"high": 367, "broken": 3, "of": 3}},
 		}}},
 	}
 	tie := record.Result{

@@ -335,7 +335,8 @@ type sizeJSON struct {
 	Schema   int             `json:"schema"`
 	Outcome  outcome.Outcome `json:"outcome"` // whether a number of workers will do
 	Headline string          `json:"headline"`
-	Answer   fact.Fact       `json:"answer"` // the headline as data
+	Answer   string          `json:"answer"` // the outcome's phrase
+	Fact     fact.Fact       `json:"fact"`   // the headline as data
 	SLO      string          `json:"slo,omitempty"`
 	Assumed  string          `json:"slo_assumed,omitempty"` // the SLO term that was added by default
 	From     string          `json:"from"`                  // source of the demand
@@ -419,7 +420,7 @@ func finite(v float64) *float64 {
 func (s *Page) json() sizeJSON {
 	a := s.Advice
 	j := sizeJSON{
-		Schema: 1, Outcome: s.Outcome(), Headline: s.lead().String() + ".", Answer: s.lead(), SLO: s.SLO.String(), From: s.Demand.From, Rate: s.Ask.Rate, Held: s.Ask.Service + s.Ask.Block, CPU: s.Ask.Service,
+		Schema: 1, Outcome: s.Outcome(), Headline: s.lead().String() + ".", Answer: outcome.Workers.Phrase(s.Outcome()), Fact: s.lead(), SLO: s.SLO.String(), From: s.Demand.From, Rate: s.Ask.Rate, Held: s.Ask.Service + s.Ask.Block, CPU: s.Ask.Service,
 		SCV: s.Ask.SCV, Cores: s.Ask.Cores, Margin: s.Ask.Margin, Workers: a.Workers, Queue: a.Queue, Least: a.Least,
 		Hopeless: s.hopeless().String(), MostRate: a.MostRate, Doubts: s.Doubts(), Assumed: s.Assumed,
 	}
