@@ -96,7 +96,7 @@ func (p section) outdated(t *testing.T) string {
 		t.Fatal(err)
 	}
 	// Where the probes choose the rate, a window may grow with what they find.
-	want, grows := record.Duration(p.plan.Window), p.plan.Feasible != nil && p.plan.Feasible.NeedsRate > 0 || p.scenario.Load.MaxRate != (scenario.Rate{})
+	want, grows := p.plan.Window.Duration, p.plan.Feasible != nil && p.plan.Feasible.NeedsRate > 0 || p.scenario.Load.MaxRate != (scenario.Rate{})
 	var quoted []string
 	for _, r := range p.rows {
 		if r.Metric == "claim" {
@@ -133,7 +133,7 @@ func TestEveryScenarioHasAnswers(t *testing.T) {
 func TestThePackFitsIntoItsTotal(t *testing.T) {
 	sum := 0.0
 	for _, p := range sections(t) {
-		sum += p.plan.Estimate
+		sum += p.plan.Estimate.Seconds()
 	}
 	if sum > (3*time.Hour + 15*time.Minute).Seconds() {
 		t.Errorf("the budgets come to %.0f s", sum)

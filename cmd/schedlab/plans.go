@@ -25,7 +25,7 @@ func writePlans(w io.Writer, a session.Answer) error {
 			if err := writePlan(w, s.Planned); err != nil {
 				return err
 			}
-			total += record.Duration(s.Planned.Planned().Estimate)
+			total += s.Planned.Planned().Estimate.Duration
 			continue
 		}
 		// Of a scenario that is not run there is the reason in place of the plan.
@@ -56,7 +56,7 @@ func writePlans(w io.Writer, a session.Answer) error {
 // a label of up to eleven letters.
 func writePlan(w io.Writer, c *experiment.Comparison) error {
 	p := c.Planned()
-	span := func(s float64) time.Duration { return record.Duration(s).Round(time.Millisecond) }
+	span := func(s record.Span) time.Duration { return s.Round(time.Millisecond) }
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
 	if p.Cell != nil {
 		fmt.Fprintf(w, "cell        %s\n", record.CellName(p.Cell))
@@ -82,7 +82,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	}
 	fmt.Fprintf(w, "CPUs        server %s, load %s\n", c.Env().ServerCPUs, c.Env().LoadCPUs)
 	if p.SLO != "" { // every arm has the same budget, and the estimate is for all
-		fmt.Fprintf(w, "time        about %.0f s, %v for each arm\n", p.Estimate, span(p.Budget))
+		fmt.Fprintf(w, "time        about %.0f s, %v for each arm\n", p.Estimate.Seconds(), span(p.Budget))
 	} else {
 		writeBudget(w, c)
 	}
@@ -106,15 +106,15 @@ func writeBudget(w io.Writer, c *experiment.Comparison) {
 	budget, blocks := c.Budget()
 	about := ""
 	// The estimate is printed only where it is shorter than the budget.
-	if p.Estimate < budget.Seconds() {
-		about = fmt.Sprintf("about %.0f s, ", p.Estimate)
+	if p.Estimate.Duration < budget {
+		about = fmt.Sprintf("about %.0f s, ", p.Estimate.Seconds())
 	}
 	fmt.Fprintf(w, "time        %s%.0f s at most\n", about, budget.Seconds())
 	fmt.Fprintf(w, "budget      %v, room for %d blocks\n", budget, blocks)
 	if f := p.Feasible; f != nil {
-		if f.Planned > 0 {
+		if f.Planned.Duration > 0 {
 			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n",
-				record.Duration(p.Window).Round(time.Millisecond), record.Duration(f.Planned).Round(time.Millisecond))
+				p.Window.Round(time.Millisecond), f.Planned.Round(time.Millisecond))
 		}
 		// A rate that depends on the probes: how long windows get is known when they have run.
 		if f.NeedsRate > 0 {

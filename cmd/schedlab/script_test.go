@@ -294,7 +294,7 @@ func scriptTrials(ts *testscript.TestScript, neg bool, a []string) {
 			ts.Fatalf("trial %d has no readings of its connections", trial.Number)
 		}
 		for _, r := range trial.Server.Readings {
-			if r.Accepted != r.Done+r.Rejected+r.Dropped+r.Open || r.At >= trial.Window {
+			if r.Accepted != r.Done+r.Rejected+r.Dropped+r.Open || r.At >= trial.Window.Seconds() {
 				ts.Fatalf("trial %d has the reading %+v, which does not add up or is not of the window", trial.Number, r)
 			}
 		}

@@ -49,7 +49,7 @@ func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*re
 	ours, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	trial := record.Trial{
-		Number: 1, Block: 1, Arm: l.Name, Seed: l.Seed, Warmup: l.Warmup.Seconds(), Window: l.Duration.Seconds(), Server: record.UnknownServer(),
+		Number: 1, Block: 1, Arm: l.Name, Seed: l.Seed, Warmup: record.Lasting(l.Warmup), Window: record.Lasting(l.Duration), Server: record.UnknownServer(),
 	}
 	s := sending{Tally: window.NewTally(trial, l.Clients), load: l}
 	if o := &s.load.Options; !l.Closed() {
@@ -80,15 +80,15 @@ func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*re
 			s.add(r, got.Stamps[i])
 			werr = cmp.Or(werr, files.Write(i, r))
 		}
-		err, trial.Window = cmp.Or(werr, err), got.Elapsed.Seconds()
+		err, trial.Window = cmp.Or(werr, err), record.Lasting(got.Elapsed)
 	} else if status == record.Interrupted {
 		// The load has sent until its last request.
-		trial.Window = s.lastSent.Seconds()
+		trial.Window = record.Lasting(s.lastSent)
 		if cause := context.Cause(ours); ctx.Err() == nil && cause != nil {
 			err = cause
 		}
 	}
-	trial.Window = max(trial.Window, time.Nanosecond.Seconds())
+	trial.Window = record.Lasting(max(trial.Window.Duration, time.Nanosecond))
 	trial.Client = got.Client(l.Clients)
 	trial.Client.Starved = s.starved(trial.Client.Starved, status)
 	trial.Client.CPU, trial.Client.Steal, trial.Client.Throttled = got.Proof.CPU, -1, -1
@@ -216,9 +216,9 @@ func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record
 	}
 	l, closed, p, idle := &s.load, s.load.Closed(), got.Proof, got.Idle
 	sent, bad := w.Requests+s.cut, w.Requests-w.Good-lost
-	wanted, rate := float64(p.Planned)/l.Duration.Seconds(), float64(p.Sent)/max(w.Trial.Window, s.lastSent.Seconds())
+	wanted, rate := float64(p.Planned)/l.Duration.Seconds(), float64(p.Sent)/max(w.Trial.Window.Duration, s.lastSent).Seconds()
 	if closed {
-		wanted, rate = l.Rate, float64(got.Answered+got.Failed)/w.Trial.Window
+		wanted, rate = l.Rate, float64(got.Answered+got.Failed)/w.Trial.Window.Seconds()
 	}
 	p99 := record.Duration(w.Late[stats.P99].Or(0))
 	needed := stats.MinRequests(.99) // with fewer requests p99 rests on a handful of them

@@ -17,7 +17,7 @@ import (
 // much, and returns the window with its doubts.
 func attacked(loop string, over time.Duration, waited int, ready int64, requests []record.Request) (window.Window, []record.Fact) {
 	l := Load{Options: load.Options{Clients: record.Clients{Loop: loop}, Duration: over}}
-	trial := record.Trial{Window: over.Seconds(), Server: record.UnknownServer()}
+	trial := record.Trial{Window: record.Lasting(over), Server: record.UnknownServer()}
 	s := sending{Tally: window.NewTally(trial, l.Clients), load: l}
 	for _, r := range requests {
 		s.add(r, record.Stamps{Ready: r.Sent + ready, Wrote: r.Sent + ready, First: r.Done})
@@ -62,7 +62,7 @@ func TestSoFar(t *testing.T) {
 	kept := load.Options{Clients: record.Clients{Loop: "open"}, Duration: over, Trace: arrivals.Trace{At: make([]time.Duration, 2100)}}
 	streamed := kept
 	streamed.Rate, streamed.Times = 2100/over.Seconds(), func(func(time.Duration) bool) {}
-	s := sending{Tally: window.NewTally(record.Trial{Window: over.Seconds()}, kept.Clients)}
+	s := sending{Tally: window.NewTally(record.Trial{Window: record.Lasting(over)}, kept.Clients)}
 	for i := range int64(2000) {
 		r := record.Request{Scheduled: i, Sent: i, Done: i + 2e6, Status: 200}
 		switch {

@@ -327,7 +327,7 @@ func length(o load.Options) time.Duration {
 	if n := len(o.Trace.At); n > 0 {
 		span = max(span, o.Trace.At[n-1])
 	}
-	return span + cmp.Or(record.Duration(o.Timeout), load.DefaultTimeout)
+	return span + cmp.Or(o.Timeout.Duration, load.DefaultTimeout)
 }
 
 // each calls f for the first shards, one for each error, most of them at a time.

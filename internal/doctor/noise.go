@@ -96,7 +96,7 @@ func NewNoise(scenario string, runs []record.Run, plans []record.Plan) *Noise {
 	for _, m := range stats.Metrics() {
 		for i, p := range plans {
 			// The run with the nearest window length needs the least scaling.
-			off := func(run record.Run) float64 { return math.Abs(run.Plan.Window - p.Window) }
+			off := func(run record.Run) float64 { return math.Abs(run.Plan.Window.Seconds() - p.Window.Seconds()) }
 			nearest := slices.MinFunc(runs, func(a, b record.Run) int { return cmp.Compare(off(a), off(b)) })
 			j := judge(m.Figure, nearest, Comparisons[i], p)
 			// No quantile looks quieter than a lower one. In a few blocks p99 may happen to lie close
@@ -114,7 +114,7 @@ func NewNoise(scenario string, runs []record.Run, plans []record.Plan) *Noise {
 // judge returns the judgement on a metric in one of Comparisons, from an A/A comparison. Without a value
 // in any block the metric is not judged.
 func judge(metric stats.Figure, run record.Run, comparison string, p record.Plan) Judgement {
-	j := Judgement{Metric: metric, Comparison: comparison, Blocks: p.Blocks, Window: p.Window, Takes: p.Estimate, Scaled: run.Plan.Window != p.Window}
+	j := Judgement{Metric: metric, Comparison: comparison, Blocks: p.Blocks, Window: p.Window.Seconds(), Takes: p.Estimate.Seconds(), Scaled: run.Plan.Window != p.Window}
 	if q := metric.Row().Quantile; q > 0 && run.Plan.Rate > 0 {
 		if need := surplus * float64(stats.MinRequests(q)) / run.Plan.Rate; need > j.Window {
 			j.NeedsWindow = need
@@ -124,7 +124,7 @@ func judge(metric stats.Figure, run record.Run, comparison string, p record.Plan
 	if ratios := logRatios(run.Result.Arms, metric); len(ratios) > 0 {
 		j.Judged = true
 		// The spread of a window's figures shrinks with the square root of its length.
-		j.HalfWidth = new(math.Expm1(HalfWidth(ratios, p.Blocks) * math.Sqrt(run.Plan.Window/j.Window)))
+		j.HalfWidth = new(math.Expm1(HalfWidth(ratios, p.Blocks) * math.Sqrt(run.Plan.Window.Seconds()/j.Window)))
 	}
 	return j
 }

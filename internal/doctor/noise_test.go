@@ -24,8 +24,8 @@ import (
 var update = flag.Bool("update", false, "rewrite testdata")
 
 var plans = []record.Plan{
-	{Blocks: 40, Window: quickWindow.Seconds(), Estimate: 75},
-	{Blocks: 40, Window: fullWindow.Seconds(), Estimate: 600},
+	{Blocks: 40, Window: record.Lasting(quickWindow), Estimate: record.Lasting(75 * time.Second)},
+	{Blocks: 40, Window: record.Lasting(fullWindow), Estimate: record.Lasting(600 * time.Second)},
 }
 
 // AA is the run of an A/A comparison.
@@ -43,7 +43,7 @@ func alike(blocks int, factor float64) AA {
 			b[m.Figure] = append(b[m.Figure], math.Pow(factor, float64(1-2*(i%2))))
 		}
 	}
-	return AA{Plan: record.Plan{Asked: "each request computes 20us and sleeps 28ms", Rate: 2500, Window: quickWindow.Seconds()}, Result: &record.Result{Ran: blocks, Valid: blocks, Arms: []record.Arm{{Blocks: a}, {Blocks: b}}}}
+	return AA{Plan: record.Plan{Asked: "each request computes 20us and sleeps 28ms", Rate: 2500, Window: record.Lasting(quickWindow)}, Result: &record.Result{Ran: blocks, Valid: blocks, Arms: []record.Arm{{Blocks: a}, {Blocks: b}}}}
 }
 
 // The expected half-width is that of order statistics: known for two values, and
@@ -135,7 +135,7 @@ func TestJudgements(t *testing.T) {
 		t.Errorf("full: got %+v, want %v, scaled", f, scaled)
 	}
 	full := alike(4, 1.02)
-	full.Plan.Window = fullWindow.Seconds()
+	full.Plan.Window = record.Lasting(fullWindow)
 	if f := find(NewNoise("quick", []AA{quick, full}, plans), "p99", "full"); math.Abs(half(f)-.02) > .002 || f.Scaled {
 		t.Errorf("full: got %+v, want ±2 %%, measured", f)
 	}
@@ -210,7 +210,7 @@ func TestDocumented(t *testing.T) {
 func TestNoQuantileIsQuieterThanALowerOne(t *testing.T) {
 	t.Parallel()
 	quick, full := alike(4, 1.02), alike(4, 1.01)
-	full.Plan.Window = fullWindow.Seconds()
+	full.Plan.Window = record.Lasting(fullWindow)
 	quick.Result.Arms[1].Blocks[stats.P50] = []float64{1.3, 1 / 1.3, 1.3, 1 / 1.3}
 	n := NewNoise("quick", []AA{quick, full}, plans)
 	for _, j := range n.Judges {

@@ -50,7 +50,7 @@ func (inBlocks) cast(asked []scenario.Arm) (arms []contestant, err error) {
 
 // schedule sets what a run of blocks needs.
 func (inBlocks) schedule(p *plan) error {
-	p.Timeout = time.Duration(p.scenario.Load.Timeout).Seconds()
+	p.Timeout = record.Lasting(time.Duration(p.scenario.Load.Timeout))
 	p.takeExpectations()
 	if err := p.takeTimes(); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 	begun, last := time.Now(), time.Duration(0)
 	// Before the first block only an estimate of its time is known, then the mean of the blocks that have
 	// run. A server that lingers makes blocks longer than planned.
-	mean := p.blockCost(record.Duration(p.Window))
+	mean := p.blockCost(p.Window.Duration)
 	for block := range p.Order {
 		// Do not start a block that is not likely to end in time. The last block counts as well as
 		// the mean, because blocks may become slower.
@@ -132,11 +132,11 @@ func (r *running) run(ctx context.Context) ([]record.Fact, error) {
 		// first block may be slow for itself, so that the plan's own estimate counts until there are two.
 		quickest := min(mean, cmp.Or(last, mean))
 		if block < 2 {
-			quickest = min(quickest, p.blockCost(record.Duration(p.Window)))
+			quickest = min(quickest, p.blockCost(p.Window.Duration))
 		}
 		if !r.reaches(block, quickest) && r.shorten(block, quickest) {
 			p, begun, last = r.plan, time.Now(), 0
-			mean = p.blockCost(record.Duration(p.Window))
+			mean = p.blockCost(p.Window.Duration)
 			quickest = mean
 			room = r.room(block, mean)
 		}
@@ -225,7 +225,7 @@ func (r *running) shorten(block int, each time.Duration) bool {
 	if len(behind) == 0 || r.start > 0 {
 		return false
 	}
-	long := record.Duration(was.Window)
+	long := was.Window.Duration
 	shorter, ok := was.shorter(func(window time.Duration) bool {
 		return r.room(block, each-was.blockCost(long)+was.blockCost(window))-block >= scenario.MinBlocks
 	})
@@ -235,11 +235,11 @@ func (r *running) shorten(block int, each time.Duration) bool {
 	needed := time.Since(r.began) + time.Duration(scenario.MinBlocks-block)*each + after(scenario.MinBlocks*len(was.Arms))
 	shorter.Before = &record.Before{Blocks: block, Window: was.Window}
 	var lost []string
-	for _, f := range shorter.shortOf(record.Duration(shorter.Window), was.needs().Quantiles) {
+	for _, f := range shorter.shortOf(shorter.Window.Duration, was.needs().Quantiles) {
 		lost = append(lost, f.String())
 	}
 	said := windowsShortened.Of(shorterWindows{
-		Blocks: block, Next: block + 1, First: scenario.MinBlocks, Window: shorter.Window, Was: was.Window,
+		Blocks: block, Next: block + 1, First: scenario.MinBlocks, Window: shorter.Window.Duration, Was: was.Window.Duration,
 		Needed: roundUp(needed+needed/budgetSpare, time.Second), Lost: strings.Join(lost, ", "),
 	}).On(behind[0])
 	shorter.Doubts = append(slices.Clone(was.Doubts), said)
@@ -270,7 +270,7 @@ func (r *running) budgetEnded(blocks int, each time.Duration) []record.Fact {
 	needed := time.Since(r.began) + time.Duration(scenario.MinBlocks-blocks)*each + after(scenario.MinBlocks*len(p.Arms))
 	return []fact.Fact{budgetTooShort.Of(shortBudget{
 		Budget: p.budget, Needed: roundUp(needed+needed/budgetSpare, time.Second), Blocks: blocks, First: scenario.MinBlocks,
-		Block: each.Round(100 * time.Millisecond), Planned: p.blockCost(record.Duration(p.Window)).Round(100 * time.Millisecond), Lingers: r.slow,
+		Block: each.Round(100 * time.Millisecond), Planned: p.blockCost(p.Window.Duration).Round(100 * time.Millisecond), Lingers: r.slow,
 	})}
 }
 
@@ -317,7 +317,7 @@ func (r *running) leftOpen(blocks int, each time.Duration) (doubts []record.Fact
 // run may have, and the budget for it; 0 if that would take too long. The width of an interval shrinks with
 // the square root of the measured time, so longer windows stand in for more blocks.
 func (p plan) longer(needed int) (window float64, budget time.Duration) {
-	window = stats.Widened(p.Window, needed)
+	window = stats.Widened(p.Window.Seconds(), needed)
 	budget = roundUp(p.costOf(record.Duration(window), scenario.MaxBlocks), time.Second)
 	if budget > stats.LongestBudget {
 		return 0, 0

@@ -119,7 +119,7 @@ func (c *Comparison) Shortened(blocks int) *Comparison {
 	p := c.plan
 	p.Blocks = min(blocks, p.Blocks)
 	p.Order = p.Order[:p.Blocks]
-	p.Estimate = p.cost(p.Blocks).Seconds()
+	p.Estimate = record.Lasting(p.cost(p.Blocks))
 	return &Comparison{p}
 }
 

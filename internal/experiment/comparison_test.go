@@ -337,8 +337,8 @@ func TestPlannedTimeIsABound(t *testing.T) {
 		blocks int // that are run
 		done   bool
 	}{
-		"as planned":          {func(p plan, _ int) time.Duration { return p.blockCost(record.Duration(p.Window)) / 3 }, 12, true},
-		"twice that":          {func(p plan, _ int) time.Duration { return p.blockCost(record.Duration(p.Window)) / 3 * 2 }, 2, false}, // ten would take 51 s
+		"as planned":          {func(p plan, _ int) time.Duration { return p.blockCost(p.Window.Duration) / 3 }, 12, true},
+		"twice that":          {func(p plan, _ int) time.Duration { return p.blockCost(p.Window.Duration) / 3 * 2 }, 2, false}, // ten would take 51 s
 		"timeouts":            {func(plan, int) time.Duration { return 10 * time.Second }, 1, false},
 		"a server that hangs": {func(_ plan, n int) time.Duration { return time.Second + time.Duration(n/15)*time.Hour }, 4, false},
 	} {
@@ -366,7 +366,7 @@ func TestPlannedTimeIsABound(t *testing.T) {
 				}
 				time.Sleep(after(r.trials))
 				took := time.Since(r.began)
-				if r.trials/3 != c.blocks || took > p.budget || c.done && took.Seconds() > p.Estimate || c.done == slices.ContainsFunc(ended, budgetTooShort.Is) {
+				if r.trials/3 != c.blocks || took > p.budget || c.done && took > p.Estimate.Duration || c.done == slices.ContainsFunc(ended, budgetTooShort.Is) {
 					t.Errorf("%d blocks took %v, about %v were said and %v at most; doubts %q", r.trials/3, took, p.Estimate, p.budget, ended)
 				}
 			})
@@ -489,8 +489,8 @@ func TestShorten(t *testing.T) {
 	if got.Blocks != 4 || !slices.EqualFunc(got.Order, whole.Order[:4], slices.Equal) {
 		t.Errorf("got %d blocks, order %v, want the first 4 of %v", got.Blocks, got.Order, whole.Order)
 	}
-	if want := 4*3*(whole.Warmup+whole.Window+(trialCost+judging).Seconds()) + fixedCost.Seconds(); math.Abs(got.Estimate-want) > .3 {
-		t.Errorf("got %g s instead of %g, want %g", got.Estimate, whole.Estimate, want)
+	if want := (4*3*(whole.Warmup.Duration+whole.Window.Duration+trialCost+judging) + fixedCost).Seconds(); math.Abs(got.Estimate.Seconds()-want) > .3 {
+		t.Errorf("got %g s instead of %g, want %g", got.Estimate.Seconds(), whole.Estimate.Seconds(), want)
 	}
 	if !slices.ContainsFunc(whole.Doubts, machineUnfit.Is) {
 		t.Errorf("got the doubts %v, want the one about the machine among them", whole.Doubts)

@@ -69,7 +69,7 @@ func (p plan) decide(given times) (record.Feasibility, time.Duration) {
 		}
 	}
 	if length > window {
-		f.Planned = window.Seconds()
+		f.Planned = record.Lasting(window)
 	}
 	few := p.opts.Blocks > 0 && p.opts.Blocks < first
 	for _, m := range stats.Quantiles() {
@@ -103,10 +103,10 @@ func (p plan) decide(given times) (record.Feasibility, time.Duration) {
 			if p.relative() {
 				all = min(roundUp(all+all/probeSpare, windowStep), longest)
 			}
-			f.Would.Window = all.Seconds()
+			f.Would.Window = record.Lasting(all)
 		}
 		if cost := p.costOf(all, first); cost > given.budget {
-			f.Would.Budget = roundUp(cost, time.Second).Seconds()
+			f.Would.Budget = record.Lasting(roundUp(cost, time.Second))
 		}
 		if few {
 			f.Would.Blocks = first
@@ -131,7 +131,7 @@ func (p plan) shorter(fits func(window time.Duration) bool) (plan, bool) {
 	}
 	slices.Sort(lengths)
 	for _, window := range slices.Backward(lengths) {
-		if window >= record.Duration(p.Window) || len(p.short(window, p.needs().Must...)) > 0 || !fits(window) {
+		if window >= p.Window.Duration || len(p.short(window, p.needs().Must...)) > 0 || !fits(window) {
 			continue
 		}
 		p.opts.Window, p.asked.window = window, window // as if asked for: it does not grow again
@@ -148,8 +148,8 @@ func (p plan) needs() judge.Needs { return p.opts.Aim.Needs(p.Expect, len(p.Arms
 // decided. It is called when the plan is made, and again when the rate is known.
 func (p *plan) settleWindow() {
 	fitted, lacks := p.fit(p.asked)
-	p.Feasible, p.Window, p.budget = &lacks, fitted.window.Seconds(), fitted.budget
-	p.Estimate = min(p.cost(p.Blocks), p.budget).Seconds()
+	p.Feasible, p.Window, p.budget = &lacks, record.Lasting(fitted.window), fitted.budget
+	p.Estimate = record.Lasting(min(p.cost(p.Blocks), p.budget))
 }
 
 // short returns which of the quantiles that expectations name have too few requests in a window of this
@@ -178,10 +178,10 @@ const roomyBlocks = 16
 func (p plan) moreBudget(f record.Feasibility, window time.Duration) time.Duration {
 	// A limit that somebody chose is kept; mustJudge then tells what to change.
 	given := p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0 || p.opts.Window > 0
-	if given || f.Would == nil || f.Would.Window == 0 || len(p.short(window, p.needs().Must...)) == 0 {
+	if given || f.Would == nil || f.Would.Window.Duration == 0 || len(p.short(window, p.needs().Must...)) == 0 {
 		return 0
 	}
-	most, length := scenario.Full.Budget, record.Duration(f.Would.Window)
+	most, length := scenario.Full.Budget, f.Would.Window.Duration
 	if p.costOf(length, f.First) > most {
 		return 0
 	}
@@ -192,7 +192,7 @@ func (p plan) moreBudget(f record.Feasibility, window time.Duration) time.Durati
 // mustJudge returns an error if a window holds too few requests for a quantile of judge.Needs.Must. It names the
 // flags that help. Refusing at once is better than a run that ends without the answer that was asked for.
 func (p plan) mustJudge() error {
-	rate, window := p.leastRate(), record.Duration(p.Window)
+	rate, window := p.leastRate(), p.Window.Duration
 	needs := p.needs()
 	short := p.short(window, needs.Must...)
 	if len(short) == 0 {
@@ -228,10 +228,10 @@ func (p plan) longestWindow() time.Duration {
 	switch {
 	case p.scenario.Log != nil:
 		if rate := p.leastRate(); rate > 0 && !math.IsInf(rate, 1) {
-			return p.scenario.Log.Span(rate) - record.Duration(p.Warmup)
+			return p.scenario.Log.Span(rate) - p.Warmup.Duration
 		}
 	case slices.ContainsFunc(p.Arms, func(a arm) bool { return a.arrivals.Kind == arrivals.KindTrace }):
-		return record.Duration(p.Window)
+		return p.Window.Duration
 	}
 	return scenario.Longest
 }
@@ -268,8 +268,8 @@ func (p plan) tellFirst() {
 // foreseen returns what the plan means for the expectations: that windows are longer for judge.Needs.Must,
 // and which expectations it cannot judge because of too few requests in a window.
 func (p plan) foreseen() (facts []record.Fact) {
-	if needs := p.needs(); p.Feasible.Planned > 0 && len(needs.Must) > 0 {
-		v := longerWindows{Window: p.Window, Planned: p.Feasible.Planned, Flag: needs.Flag}
+	if needs := p.needs(); p.Feasible.Planned.Duration > 0 && len(needs.Must) > 0 {
+		v := longerWindows{Window: p.Window.Duration, Planned: p.Feasible.Planned.Duration, Flag: needs.Flag}
 		if p.budget > p.asked.budget {
 			v.Budget = p.budget
 		}
@@ -277,7 +277,7 @@ func (p plan) foreseen() (facts []record.Fact) {
 	}
 	var open []string
 	for _, text := range p.Expect {
-		if len(p.short(record.Duration(p.Window), text)) > 0 {
+		if len(p.short(p.Window.Duration, text)) > 0 {
 			open = append(open, text)
 		}
 	}
@@ -310,11 +310,11 @@ func wouldDo(w *record.WouldDo) string {
 		return ""
 	}
 	var flags []string
-	if w.Window > 0 {
-		flags = append(flags, "--window "+record.Duration(w.Window).Round(time.Millisecond).String())
+	if w.Window.Duration > 0 {
+		flags = append(flags, "--window "+w.Window.Round(time.Millisecond).String())
 	}
-	if w.Budget > 0 {
-		flags = append(flags, "--budget "+record.Duration(w.Budget).String())
+	if w.Budget.Duration > 0 {
+		flags = append(flags, "--budget "+w.Budget.String())
 	}
 	if w.Blocks > 0 {
 		flags = append(flags, fmt.Sprintf("--blocks %d", w.Blocks))

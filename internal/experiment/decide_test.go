@@ -19,7 +19,7 @@ import (
 
 // asking is a plan of 40 blocks of four arms that asks for all quantiles at a rate.
 func asking(rate float64, budget time.Duration) plan {
-	p := plan{strategy: inBlocks{}, opts: Options{Aim: judge.Winner{}}, asked: times{1050 * time.Millisecond, budget}, settings: settings{Warmup: .13, Window: 1.05}}
+	p := plan{strategy: inBlocks{}, opts: Options{Aim: judge.Winner{}}, asked: times{1050 * time.Millisecond, budget}, settings: settings{Warmup: record.Lasting(130 * time.Millisecond), Window: record.Lasting(1050 * time.Millisecond)}}
 	for range 4 {
 		a := arm{PlanArm: record.PlanArm{Clients: record.Clients{Loop: "open", Rate: rate}}}
 		if rate == 0 {
@@ -48,20 +48,20 @@ func TestDecide(t *testing.T) {
 		want   record.Feasibility
 	}{
 		{"enough requests", nil, 2000, 80 * time.Second, 1050 * time.Millisecond, record.Feasibility{First: 10}},
-		{"a longer window", nil, 800, 2 * time.Minute, 1400 * time.Millisecond, record.Feasibility{First: 10, Planned: 1.05}},
+		{"a longer window", nil, 800, 2 * time.Minute, 1400 * time.Millisecond, record.Feasibility{First: 10, Planned: record.Lasting(1050 * time.Millisecond)}},
 		{"a longer window and no budget for it", nil, 800, time.Minute, 1050 * time.Millisecond, record.Feasibility{
-			First: 10, Cannot: []record.Undecidable{requests(stats.P99, 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4, Budget: 70},
+			First: 10, Cannot: []record.Undecidable{requests(stats.P99, 840, 1100, true)}, Would: &record.WouldDo{Window: record.Lasting(1400 * time.Millisecond), Budget: record.Lasting(70 * time.Second)},
 		}},
 		{"budget for p90 alone", nil, 50, 4 * time.Minute, 2200 * time.Millisecond, record.Feasibility{
-			First: 10, Planned: 1.05, Cannot: []record.Undecidable{requests(stats.P99, 110, 1100, true)}, Would: &record.WouldDo{Window: 22, Budget: 894},
+			First: 10, Planned: record.Lasting(1050 * time.Millisecond), Cannot: []record.Undecidable{requests(stats.P99, 110, 1100, true)}, Would: &record.WouldDo{Window: record.Lasting(22 * time.Second), Budget: record.Lasting(894 * time.Second)},
 		}},
 		{"a window of the user's", func(p *plan) { p.opts.Window = 1050 * time.Millisecond }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
-			First: 10, Cannot: []record.Undecidable{requests(stats.P99, 840, 1100, true)}, Would: &record.WouldDo{Window: 1.4},
+			First: 10, Cannot: []record.Undecidable{requests(stats.P99, 840, 1100, true)}, Would: &record.WouldDo{Window: record.Lasting(1400 * time.Millisecond)},
 		}},
 		{"nothing asks for p99", func(p *plan) { p.opts.Aim = judge.Winner{Quantiles: []stats.Figure{stats.P50, stats.P90}} }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{
 			First: 10, Cannot: []record.Undecidable{requests(stats.P99, 840, 1100, false)},
 		}},
-		{"whole periods of the arrivals", func(p *plan) { p.Arms[0].arrivals.Kind = arrivals.KindSine }, 800, 3 * time.Minute, 2100 * time.Millisecond, record.Feasibility{First: 10, Planned: 1.05}},
+		{"whole periods of the arrivals", func(p *plan) { p.Arms[0].arrivals.Kind = arrivals.KindSine }, 800, 3 * time.Minute, 2100 * time.Millisecond, record.Feasibility{First: 10, Planned: record.Lasting(1050 * time.Millisecond)}},
 		{"a rate not known yet", nil, 0, time.Minute, 1050 * time.Millisecond, record.Feasibility{First: 10, NeedsRate: 1048}},
 		{"a rate not known yet, with a floor", func(p *plan) {
 			for i := range p.Arms {
@@ -133,24 +133,24 @@ func TestPlanLengthensWindows(t *testing.T) {
 	t.Parallel()
 	budget := func(o *Options) { o.Budget = 3 * time.Minute }
 	p := planned(t, demo.Text, budget)
-	if p.Window != 3.7 || p.Feasible.Planned != .5 || p.Estimate > 180 || len(p.Order) < p.Blocks {
-		t.Errorf("300/s, three minutes: got windows of %g s, %+v, %g s in all, %d blocks and %d in order", p.Window, p.Feasible, p.Estimate, p.Blocks, len(p.Order))
+	if p.Window.Seconds() != 3.7 || p.Feasible.Planned.Seconds() != .5 || p.Estimate.Seconds() > 180 || len(p.Order) < p.Blocks {
+		t.Errorf("300/s, three minutes: got windows of %g s, %+v, %g s in all, %d blocks and %d in order", p.Window.Seconds(), p.Feasible, p.Estimate.Seconds(), p.Blocks, len(p.Order))
 	}
 	p = planned(t, demo.Text+"expect: ['not slower(\"p90\", \"fasthttp\")']\n", budget)
-	if p.Window != .5 || len(undecided(*p.Feasible, false)) > 0 {
-		t.Errorf("only p90 is asked for: got windows of %g s, %+v", p.Window, p.Feasible)
+	if p.Window.Seconds() != .5 || len(undecided(*p.Feasible, false)) > 0 {
+		t.Errorf("only p90 is asked for: got windows of %g s, %+v", p.Window.Seconds(), p.Feasible)
 	}
 	p = planned(t, demo.Text, func(o *Options) { budget(o); o.Window = time.Second })
-	if got := undecided(*p.Feasible, false); p.Window != 1 || len(got) != 1 || !strings.HasSuffix(got[0], "--window 3.7s would do") {
-		t.Errorf("a window of the user's: got %g s, %q", p.Window, got)
+	if got := undecided(*p.Feasible, false); p.Window.Seconds() != 1 || len(got) != 1 || !strings.HasSuffix(got[0], "--window 3.7s would do") {
+		t.Errorf("a window of the user's: got %g s, %q", p.Window.Seconds(), got)
 	}
 	// A rate that the probes choose is judged when it is known.
 	p = planned(t, strings.Replace(demo.Text, "rate: 300/s", "rate: 0.5x", 1), budget)
-	if p.Window != .5 {
-		t.Errorf("before the probes: got windows of %g s", p.Window)
+	if p.Window.Seconds() != .5 {
+		t.Errorf("before the probes: got windows of %g s", p.Window.Seconds())
 	}
-	if p, err := p.offered(findings{xmax: map[string]float64{"nethttp": 1000, "fasthttp": 1200}}); err != nil || p.Window != 2.2 || p.Feasible.Planned != .5 {
-		t.Errorf("500/s after the probes: got windows of %g s, %+v, %v", p.Window, p.Feasible, err)
+	if p, err := p.offered(findings{xmax: map[string]float64{"nethttp": 1000, "fasthttp": 1200}}); err != nil || p.Window.Seconds() != 2.2 || p.Feasible.Planned.Seconds() != .5 {
+		t.Errorf("500/s after the probes: got windows of %g s, %+v, %v", p.Window.Seconds(), p.Feasible, err)
 	}
 }
 
@@ -162,20 +162,20 @@ func TestPlanMustJudge(t *testing.T) {
 	must := func(o *Options) { o.Aim = judge.Expectations{Asked: []string{gate}} }
 	text := demo.Text + "expect: ['not slower(\"p99\", \"fasthttp\")']\n"
 	p := planned(t, text, must)
-	if budget, blocks := (&Comparison{p}).Budget(); p.Window != 3.7 || budget < 3*time.Minute || blocks != roomyBlocks {
-		t.Errorf("300/s: got windows of %g s, a budget of %v and %d blocks", p.Window, budget, blocks)
+	if budget, blocks := (&Comparison{p}).Budget(); p.Window.Seconds() != 3.7 || budget < 3*time.Minute || blocks != roomyBlocks {
+		t.Errorf("300/s: got windows of %g s, a budget of %v and %d blocks", p.Window.Seconds(), budget, blocks)
 	}
 	if facts := p.foreseen(); len(facts) != 1 || !strings.HasPrefix(facts[0].String(), "windows last 3.7s instead of 500ms, to hold enough requests for what --expect asks; this takes ") {
 		t.Errorf("300/s: got %v", facts)
 	}
 	// The probes of a fixed rate change nothing, also of what a smaller budget leaves.
-	if again, err := p.offered(findings{xmax: map[string]float64{"nethttp": 9000, "fasthttp": 9000}}); err != nil || again.Window != p.Window || again.budget != p.budget || again.Feasible.Planned != .5 {
-		t.Errorf("300/s after the probes: got windows of %g s in %v, %+v, %v", again.Window, again.budget, again.Feasible, err)
+	if again, err := p.offered(findings{xmax: map[string]float64{"nethttp": 9000, "fasthttp": 9000}}); err != nil || again.Window != p.Window || again.budget != p.budget || again.Feasible.Planned.Seconds() != .5 {
+		t.Errorf("300/s after the probes: got windows of %g s in %v, %+v, %v", again.Window.Seconds(), again.budget, again.Feasible, err)
 	}
 	if within := (&Comparison{p}).Within(150 * time.Second).plan; within.budget != 150*time.Second {
 		t.Errorf("within 150s: got %v", within.budget)
-	} else if again, err := within.offered(findings{xmax: map[string]float64{"nethttp": 9000, "fasthttp": 9000}}); err != nil || again.budget != 150*time.Second || again.Window != 3.7 {
-		t.Errorf("within 150s after the probes: got windows of %g s in %v, %v", again.Window, again.budget, err)
+	} else if again, err := within.offered(findings{xmax: map[string]float64{"nethttp": 9000, "fasthttp": 9000}}); err != nil || again.budget != 150*time.Second || again.Window.Seconds() != 3.7 {
+		t.Errorf("within 150s after the probes: got windows of %g s in %v, %v", again.Window.Seconds(), again.budget, err)
 	}
 	p = planned(t, text, func(*Options) {})
 	if budget, _ := (&Comparison{p}).Budget(); budget != 75*time.Second {

@@ -29,8 +29,8 @@ type (
 		Connections    int
 		CPU            time.Duration // that a request asks for
 		Round          float64       // one turn of all
-		Window         float64
-		Warmup, Needed float64       // warm-up and window that would do
+		Window         time.Duration
+		Warmup, Needed time.Duration // warm-up and window that would do
 		Budget         time.Duration `json:"budget,omitempty"` // for them, if more is needed
 	}
 	modes struct {
@@ -76,13 +76,13 @@ type (
 		Lingers        string        // arm whose server takes long to end, "" for none
 	}
 	longerWindows struct {
-		Window, Planned float64
+		Window, Planned time.Duration
 		Budget          time.Duration `json:"budget,omitempty"` // if it is longer, too
 		Flag            string        // that asks for them
 	}
 	shorterWindows struct {
 		Blocks, Next, First int // blocks before, the next one, and those of the first look
-		Window, Was         float64
+		Window, Was         time.Duration
 		Needed              time.Duration // budget for windows as they were
 		Lost                string        // what they are too short for
 	}

@@ -50,7 +50,7 @@ func withLab(cpus host.Sides, l lab, f func(lab) error) error {
 // in [Progress]; the time left is the plan's estimate. It is called between windows only, because the
 // look costs CPU time.
 func (l lab) tell(p plan, doing string, done, total int) {
-	l.tellLeft(doing, done, total, record.Duration(p.Estimate)-time.Since(l.began))
+	l.tellLeft(doing, done, total, p.Estimate.Duration-time.Since(l.began))
 }
 
 // tellLeft does the same with the time left.

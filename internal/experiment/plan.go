@@ -100,11 +100,11 @@ func (p *plan) settle() error {
 	}
 	for _, a := range p.Arms {
 		// Until all clients have started, their number N is not the arm's.
-		if ramp := time.Duration(a.load.Ramp); ramp.Seconds() > p.Warmup {
-			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, record.Duration(p.Warmup))
+		if ramp := time.Duration(a.load.Ramp); ramp > p.Warmup.Duration {
+			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, p.Warmup)
 		}
 		// A trial keeps all its requests in memory until it is recorded.
-		if n := a.Clients.Rate * (p.Warmup + p.Window); n > judge.MostRequests {
+		if n := a.Clients.Rate * (p.Warmup.Seconds() + p.Window.Seconds()); n > judge.MostRequests {
 			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, judge.MostRequests)
 		}
 	}
@@ -389,7 +389,7 @@ func (p plan) untilStarved() (warmup time.Duration) {
 		if c := a.Clients; !c.Closed() && c.Rate > 0 && p.starves(a) {
 			n := float64(c.Connections)
 			need := (n + 4*math.Sqrt(n)) / c.Rate
-			if need < p.Timeout {
+			if need < p.Timeout.Seconds() {
 				warmup = max(warmup, record.Duration(need).Truncate(windowStep)+windowStep)
 			}
 		}
@@ -406,16 +406,16 @@ func (p *plan) takeSpan(warmup, window time.Duration) error {
 	case warmup < 0 || warmup > scenario.Longest:
 		return impossible("--warmup %v is outside 0 to %v", warmup, scenario.Longest)
 	}
-	p.Warmup, p.Window = warmup.Seconds(), window.Seconds()
+	p.Warmup, p.Window = record.Lasting(warmup), record.Lasting(window)
 	return nil
 }
 
 // span returns how long a trial's load lasts, warm-up included.
-func (p plan) span() time.Duration { return record.Duration(p.Warmup + p.Window) }
+func (p plan) span() time.Duration { return p.Warmup.Duration + p.Window.Duration }
 
 // cost returns about how long a run of blocks blocks takes. It is an estimate, without the time
 // that servers need beyond the usual to start and end.
-func (p plan) cost(blocks int) time.Duration { return p.costOf(record.Duration(p.Window), blocks) }
+func (p plan) cost(blocks int) time.Duration { return p.costOf(p.Window.Duration, blocks) }
 
 // costOf returns about how long a run of blocks blocks with windows of length window takes.
 func (p plan) costOf(window time.Duration, blocks int) time.Duration {
@@ -434,7 +434,7 @@ func (p plan) costOf(window time.Duration, blocks int) time.Duration {
 
 // blockCost returns about how long a block with windows of length window takes.
 func (p plan) blockCost(window time.Duration) (cost time.Duration) {
-	span := record.Duration(p.Warmup) + window
+	span := p.Warmup.Duration + window
 	each := trialCost
 	if p.opts.Site != nil {
 		each += podCost

@@ -132,12 +132,12 @@ func TestBudget(t *testing.T) {
 		if budget, blocks := planned.Budget(); budget != c.budget || blocks != c.blocks {
 			t.Errorf("budget %v: got %v, room for %d blocks, want %d", c.budget, budget, blocks, c.blocks)
 		}
-		if p.Blocks != 40 || !slices.Equal(p.Looks, stats.Looks()) || p.Estimate > c.budget.Seconds() || len(doubts(p)) != 1 {
-			t.Errorf("budget %v: got %d blocks in %.1f s, looks at %v, doubts %q; want 40 at most, and no doubt but that CPUs are shared", c.budget, p.Blocks, p.Estimate, p.Looks, doubts(p))
+		if p.Blocks != 40 || !slices.Equal(p.Looks, stats.Looks()) || p.Estimate.Duration > c.budget || len(doubts(p)) != 1 {
+			t.Errorf("budget %v: got %d blocks in %.1f s, looks at %v, doubts %q; want 40 at most, and no doubt but that CPUs are shared", c.budget, p.Blocks, p.Estimate.Seconds(), p.Looks, doubts(p))
 		}
 	}
 	full := planned(t, demo.Text+"protocol: {kind: full}\n", func(o *Options) { o.Rate = scenario.Rate{PerSecond: 400} })
-	if full.Blocks != 40 || full.Window != 3.6 || full.Warmup != .2 || full.budget != 10*time.Minute {
+	if full.Blocks != 40 || full.Window.Seconds() != 3.6 || full.Warmup.Seconds() != .2 || full.budget != 10*time.Minute {
 		t.Errorf("kind: full: got %+v", full.recorded())
 	}
 	few := planned(t, demo.Text, func(o *Options) { o.Blocks = 15 })

@@ -239,7 +239,7 @@ func (p plan) ringOf(xmax map[string]float64) int {
 			}
 		}
 		if p.accounts(a) {
-			most = max(most, rate*(p.Warmup+p.Window))
+			most = max(most, rate*(p.Warmup.Seconds()+p.Window.Seconds()))
 		}
 	}
 	return int(min(ringMargin*most, timeline.MaxRing))

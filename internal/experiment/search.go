@@ -106,13 +106,13 @@ func (by bySearch) schedule(p *plan) error {
 	// The probe comes out of the arm's budget.
 	p.Windows = int((o.Budget - judge.ProbeCost) / (o.Warmup + o.Window + judge.StepCost))
 	// Each arm has a budget of its own, so the search takes as long as all together.
-	p.Budget = o.Budget.Seconds()
+	p.Budget = record.Lasting(o.Budget)
 	p.budget = time.Duration(len(p.Arms)) * o.Budget
-	p.Estimate = (p.budget + fixedCost).Seconds()
-	slowest := 0.0 // largest time limit of the objective, seconds
+	p.Estimate = record.Lasting(p.budget + fixedCost)
+	slowest := time.Duration(0) // largest time limit of the objective
 	for _, t := range by.slo {
 		if t.Timed() {
-			slowest = max(slowest, t.Limit)
+			slowest = max(slowest, time.Duration(math.Round(t.Limit*float64(time.Second))))
 		}
 	}
 	// A request that took a hundred times its limit has broken the objective. Longer timeouts would only delay
@@ -121,9 +121,9 @@ func (by bySearch) schedule(p *plan) error {
 		c := &p.Arms[i].Clients
 		c.Rate = 0 // the search chooses it
 		if slowest > 0 {
-			c.Timeout = min(c.Timeout, max(1, patience*slowest))
+			c.Timeout = record.Lasting(min(c.Timeout.Duration, max(time.Second, patience*slowest)))
 		}
-		p.Timeout = max(p.Timeout, c.Timeout)
+		p.Timeout = record.Lasting(max(p.Timeout.Duration, c.Timeout.Duration))
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (by bySearch) refuse(p *plan, asked Options) error {
 	if err := new(plan).takeSpan(asked.Warmup, capacityWindow); err != nil {
 		do.Warmup, faults = capacityWarmup, append(faults, err.Error())
 	}
-	if floor, most := judge.SearchOptions(record.Plan{Window: do.Window.Seconds()}, by.slo).Floor, p.most(); floor > mostSlack*most {
+	if floor, most := judge.SearchOptions(record.Plan{Window: record.Lasting(do.Window)}, by.slo).Floor, p.most(); floor > mostSlack*most {
 		faults = append(faults, fmt.Sprintf("%s needs %s in windows of %v, and no arm does more than %s",
 			judge.Hardest(by.slo), prose.PerSecond(floor), do.Window, prose.PerSecond(most)))
 		do.Window = judge.SearchWindow(do.Window, floor, most)

@@ -40,10 +40,10 @@ func TestASearchIsPlannedWithoutACopyOfTheBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := c.Planned()
-	if len(p.Arms) != 1 || p.Arms[0].Role != record.Baseline || p.Windows != 24 || p.Estimate != 93 || p.SLO != "p99<=10ms" || p.Stamps != "off" {
+	if len(p.Arms) != 1 || p.Arms[0].Role != record.Baseline || p.Windows != 24 || p.Estimate.Seconds() != 93 || p.SLO != "p99<=10ms" || p.Stamps != "off" {
 		t.Errorf("planned %+v, want one arm of 24 windows without stamps in 93 s", p)
 	}
-	if got := p.Arms[0].Clients; got.Timeout != 1 || got.Rate != 0 {
+	if got := p.Arms[0].Clients; got.Timeout.Seconds() != 1 || got.Rate != 0 {
 		t.Errorf("its clients are %+v, want a timeout of 100 limits and no rate", got)
 	}
 	probes := 0

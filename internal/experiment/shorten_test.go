@@ -17,7 +17,7 @@ import (
 // its queue.
 func lagging(p probed, number, block int, a arm, most float64) (record.TrialRecord, time.Duration) {
 	t := record.TrialRecord{Trial: record.Trial{Number: number, Block: block + 1, Arm: a.Name, Warmup: p.Warmup, Window: p.Window, Server: record.UnknownServer()}}
-	span, free := p.Warmup+p.Window, 0. // free is when the server has time for the next one, in seconds
+	span, free := p.Warmup.Seconds()+p.Window.Seconds(), 0. // free is when the server has time for the next one, in seconds
 	for i := range int(span * a.Clients.Rate) {
 		at := float64(i) / a.Clients.Rate
 		free = max(free, at) + 1/most
@@ -85,7 +85,7 @@ func TestAnArmThatLagsShortensTheWindows(t *testing.T) {
 					t.Errorf("took %v of a budget of %v", took, p.budget)
 				}
 				plan := r.plan.recorded()
-				if said := strings.Contains(strings.Join(told, "\n"), "before do not count"); plan.Window < long != c.shorter || said != c.shorter {
+				if said := strings.Contains(strings.Join(told, "\n"), "before do not count"); plan.Window.Duration < long.Duration != c.shorter || said != c.shorter {
 					t.Fatalf("windows of %v s, then of %v s; told %q, ended %v", long, plan.Window, told, ended)
 				}
 				if !c.shorter {

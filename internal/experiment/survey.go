@@ -126,7 +126,7 @@ func (c *Comparison) Profile(ctx context.Context, ran record.Plan, progress Prog
 		p.Arms[i].Clients.Rate = ran.Arms[i].Clients.Rate
 	}
 	p.ring = p.ringOf(nil)
-	p.Estimate = (ProfileTakes * time.Duration(len(p.Arms)-1)).Seconds()
+	p.Estimate = record.Lasting(ProfileTakes * time.Duration(len(p.Arms)-1))
 	err = withLab(p.cpus, lab{progress: progress, began: time.Now()}, func(l lab) error {
 		for _, a := range p.originals() {
 			l.tell(p.plan, "profiling "+a.Name, len(all), len(p.Arms)-1)
@@ -176,7 +176,7 @@ func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, erro
 // keepSending sends an arm's load to its server, one trace after the other, until ctx ends or
 // sending fails. The error tells which. It never returns nil.
 func keepSending(ctx context.Context, p probed, a arm, server *process.Process) error {
-	p.Warmup, p.Window = 0, profileLoad.Seconds()
+	p.Warmup, p.Window = record.Span{}, record.Lasting(profileLoad)
 	for round := 0; ; round++ {
 		clocks := host.Watch(ctx, server.Pid(), p.cpus, 0, profileLoad)
 		_, _, err := newTrial(p, round+1, round, a, server).drive(ctx, clocks)

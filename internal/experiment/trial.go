@@ -91,7 +91,7 @@ func (t *trial) measure(ctx context.Context) error {
 	p := t.plan
 	quiet := pauseGC(quietRoom)
 	// The watcher reads the clocks at the window's two ends, while the load runs.
-	clocks := host.Watch(ctx, t.server.Pid(), p.cpus, record.Duration(p.Warmup), record.Duration(p.Window))
+	clocks := host.Watch(ctx, t.server.Pid(), p.cpus, p.Warmup.Duration, p.Window.Duration)
 	// Scraping at the window's ends costs the server some time, so do it only for expectations
 	// that ask for these figures, and on a cluster, where nothing else tells the server's CPU time.
 	if p.opts.Site != nil || t.arm.Mode != "" && expect.UsesAny(p.Expect, "accepted", "done", "open", "loops") {
@@ -140,10 +140,10 @@ func (t *trial) readCounters(ctx context.Context) {
 		t.Server.Doubts = append(t.Server.Doubts, otherProcs.Of(procs{Is: t.Server.Procs, Planned: planned}))
 	}
 	if t.arm.Mode != "" && t.server.Admin != "" {
-		from := timeline.At(t.seen.Start.Add(record.Duration(t.Warmup)))
+		from := timeline.At(t.seen.Start.Add(t.Warmup.Duration))
 		// What a server that is gone, or keeps none, does not tell is missing.
 		_ = t.server.Get(ctx, "http://"+t.server.Admin+"/debug/connections", "application/x-ndjson", timelineLimit, func(reply *http.Response) error {
-			t.Server.Readings = readings(reply.Body, from, t.Window)
+			t.Server.Readings = readings(reply.Body, from, t.Window.Seconds())
 			return nil
 		})
 	}
@@ -210,11 +210,11 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (got load.Close
 	}
 	o := p.loadOn(t.server.Addr, c, trace)
 	// What starves since the warm-up need not time out before the trial ends.
-	o.Warmup = record.Duration(p.Warmup)
+	o.Warmup = p.Warmup.Duration
 	o.Started, o.Moments, o.Moment, o.Closing = clocks.Begin, clocks.Moments(), clocks.Moment, clocks.Closing
 	if c.Closed() {
 		// A closed loop has no schedule, so it is told how long to go on.
-		o.Duration, o.Seed, o.Pause = record.Duration(p.Window), t.Seed, think.Pauses()
+		o.Duration, o.Seed, o.Pause = p.Window.Duration, t.Seed, think.Pauses()
 	}
 	got, shards, err = send(ctx, p.opts.Site, o, think)
 	if err == nil && got.Exhausted > 0 {

@@ -71,20 +71,20 @@ func (p *plan) warnShortRound() {
 	}
 	cpu, clients, round := p.scenario.Workload.CPU.Mean(), 0, 0.0
 	for _, a := range p.originals() {
-		if c := a.Clients; c.Closed() && c.Think == 0 && a.Station != nil {
+		if c := a.Clients; c.Closed() && c.Think.Duration == 0 && a.Station != nil {
 			if r := float64(c.Connections) * cpu.Seconds() / float64(max(a.Station.Cores, 1)); r > round {
 				clients, round = c.Connections, r
 			}
 		}
 	}
-	if p.Window >= fewRounds*round {
+	if p.Window.Seconds() >= fewRounds*round {
 		return
 	}
-	longer, window := *p, math.Ceil(5*round)
-	longer.Warmup = math.Ceil(2 * round)
-	v := turns{Connections: clients, CPU: cpu, Round: round, Window: p.Window, Warmup: longer.Warmup, Needed: window}
+	longer, window := *p, time.Duration(math.Ceil(5*round))*time.Second
+	longer.Warmup = record.Lasting(time.Duration(math.Ceil(2*round)) * time.Second)
+	v := turns{Connections: clients, CPU: cpu, Round: round, Window: p.Window.Duration, Warmup: longer.Warmup.Duration, Needed: window}
 	// Room for a few more blocks than the first look needs, since trials may take longer than planned.
-	if budget := roundUp(longer.costOf(record.Duration(window), scenario.MinBlocks+2), time.Second); budget > p.budget {
+	if budget := roundUp(longer.costOf(window, scenario.MinBlocks+2), time.Second); budget > p.budget {
 		v.Budget = budget
 	}
 	p.doubt(shortRound.Of(v))

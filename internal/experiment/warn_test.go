@@ -55,7 +55,7 @@ func TestPlanDoubts(t *testing.T) {
 		t.Errorf("clients whose sessions end starve nobody: got %q", doubts(turns.recorded()))
 	}
 	for _, m := range stats.Quantiles() {
-		if p := enough.recorded(); judge.LowestRate(p)*p.Window < judge.RequestsFor(m.Quantile) {
+		if p := enough.recorded(); judge.LowestRate(p)*p.Window.Seconds() < judge.RequestsFor(m.Quantile) {
 			t.Errorf("2200/s over 0.5 s are too few for %s", m.Name)
 		}
 	}
@@ -198,7 +198,7 @@ func TestPipelineBeyondStamps(t *testing.T) {
 // each trial would wait for the timeouts of the window's requests.
 func TestWarmupUntilStarved(t *testing.T) {
 	t.Parallel()
-	usual := planned(t, strings.Replace(demo.Text, "rate: 300/s", "rate: 300/s\n  keepalive: true", 1), nil).Warmup
+	usual := planned(t, strings.Replace(demo.Text, "rate: 300/s", "rate: 300/s\n  keepalive: true", 1), nil).Warmup.Seconds()
 	for _, c := range []struct {
 		load, pool string
 		want       float64
@@ -211,7 +211,7 @@ func TestWarmupUntilStarved(t *testing.T) {
 		{"rate: 300/s\n  keepalive: true\nprotocol: {warmup: 200ms}", "{mode: pool, workers: 4}", .2},
 	} {
 		p := planned(t, strings.NewReplacer("rate: 300/s", c.load, "- fasthttp", "- "+c.pool).Replace(demo.Text), nil)
-		if p.Warmup != c.want {
+		if p.Warmup.Seconds() != c.want {
 			t.Errorf("%s, %s: a warm-up of %v s, want %v", c.load, c.pool, p.Warmup, c.want)
 		}
 	}

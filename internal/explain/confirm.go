@@ -105,7 +105,7 @@ func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget ti
 	w := testWindow
 	// A run with longer windows needed them for its rate, so keep them, unless they are more than
 	// four times testWindow.
-	if own := time.Duration(c.run.Plan.Window * float64(time.Second)); own > testWindow && own <= 4*testWindow {
+	if own := c.run.Plan.Window.Duration; own > testWindow && own <= 4*testWindow {
 		w = own
 	}
 	blocks := blocksFor(len(arms) - 1)

@@ -41,7 +41,7 @@ func (s seen) arm(name string) *arm {
 	for i := range madeBlocks {
 		noise := 1 + .004*float64(i%3-1)
 		w := window.Window{Good: 1000, Values: s.values, Phases: window.Phases{Stamped: true, Joined: 1000, Overtaken: s.overtaken}}
-		w.Trial = record.Trial{Window: 1, Server: record.ServerSide{CPU: s.cpu}, Client: record.ClientSide{Proof: &record.Proof{Away: s.away}}}
+		w.Trial = record.Trial{Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: s.cpu}, Client: record.ClientSide{Proof: &record.Proof{Away: s.away}}}
 		for part, v := range s.parts {
 			w.Phases.Mean[part] = v * noise
 		}

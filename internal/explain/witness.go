@@ -127,7 +127,7 @@ const requests = "schedlab_requests_started_total"
 var (
 	cpuUse = &witness{"CPU in use", "ratio", "cpu", func(a *arm, i int) float64 {
 		t := a.windows[i].Trial
-		return known(min(t.Server.CPU/(t.Window*float64(a.cpus)), 1), t.Server.CPU >= 0 && a.cpus > 0)
+		return known(min(t.Server.CPU/(t.Window.Seconds()*float64(a.cpus)), 1), t.Server.CPU >= 0 && a.cpus > 0)
 	}}
 	cpuCost = &witness{"CPU time of a request", "s", "cost", valued(stats.CPUPerRequest)}
 	// The utilisation law: throughput × time held / workers. The throughput is of replies within the window: in an overload
@@ -154,7 +154,7 @@ var (
 	gcPause = &witness{"pauses for the garbage collector, of a second", "ratio", "", func(a *arm, i int) float64 {
 		const name = "go_gc_duration_seconds_sum" // exact, of the runtime's own total
 		c, t := a.counters[i], a.windows[i].Trial
-		return known(c.sum(name)/(t.Warmup+t.Window), c[name] != nil)
+		return known(c.sum(name)/(t.Warmup.Seconds()+t.Window.Seconds()), c[name] != nil)
 	}}
 	switches   = &witness{"context switches of a request", "count", "switches", valued(stats.Switches)}
 	overflows  = &witness{"attempts to connect (repeats included) that found an accept queue full", "count", "overflows", valued(stats.Overflows)}
@@ -189,7 +189,7 @@ var (
 		if p == nil {
 			return math.NaN()
 		}
-		return p.Away / (t.Warmup + t.Window)
+		return p.Away / (t.Warmup.Seconds() + t.Window.Seconds())
 	}}
 	foreignCPU = &witness{"CPU time of others on the server's CPUs", "ratio", "", func(a *arm, i int) float64 { return a.windows[i].Foreign.Float() }}
 )

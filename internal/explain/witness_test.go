@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"schedlab/internal/record"
 	"schedlab/internal/window"
@@ -60,7 +61,7 @@ go_gc_duration_seconds_count 80
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := &arm{counters: []counters{read}, windows: []window.Window{{Trial: record.Trial{Warmup: .5, Window: 1.5}}}}
+		a := &arm{counters: []counters{read}, windows: []window.Window{{Trial: record.Trial{Warmup: record.Lasting(500 * time.Millisecond), Window: record.Lasting(1500 * time.Millisecond)}}}}
 		same := func(got, want float64) bool { return math.Abs(got-want) < 1e-12 || math.IsNaN(got) && math.IsNaN(want) }
 		if pause, wait := gcPause.of(a, 0), schedWait.of(a, 0); !same(pause, c.pause) || !same(wait, c.wait) {
 			t.Errorf("%s: got pauses of %v of a second and waits of %v s, want %v and %v", name, pause, wait, c.pause, c.wait)

@@ -110,7 +110,7 @@ func TestArmsKnowWhatTheyMeasured(t *testing.T) {
 		t.Errorf("no reply was read late: %+v", g)
 	}
 
-	without := synthetic{edit: each("pool", func(t *record.Trial) { t.Window = 0 })}.judged(t)
+	without := synthetic{edit: each("pool", func(t *record.Trial) { t.Window = record.Span{} })}.judged(t)
 	if a := without.Arms[0]; without.Valid != 0 || len(a.Curve) > 0 || a.Overflows != nil || a.Switches != nil || a.Generator != nil {
 		t.Errorf("a run of no block that counts knows %+v", a)
 	}

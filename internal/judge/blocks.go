@@ -140,7 +140,7 @@ func (b blocks) silent() (all []record.Fact) {
 func judgedQuantiles(p record.Plan, taken windows) map[stats.Figure]bool {
 	judged := map[stats.Figure]bool{}
 	for _, m := range stats.Quantiles() {
-		judged[m.Figure] = LowestRate(p)*p.Window >= RequestsFor(m.Quantile)
+		judged[m.Figure] = LowestRate(p)*p.Window.Seconds() >= RequestsFor(m.Quantile)
 	}
 	for _, a := range p.Arms {
 		if !a.Clients.Closed() {
@@ -194,7 +194,7 @@ func (b blocks) stolen() float64 {
 		for _, a := range b.run.Plan.Arms { // in order: a sum of floats depends on it
 			if w, ok := b.windows[block][a.Name]; ok {
 				stolen += max(0, w.Trial.Client.Steal)
-				total += w.Trial.Window
+				total += w.Trial.Window.Seconds()
 			}
 		}
 	}

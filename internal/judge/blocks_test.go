@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -34,7 +35,7 @@ func TestOwedRequests(t *testing.T) {
 
 // thinkingTrial is a trial of 8 clients that wait 5 ms for a reply and then think for 20 ms.
 func thinkingTrial() record.TrialRecord {
-	t := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 1, Server: record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
+	t := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
 	const took, cycle = 5e6, 25e6
 	for i := range 8 {
 		answers := uint32(0)
@@ -58,13 +59,13 @@ func thinkingTrial() record.TrialRecord {
 func closedRun(t *testing.T, edit func(*record.Trial, []record.Request), more record.Clients) *record.Result {
 	t.Helper()
 	run := synthetic{}.run()
-	run.Plan.Warmup, run.Plan.Window, run.Plan.Rate = 1, 1, 0
+	run.Plan.Warmup, run.Plan.Window, run.Plan.Rate = record.Lasting(time.Second), record.Lasting(time.Second), 0
 	run.Plan.Arms = []record.PlanArm{{Name: "a", Role: record.Baseline}, {Name: "a'", Role: record.Copy}, {Name: "b", Role: record.Challenger}}
 	run.Plan.Order = nil
 	for range fakeBlocks {
 		run.Plan.Order = append(run.Plan.Order, []int{0, 1, 2})
 	}
-	clients := record.Clients{Loop: "closed", Connections: 8, KeepAlive: true, Think: .02, Rate: more.Rate}
+	clients := record.Clients{Loop: "closed", Connections: 8, KeepAlive: true, Think: record.Lasting(20 * time.Millisecond), Rate: more.Rate}
 	for i := range run.Plan.Arms {
 		run.Plan.Arms[i].Clients = clients
 	}

@@ -51,7 +51,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 	}
 	// The arms of the result have no figures of blocks. Capacity has the figures of the search.
 	r := header(dir.Name(), dir.Path(), run)
-	c := &record.Capacity{SLO: run.Plan.SLO, Budget: run.Plan.Budget, Arms: []record.ArmCapacity{}}
+	c := &record.Capacity{SLO: run.Plan.SLO, Budget: run.Plan.Budget.Seconds(), Arms: []record.ArmCapacity{}}
 	for _, t := range slo {
 		c.Terms = append(c.Terms, record.SLOTerm{Text: t.String(), Term: t})
 	}
@@ -225,7 +225,7 @@ func (a *searched) under() (all []record.Fact) {
 		all = append(all, noneKeeps.Of(aRate{a.Least}))
 	}
 	if a.Stopped == capacity.AtFloor {
-		return append(all, atFloor.Of(lowest{a.run.Plan.Window, 2 * a.run.Plan.Window}))
+		return append(all, atFloor.Of(lowest{a.run.Plan.Window.Seconds(), 2 * a.run.Plan.Window.Seconds()}))
 	}
 	return append(all, a.ended()...)
 }
@@ -282,13 +282,13 @@ func (a *searched) why() []record.Fact {
 	// All windows were used before it was settled, but none of them contradicts it.
 	if agree := a.LowKept == a.LowOf && a.HighBroken == a.HighOf; agree && a.Used > 0 && len(a.Windows) >= a.options.Windows {
 		// The budget pays for windows, so it grows in proportion.
-		longer := math.Ceil(plan.Budget * (most + capacity.Reserved) / most)
+		longer := math.Ceil(plan.Budget.Seconds() * (most + capacity.Reserved) / most)
 		why = append(why, searchShort.Of(longerBudget{longer}))
 	}
 	if len(why) > 0 {
 		return why
 	}
-	return []record.Fact{searchScatter.Of(advice{2 * plan.Window, 2 * plan.Budget})}
+	return []record.Fact{searchScatter.Of(advice{2 * plan.Window.Seconds(), 2 * plan.Budget.Seconds()})}
 }
 
 // busyShare is the busy ratio of the load's CPUs from which the load's lateness is no longer
@@ -382,7 +382,7 @@ func SearchWindow(window time.Duration, floor, most float64) time.Duration {
 // can judge, Ceiling the highest rate that MostRequests allows. Rates are requests per second.
 func SearchOptions(p record.Plan, slo stats.SLO) capacity.Options {
 	return capacity.Options{
-		SLO: slo, Seed: p.Seed, Windows: p.Windows, Floor: runMargin * float64(Hardest(slo).Requests()) / p.Window, Ceiling: MostRequests / (p.Warmup + p.Window),
+		SLO: slo, Seed: p.Seed, Windows: p.Windows, Floor: runMargin * float64(Hardest(slo).Requests()) / p.Window.Seconds(), Ceiling: MostRequests / (p.Warmup.Seconds() + p.Window.Seconds()),
 	}
 }
 
@@ -399,7 +399,7 @@ func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 	c.Rate = t.Rate
 	w := window.Reduce(t, e, c)
 	out := record.RateWindow{
-		Trial: t.Number, Purpose: t.Purpose, Rate: t.Rate, Sent: float64(w.Requests) / t.Window,
+		Trial: t.Number, Purpose: t.Purpose, Rate: t.Rate, Sent: float64(w.Requests) / t.Window.Seconds(),
 		Goodput: w.Values[stats.Goodput].Float(), Errors: w.Values[stats.Errors].Float(), Values: map[string]float64{}, Refused: unfit(&w, e, slo),
 		CPU: w.Values[stats.CPUPerRequest].Float(), Busy: w.Generator,
 	}
@@ -429,12 +429,12 @@ func TooSlow(p record.Plan, o capacity.Options, xmax float64) string {
 	if term.Quantile > 0 {
 		other = "ask for a lower quantile"
 	}
-	longer := SearchWindow(record.Duration(p.Window), o.Floor, xmax)
-	if needs := SearchBudget(record.Duration(p.Warmup), longer); needs > record.Duration(p.Budget) {
+	longer := SearchWindow(p.Window.Duration, o.Floor, xmax)
+	if needs := SearchBudget(p.Warmup.Duration, longer); needs > p.Budget.Duration {
 		with = fmt.Sprintf(" with --budget %v", needs)
 	}
 	return fmt.Sprintf("does %s at most, and a window of %g s needs %s to judge %s; lengthen --window to %.0fs%s or %s",
-		prose.PerSecond(xmax), p.Window, prose.PerSecond(o.Floor), term, longer.Seconds(), with, other)
+		prose.PerSecond(xmax), p.Window.Seconds(), prose.PerSecond(o.Floor), term, longer.Seconds(), with, other)
 }
 
 // rateLimit is the largest relative difference allowed between the sent rate and the planned rate,

@@ -27,7 +27,7 @@ func objective(t *testing.T, text string) stats.SLO {
 
 // searchedTrial is a window in which every request took as long as took says.
 func searchedTrial(number int, arm, purpose string, rate float64, took func(i int) time.Duration, status uint16) record.TrialRecord {
-	t := record.TrialRecord{Trial: record.Trial{Number: number, Block: number, Arm: arm, Warmup: .5, Window: 3, Rate: rate, Purpose: purpose, Server: record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
+	t := record.TrialRecord{Trial: record.Trial{Number: number, Block: number, Arm: arm, Warmup: record.Lasting(500 * time.Millisecond), Window: record.Lasting(3 * time.Second), Rate: rate, Purpose: purpose, Server: record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
 	t.Server.CPU, t.Server.Foreign = 1, 0
 	gap := time.Duration(float64(time.Second) / rate)
 	for i := range int(rate * 3.5) {
@@ -70,7 +70,7 @@ func TestErrorsAreNotJudgedFromFewRequests(t *testing.T) {
 	for text, floor := range map[string]float64{
 		"p99<=10ms": 1100. / 3, "p99<=10ms,errors<=0.05%": 2200. / 3, "p99<=10ms,errors<=1%": 1100. / 3, "p50<=10ms,errors<=0%": 22. / 3,
 	} {
-		if o := SearchOptions(record.Plan{Window: 3}, objective(t, text)); math.Abs(o.Floor/floor-1) > 1e-9 {
+		if o := SearchOptions(record.Plan{Window: record.Lasting(3 * time.Second)}, objective(t, text)); math.Abs(o.Floor/floor-1) > 1e-9 {
 			t.Errorf("%s is searched from %v/s on, want %v/s", text, o.Floor, floor)
 		}
 	}
@@ -142,7 +142,7 @@ func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...re
 		t.Fatal(err)
 	}
 	run := record.Run{Status: status, XMax: map[string]float64{"a": 1200}, Trials: len(trials), Env: record.Env{CPUs: 2, ItersPerUsec: 1}, Plan: record.Plan{
-		Scenario: "demo", SLO: slo, Windows: 24, Window: 3, Budget: 90, Warmup: .5,
+		Scenario: "demo", SLO: slo, Windows: 24, Window: record.Lasting(3 * time.Second), Budget: record.Lasting(90 * time.Second), Warmup: record.Lasting(500 * time.Millisecond),
 		Arms: []record.PlanArm{{Name: "a", Mode: "loop", Station: &record.Station{Kind: queueing.Loops, Workers: 1, Cores: 1}}},
 	}}
 	for _, trial := range trials {
@@ -248,7 +248,7 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, "", "a for p99<=10ms: open, not one good reply"},
 	} {
 		slo := objective(t, cmp.Or(c.slo, "p99<=10ms"))
-		run := record.Run{Plan: record.Plan{Window: 3, Warmup: .5, Budget: 90, Windows: c.budget}, XMax: map[string]float64{"a": c.xmax}}
+		run := record.Run{Plan: record.Plan{Window: record.Lasting(3 * time.Second), Warmup: record.Lasting(500 * time.Millisecond), Budget: record.Lasting(90 * time.Second), Windows: c.budget}, XMax: map[string]float64{"a": c.xmax}}
 		if c.end != nil {
 			run.Ends = map[string]record.SearchEnd{"a": *c.end}
 		}

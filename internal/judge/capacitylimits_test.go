@@ -15,7 +15,7 @@ import (
 
 // arm is a search for p99<=10ms in windows of 3 s, of 24 at most.
 func arm(t *testing.T, windows ...record.RateWindow) searched {
-	a := searched{plan: record.PlanArm{Name: "a"}, run: record.Run{Plan: record.Plan{Window: 3, Warmup: .5, Windows: 24}}}
+	a := searched{plan: record.PlanArm{Name: "a"}, run: record.Run{Plan: record.Plan{Window: record.Lasting(3 * time.Second), Warmup: record.Lasting(500 * time.Millisecond), Windows: 24}}}
 	a.options, a.Windows = SearchOptions(a.run.Plan, objective(t, "p99<=10ms")), windows
 	return a
 }
@@ -128,7 +128,7 @@ func TestOpenAnswers(t *testing.T) {
 func TestOpenAnswerNamesRateAndBudget(t *testing.T) {
 	t.Parallel()
 	a := arm(t, at99(capacity.Refute, 900, .02), at99(capacity.Refute, 900, .02), at99(capacity.Verify, 800, .005), at99(capacity.Verify, 800, .005))
-	a.options.Windows, a.run.Plan.Budget = 4, 60
+	a.options.Windows, a.run.Plan.Budget = 4, record.Lasting(60*time.Second)
 	a.find()
 	want := "a for p99<=10ms: open, 900/s is refuted, and no lower rate is verified (2 of 2 windows at 800/s kept it, and 3 of 3 have to)" +
 		"; the budget ended before that was settled: --budget 3m0s has room for the windows that decide"
@@ -147,15 +147,15 @@ func TestWhatASearchTakes(t *testing.T) {
 	t.Parallel()
 	brief := func(int) time.Duration { return time.Millisecond }
 	slo := objective(t, "p99<=10ms")
-	plan := record.Plan{Window: 3, Warmup: .5, Windows: 24, SLO: "p99<=10ms", Arms: []record.PlanArm{{Name: "a"}}}
+	plan := record.Plan{Window: record.Lasting(3 * time.Second), Warmup: record.Lasting(500 * time.Millisecond), Windows: 24, SLO: "p99<=10ms", Arms: []record.PlanArm{{Name: "a"}}}
 	for name, c := range map[string]struct {
 		edit   func(*record.Trial, *record.Plan)
 		doubts int
 	}{
 		"one of the plan":     {func(*record.Trial, *record.Plan) {}, 0},
-		"another window":      {func(t *record.Trial, _ *record.Plan) { t.Window = 2 }, 1},
-		"another warm-up":     {func(t *record.Trial, _ *record.Plan) { t.Warmup = 0 }, 1},
-		"no window at all":    {func(t *record.Trial, p *record.Plan) { t.Window, p.Window = 0, 0 }, 1},
+		"another window":      {func(t *record.Trial, _ *record.Plan) { t.Window = record.Lasting(2 * time.Second) }, 1},
+		"another warm-up":     {func(t *record.Trial, _ *record.Plan) { t.Warmup = record.Span{} }, 1},
+		"no window at all":    {func(t *record.Trial, p *record.Plan) { t.Window, p.Window = record.Span{}, record.Span{} }, 1},
 		"no rate":             {func(t *record.Trial, _ *record.Plan) { t.Rate = 0 }, 1},
 		"of an arm not there": {func(t *record.Trial, _ *record.Plan) { t.Arm = "b" }, 1},
 		"that failed":         {func(t *record.Trial, _ *record.Plan) { t.Failure = "it did" }, 1},

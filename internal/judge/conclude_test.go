@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"testing"
+	"time"
 
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
@@ -218,9 +219,9 @@ func TestNobodyWinsAcrossLoads(t *testing.T) {
 	if winner, _ := conclude(r); winner != (record.Winner{Outcome: outcome.Yes, Arm: "b"}) {
 		t.Errorf("asked alike: got %q, want b", winner)
 	}
-	clients := record.Clients{Loop: "open", Rate: 100, Timeout: 10}
+	clients := record.Clients{Loop: "open", Rate: 100, Timeout: record.Lasting(10 * time.Second)}
 	later := clients
-	later.Timeout = 1
+	later.Timeout = record.Lasting(time.Second)
 	if report.Load(clients) != report.Load(later) {
 		t.Fatal("the sentence tells the timeout")
 	}

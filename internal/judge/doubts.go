@@ -146,7 +146,7 @@ func (b blocks) unsent() (all []record.Fact) {
 // than 1 % of the median window. It refuses no verdict: an arm that wants more CPU is stopped more.
 func (b blocks) limited() (all []record.Fact) {
 	for _, a := range b.run.Plan.Arms {
-		stopped := medianOf(b.of(a.Name), func(w *modelled) float64 { return w.Trial.Server.Throttled / w.Trial.Window })
+		stopped := medianOf(b.of(a.Name), func(w *modelled) float64 { return w.Trial.Server.Throttled / w.Trial.Window.Seconds() })
 		if stopped > .01 && a.Role != record.Copy {
 			all = append(all, serverLimited.Of(share{stopped}).On(a.Name))
 		}
@@ -199,7 +199,7 @@ func (b blocks) starved(a record.Arm) record.Fact {
 		if of.Short && of.Turns > 0 {
 			// The time in which as many replies go out as there are connections: their turns would be
 			// even in it if they came in order.
-			round := b.run.Plan.Window / of.Turns * float64(of.Asked) / float64(of.Served)
+			round := b.run.Plan.Window.Seconds() / of.Turns * float64(of.Asked) / float64(of.Served)
 			f.Turns, f.Warmup, f.Window = of.Turns, math.Ceil(2*round), math.Ceil(5*round)
 		}
 	}

@@ -243,7 +243,7 @@ func TestTimesOfServersWithoutTheirCPU(t *testing.T) {
 		"slower with less":          {.51, 1.5, .8, "SLOWER", ""},
 	} {
 		s := synthetic{times: scaled(map[string]float64{"pool": c.times}), edit: func(trial *record.Trial, requests []record.Request) []record.Request {
-			trial.Server.Foreign = c.taken * trial.Window
+			trial.Server.Foreign = c.taken * trial.Window.Seconds()
 			if trial.Arm == "pool" {
 				trial.Server.CPU *= c.cpu
 			}
@@ -340,7 +340,7 @@ func TestLimitedServerIsTold(t *testing.T) {
 	t.Parallel()
 	limit := func(trial *record.Trial, requests []record.Request) []record.Request {
 		if trial.Arm == "pool" {
-			trial.Server.Throttled = .05 * trial.Window
+			trial.Server.Throttled = .05 * trial.Window.Seconds()
 		}
 		return requests
 	}

@@ -55,7 +55,7 @@ func (g judgement) window(i int, arm string) (*modelled, error) {
 
 // These three are figures of the plan and the run.
 func (g judgement) Rate() float64   { return g.run.Plan.Rate }
-func (g judgement) Window() float64 { return g.run.Plan.Window }
+func (g judgement) Window() float64 { return g.run.Plan.Window.Seconds() }
 func (g judgement) Blocks() int     { return len(g.valid) }
 
 // Figure returns a value of an arm's window in a block; NaN and refused figures are errors. block

@@ -86,7 +86,7 @@ func TestPairsAreRefused(t *testing.T) {
 	}{
 		"nothing is":                     {synthetic{}, Pair{stats.P50, "fasthttp", "pool"}, ""},
 		"memory that was not measured":   {synthetic{}, Pair{stats.Memory, "fasthttp", "pool"}, causeUnfit.Code},
-		"no block":                       {synthetic{edit: each("pool", func(t *record.Trial) { t.Window = 0 })}, Pair{stats.P50, "fasthttp", "pool"}, causeNoBlocks.Code},
+		"no block":                       {synthetic{edit: each("pool", func(t *record.Trial) { t.Window = record.Span{} })}, Pair{stats.P50, "fasthttp", "pool"}, causeNoBlocks.Code},
 		"an arm was sent to late":        {synthetic{edit: late}, Pair{stats.P50, "fasthttp", "pool"}, causeImbalance.Code},
 		"the good replies of a few":      {synthetic{edit: starved, plan: closed}, Pair{stats.GoodMean, "fasthttp", "pool"}, doubt.Starvation.Code},
 		"the same, as the baseline":      {synthetic{edit: starved, plan: closed}, Pair{stats.GoodMean, "pool", "fasthttp"}, doubt.Starvation.Code},

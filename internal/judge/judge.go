@@ -115,8 +115,8 @@ func (j *Judge) admits(t record.Trial, err error) bool {
 	case planned(plan, t.Arm) == nil:
 		why = trialOfNoArm.On(t.Arm)
 	// A trial with other lengths is from another run, or the record is damaged.
-	case t.Window != plan.Window || t.Warmup != plan.Warmup || t.Window <= 0:
-		why = otherWindow.Of(lengths{t.Warmup, t.Window, plan.Warmup, plan.Window})
+	case t.Window != plan.Window || t.Warmup != plan.Warmup || t.Window.Duration <= 0:
+		why = otherWindow.Of(lengths{t.Warmup.Seconds(), t.Window.Seconds(), plan.Warmup.Seconds(), plan.Window.Seconds()})
 	// A search chose a rate for each of its windows.
 	case plan.SLO != "" && !(t.Rate > 0):
 		why = trialOfNoSearch
@@ -203,7 +203,7 @@ func header(name, path string, run record.Run) *record.Result {
 	}
 	return &record.Result{
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Cell: p.Cell, Question: p.Question,
-		Status: run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Warmup: p.Warmup, Window: p.Window, Planned: p.Blocks, Started: run.Started,
+		Status: run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Warmup: p.Warmup.Seconds(), Window: p.Window.Seconds(), Planned: p.Blocks, Started: run.Started,
 		Env: run.Env, Others: run.Others, Note: p.Note, Doubts: []record.Fact{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{}, LoadsDiffer: LoadsDiffer(p.Arms),
 	}

@@ -158,7 +158,7 @@ func TestDamagedTrials(t *testing.T) {
 	}{
 		{"a dead server", "pool: trial 11 is left out: it died", each("pool", func(t *record.Trial) { t.Failure = "it died" }, 3)},
 		{"a foreign arm", `ghost: trial 11 is left out: the plan has no arm "ghost"`, each("pool", func(t *record.Trial) { t.Arm = "ghost" }, 3)},
-		{"another window", "pool: trial 11 is left out: it has 0.1 + 0 s, the plan 0.1 + 1 s", each("pool", func(t *record.Trial) { t.Window = 0 }, 3)},
+		{"another window", "pool: trial 11 is left out: it has 0.1 + 0 s, the plan 0.1 + 1 s", each("pool", func(t *record.Trial) { t.Window = record.Span{} }, 3)},
 		{"the same twice", "pool: trial 11 is left out: block 2 has another trial of this arm", each("pool", func(t *record.Trial) { t.Block = 2 }, 3)},
 	} {
 		r := synthetic{edit: c.edit}.judged(t)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -13,7 +14,7 @@ import (
 
 // of are blocks of one arm, a, with such values in each of its windows.
 func of(values ...stats.Figures) blocks {
-	b := blocks{windows: windows{}, run: record.Run{Plan: record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}}}
+	b := blocks{windows: windows{}, run: record.Run{Plan: record.Plan{Window: record.Lasting(2 * time.Second), Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}}}
 	for i, v := range values {
 		b.valid = append(b.valid, i+1)
 		b.windows[i+1] = map[string]*modelled{"a": {Window: window.Window{Values: v}}}
@@ -84,7 +85,7 @@ func TestRequestsOfAPlan(t *testing.T) {
 		t.Errorf("a median needs %v requests, want just below 1.1 x 20", got)
 	}
 	plan := func(rate float64) record.Plan {
-		return record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "open", Rate: rate}}, {Name: "b", Clients: record.Clients{Loop: "open", Rate: 10 * rate}}}}
+		return record.Plan{Window: record.Lasting(2 * time.Second), Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "open", Rate: rate}}, {Name: "b", Clients: record.Clients{Loop: "open", Rate: 10 * rate}}}}
 	}
 	for rate, want := range map[float64]bool{RequestsFor(.5) / 2: true, 10.9: false, 11: true} {
 		if got := judgedQuantiles(plan(rate), nil)[stats.P50]; got != want {
@@ -97,7 +98,7 @@ func TestRequestsOfAPlan(t *testing.T) {
 		t.Errorf("20 requests a window of 22: %+v", why)
 	}
 
-	closed := record.Plan{Window: 2, Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}
+	closed := record.Plan{Window: record.Lasting(2 * time.Second), Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}
 	for requests, want := range map[int]bool{21: false, 22: true} {
 		taken := windows{1: {"a": {Window: window.Window{Requests: requests}}}}
 		if got := judgedQuantiles(closed, taken)[stats.P50]; got != want {
@@ -121,7 +122,7 @@ func TestMostWindows(t *testing.T) {
 	r.Env.CPUs = 2
 	b := blocks{run: r, windows: windows{}}
 	for block := range 4 {
-		b.windows[block+1] = map[string]*modelled{"pool": {Window: window.Window{Trial: record.Trial{Window: 1, Client: record.ClientSide{Steal: .1}}}}}
+		b.windows[block+1] = map[string]*modelled{"pool": {Window: window.Window{Trial: record.Trial{Window: record.Lasting(time.Second), Client: record.ClientSide{Steal: .1}}}}}
 	}
 	if got := b.stolen(); math.Abs(got-.05) > 1e-12 {
 		t.Errorf("0.1 s of two CPUs' second stolen: %v, want 5 %%", got)

@@ -110,7 +110,7 @@ func TestInterferenceKeepsItsSign(t *testing.T) {
 	r := record.Request{Done: 1080 * us, Iters: 537, Sleep: 500 * us, Status: 200, Outcome: record.Answered}
 	for perIter, want := range map[float64]float64{1e-6: -37e-6, 2e-7: 392.6e-6} { // of a service of 1 ms
 		p := window.PhasesOf(record.TrialRecord{
-			Trial: record.Trial{Window: 1}, Requests: []record.Request{r}, Stamps: []record.Stamps{stampedAt(r, false)},
+			Trial: record.Trial{Window: record.Lasting(time.Second)}, Requests: []record.Request{r}, Stamps: []record.Stamps{stampedAt(r, false)},
 		}, perIter)
 		sum := 0.0
 		for _, phase := range p.List() {
@@ -217,7 +217,7 @@ func TestArmWithoutStamps(t *testing.T) {
 // what was asked, and takes the slowest 1 %, rounded up, for the tail.
 func TestPhasesOf(t *testing.T) {
 	t.Parallel()
-	trial := record.TrialRecord{Trial: record.Trial{Warmup: .1, Window: 1}}
+	trial := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(100 * time.Millisecond), Window: record.Lasting(time.Second)}}
 	add := func(at, took int64, status uint16) {
 		r := record.Request{Scheduled: at * us, Sent: at*us + 20*us, Done: (at + took) * us, Status: status, Iters: 50, Sleep: 100 * us}
 		trial.Requests = append(trial.Requests, r)

@@ -208,8 +208,8 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 	case m.Quantile > 0 && !b.judged[m.Figure]:
 		few := doubt.Few{Needed: runMargin * float64(stats.MinRequests(m.Quantile))}
 		if rate := LowestRate(b.run.Plan); !math.IsInf(rate, 1) {
-			would := b.windowFor(m, few.Needed/rate)
-			few.Requests, few.Window, few.Budget = rate*b.run.Plan.Window, would.Window, would.Budget
+			few.Requests = rate * b.run.Plan.Window.Seconds()
+			few.Window, few.Budget = b.windowFor(m, few.Needed/rate)
 		}
 		return doubt.FewRequests.Of(few).At(m.Name)
 	case m.Figure == stats.CPUPerRequest && slices.ContainsFunc(b.series(a.Name, m.Figure), math.IsNaN):
@@ -224,21 +224,21 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
 }
 
 // windowFor returns the window that would hold enough requests for a quantile which needs one of least
-// seconds, and the budget for it: what the plan's doubt advises, if it has that doubt; zero for none.
-func (b blocks) windowFor(m stats.Metric, least float64) (would record.WouldDo) {
+// seconds, and the budget for it, in seconds: what the plan's doubt advises, if it has that doubt; zero for none.
+func (b blocks) windowFor(m stats.Metric, least float64) (window, budget float64) {
 	if f := b.run.Plan.Feasible; f != nil && f.Would != nil && slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked && u.Metric == m.Figure }) {
-		return *f.Would
+		return f.Would.Window.Seconds(), f.Would.Budget.Seconds()
 	}
 	if math.IsInf(least, 1) {
-		return would
+		return 0, 0
 	}
-	would.Window = stats.Widened(least, 0)
+	window = stats.Widened(least, 0)
 	// So many blocks as the first look needs must fit into the budget.
 	p := b.run.Plan
-	if needs := float64(stats.Looks()[0]*len(p.Arms)) * (p.Warmup + would.Window + trialStarts); needs > p.Budget {
-		would.Budget = math.Ceil(needs)
+	if needs := float64(stats.Looks()[0]*len(p.Arms)) * (p.Warmup.Seconds() + window + trialStarts); needs > p.Budget.Seconds() {
+		budget = math.Ceil(needs)
 	}
-	return would
+	return window, budget
 }
 
 // trialStarts is about how long a trial takes beside its warm-up and window, in seconds: a server starts, and drains.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -46,7 +47,7 @@ func TestHeadlineOfOtherClosedLoops(t *testing.T) {
 	closed := record.Clients{Loop: "closed", Connections: 2, KeepAlive: true}
 	for name, other := range map[string]record.Clients{
 		"connections": {Loop: "closed", Connections: 16, KeepAlive: true},
-		"think":       {Loop: "closed", Connections: 2, KeepAlive: true, Think: .01},
+		"think":       {Loop: "closed", Connections: 2, KeepAlive: true, Think: record.Lasting(10 * time.Millisecond)},
 		"session":     {Loop: "closed", Connections: 2, KeepAlive: true, Session: 8},
 		"pipeline":    {Loop: "closed", Connections: 2, KeepAlive: true, Pipeline: 4},
 		"loop, rate":  {Loop: "open", Connections: 2, KeepAlive: true, Rate: fakeRate},
@@ -83,7 +84,7 @@ func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
 		refused bool
 	}{{"closed", 9, true}, {"closed", 1, false}, {"closed", 0, false}, {"open", 9, false}} {
 		b := blocks{
-			run:     record.Run{Plan: record.Plan{Window: 1, Arms: []record.PlanArm{{Name: "pool", Clients: record.Clients{Loop: c.loop}}}}},
+			run:     record.Run{Plan: record.Plan{Window: record.Lasting(time.Second), Arms: []record.PlanArm{{Name: "pool", Clients: record.Clients{Loop: c.loop}}}}},
 			judged:  map[stats.Figure]bool{stats.P50: true},
 			windows: map[int]map[string]*modelled{1: {"pool": {Window: window.Window{Values: stats.Figures{stats.Starved: stats.Known(c.starved), stats.Served: stats.Known(200 - c.starved), stats.CPUPerRequest: stats.Known(1e-4)}}}}},
 			valid:   []int{1}, over: map[string]bool{},

@@ -52,7 +52,7 @@ func scaled(factor map[string]float64) func(int, string, float64) float64 {
 func fakePlan() record.Plan {
 	p := record.Plan{
 		Scenario: "demo", Question: "Which is faster?", Seed: 7, Blocks: fakeBlocks,
-		Warmup: fakeWarmup, Window: fakeWindow, Rate: fakeRate,
+		Warmup: record.Lasting(fakeWarmup * 1e9), Window: record.Lasting(fakeWindow * 1e9), Rate: fakeRate,
 		Arms: []record.PlanArm{
 			{Name: "nethttp", Mode: "nethttp", Role: record.Baseline}, {Name: "nethttp'", Mode: "nethttp", Role: record.Copy},
 			{Name: "fasthttp", Mode: "fasthttp", Role: record.Challenger}, {Name: "pool", Mode: "pool", Role: record.Challenger},
@@ -160,7 +160,7 @@ func (s synthetic) trial(number, block int, arm string) (record.Trial, []record.
 		requests[i] = record.Request{Scheduled: at, Sent: at + 20_000, Done: at + int64(took*1e9), Bytes: 3, Status: 200}
 	}
 	return record.Trial{
-		Number: number, Block: block, Arm: arm, Seed: uint64(block), Warmup: fakeWarmup, Window: fakeWindow,
+		Number: number, Block: block, Arm: arm, Seed: uint64(block), Warmup: record.Lasting(fakeWarmup * 1e9), Window: record.Lasting(fakeWindow * 1e9),
 		Server: record.ServerSide{CPU: .3 * noise(), Foreign: .001, Accepted: float64(n), Done: float64(n)},
 		Client: record.ClientSide{CPU: .2, Dialled: uint64(n)},
 	}, requests

@@ -64,7 +64,7 @@ func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) 
 	case s.Unknown != "":
 		return st, "", twinUnknown.Of(unknown{s.Unknown})
 	// The simulated clients send the next request as soon as they have a reply.
-	case c.Closed() && (c.Think > 0 || c.Rate > 0 || c.Session > 0 || c.Pipeline > 1):
+	case c.Closed() && (c.Think.Duration > 0 || c.Rate > 0 || c.Session > 0 || c.Pipeline > 1):
 		return st, "", twinOfClients
 	case s.Overflow == "drop" && c.KeepAlive:
 		return st, "", twinOfDrops
@@ -139,8 +139,8 @@ func demanding(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
 // cost of refusals is thus included. The result is negative if demands ran faster than when they
 // were calibrated. ok is false if there is no good reply.
 func beyondDemand(t record.TrialRecord, perIter float64) (cpu float64, ok bool) {
-	from := int64(record.Duration(t.Warmup))
-	to := from + int64(record.Duration(t.Window))
+	from := int64(t.Warmup.Duration)
+	to := from + int64(t.Window.Duration)
 	n, asked := 0, 0.0
 	for _, r := range t.Requests {
 		if r.Good() && r.Done >= from && r.Done < to {

@@ -36,7 +36,7 @@ func figure(v *float64) any {
 // as its last.
 func closedTrial(n int, x float64) record.TrialRecord {
 	t := record.TrialRecord{Trial: record.Trial{
-		Warmup: fakeWarmup, Window: fakeWindow,
+		Warmup: record.Lasting(fakeWarmup * 1e9), Window: record.Lasting(fakeWindow * 1e9),
 		Server: record.ServerSide{CPU: x * 100e-6, Foreign: .001, Accepted: float64(n), Done: float64(n)},
 		Client: record.ClientSide{CPU: .2, Dialled: uint64(n)},
 	}}
@@ -80,7 +80,7 @@ func mirrored() synthetic {
 		used := 0.0
 		for i, f := range completions {
 			requests[i].Done = int64(f.Finish + record.Duration(twinRest))
-			if done := time.Duration(requests[i].Done).Seconds(); done >= t.Warmup && done < t.Warmup+t.Window {
+			if done := time.Duration(requests[i].Done).Seconds(); done >= t.Warmup.Seconds() && done < t.Warmup.Seconds()+t.Window.Seconds() {
 				used += jobs[i].CPU.Seconds()
 			}
 		}
@@ -239,7 +239,7 @@ func TestTwinOf(t *testing.T) {
 		{"an aging queue behind kept connections", aging, kept(64), "its kept connections limit the queue"},
 		{"an aging queue never full", aging, kept(2000), "pool of 4, places 1028"},
 		{"a closed loop", pool, record.Clients{Loop: "closed", KeepAlive: true, Connections: 64}, "pool of 4, places 0"},
-		{"clients that think", pool, record.Clients{Loop: "closed", Connections: 64, Think: .01}, "think"},
+		{"clients that think", pool, record.Clients{Loop: "closed", Connections: 64, Think: record.Lasting(10 * time.Millisecond)}, "think"},
 	} {
 		st, _, why := TwinOf(record.PlanArm{Mode: "m", Station: &c.station, Clients: c.clients})
 		got := words(why)
@@ -266,7 +266,7 @@ func jsonOf(v any) string {
 // Ten clients that wait for one core, 2 ms a request: 20 ms each.
 func TestTwinPlaysClients(t *testing.T) {
 	t.Parallel()
-	trial := record.TrialRecord{Trial: record.Trial{Window: 2, Server: record.ServerSide{CPU: 2}}}
+	trial := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(2 * time.Second), Server: record.ServerSide{CPU: 2}}}
 	for i := range 1000 {
 		at := int64(i) * 2e6
 		trial.Requests = append(trial.Requests, record.Request{Scheduled: at, Sent: at, Done: at + 1e6, Status: 200, Iters: 2000})
@@ -291,7 +291,7 @@ func TestTwinPlaysClients(t *testing.T) {
 // Replies lost do not bear their demand, and what they cost is the others'.
 func TestBeyondDemand(t *testing.T) {
 	t.Parallel()
-	trial := record.TrialRecord{Trial: record.Trial{Window: 1, Server: record.ServerSide{CPU: .5}}}
+	trial := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: .5}}}
 	for i := range 200 {
 		r := record.Request{Scheduled: int64(i) * 4e6, Done: int64(i)*4e6 + 1e6, Status: 200, Iters: 4000}
 		if i%2 == 1 {

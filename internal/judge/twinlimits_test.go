@@ -3,6 +3,7 @@ package judge
 import (
 	"math"
 	"testing"
+	"time"
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -28,7 +29,7 @@ func TestTwinsOfClients(t *testing.T) {
 		{"closed", pool, closed, "", 0, false},
 		{"closed, one at a time", pool, with(closed, func(c *record.Clients) { c.Pipeline = 1 }), "", 0, false},
 		{"closed, pipelined", pool, with(closed, func(c *record.Clients) { c.Pipeline = 2 }), twinOfClients.Code, 0, false},
-		{"closed, thinking", pool, with(closed, func(c *record.Clients) { c.Think = .1 }), twinOfClients.Code, 0, false},
+		{"closed, thinking", pool, with(closed, func(c *record.Clients) { c.Think = record.Lasting(100 * time.Millisecond) }), twinOfClients.Code, 0, false},
 		{"closed, paced", pool, with(closed, func(c *record.Clients) { c.Rate = 10 }), twinOfClients.Code, 0, false},
 		{"closed, in sessions", pool, with(closed, func(c *record.Clients) { c.Session = 10 }), twinOfClients.Code, 0, false},
 		{"open, any number", pool, open, "", 0, false},
@@ -57,7 +58,7 @@ func TestTwinsOfClients(t *testing.T) {
 func TestReplaysThatCannotBe(t *testing.T) {
 	t.Parallel()
 	trial := func(n int, iters uint32, cpu float64) record.TrialRecord {
-		r := record.TrialRecord{Trial: record.Trial{Window: 1, Server: record.ServerSide{CPU: cpu}}, Requests: make([]record.Request, n)}
+		r := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: cpu}}, Requests: make([]record.Request, n)}
 		for i := range r.Requests {
 			at := int64(i) * 1e9 / int64(n)
 			r.Requests[i] = record.Request{Scheduled: at, Sent: at, Done: at + 1000, Iters: iters, Status: 200}
@@ -93,7 +94,7 @@ func TestBeyondTheDemand(t *testing.T) {
 		return record.Request{Done: done, Iters: 1000, Status: status}
 	}
 	trial := record.TrialRecord{
-		Trial:    record.Trial{Warmup: 1, Window: 1, Server: record.ServerSide{CPU: .009}},
+		Trial:    record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: .009}},
 		Requests: []record.Request{reply(1e9-1, 200), reply(1e9, 200), reply(15e8, 500), reply(2e9-1, 200), reply(2e9, 200)},
 	}
 	if beyond, ok := beyondDemand(trial, 1e-6); !ok || math.Abs(beyond-(.009-.002)/2) > 1e-12 {
@@ -108,7 +109,7 @@ func TestBeyondTheDemand(t *testing.T) {
 // Kept connections come to the loops in turn, in a replay as in the window.
 func TestReplayKeepsConnections(t *testing.T) {
 	t.Parallel()
-	trial := record.TrialRecord{Trial: record.Trial{Window: 1}}
+	trial := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(time.Second)}}
 	for i := range 20 {
 		at := int64(i/2) * 1e8 // two at a time
 		trial.Requests = append(trial.Requests, record.Request{Scheduled: at, Done: at + 1e6, Iters: 1000, Status: 200})

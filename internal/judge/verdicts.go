@@ -142,7 +142,7 @@ func (b blocks) pair(base, arm string, f stats.Figure) (x, y []float64) {
 		// A goodput of 0 has no logarithm. Half a reply in the window stands for it, which is more.
 		for _, v := range [][]float64{x, y} {
 			for i := range v {
-				v[i] = cmp.Or(v[i], .5/b.run.Plan.Window)
+				v[i] = cmp.Or(v[i], .5/b.run.Plan.Window.Seconds())
 			}
 		}
 	}

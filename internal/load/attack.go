@@ -343,7 +343,7 @@ func (o *Options) checkClosed() error {
 	switch {
 	case o.Connections < 1:
 		return fmt.Errorf("%d connections; give at least 1", o.Connections)
-	case o.Duration <= 0 || o.Warmup < 0 || o.Ramp < 0:
+	case o.Duration <= 0 || o.Warmup < 0 || o.Ramp.Duration < 0:
 		return errors.New("give a positive duration, and a warm-up and ramp that are not negative")
 	case o.Session < 0 || o.Pipeline < 0 || !(o.Rate >= 0) || !(o.OpenRate >= 0):
 		return errors.New("give a session, a pipeline and rates that are not negative")

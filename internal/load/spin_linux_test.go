@@ -111,7 +111,7 @@ func seqOf(t testing.TB, req *http.Request) int {
 // openTo sends requests at these times, on one kept connection.
 func openTo(s *rawServer, at ...time.Duration) Options {
 	return Options{
-		Clients: record.Clients{Connections: 1, KeepAlive: true, Timeout: 20},
+		Clients: record.Clients{Connections: 1, KeepAlive: true, Timeout: record.Lasting(20 * time.Second)},
 		Targets: []Target{{Method: "GET", URL: s.url + "/work"}}, Trace: arrivals.Trace{At: at},
 	}
 }
@@ -362,7 +362,7 @@ func TestOutcomes(t *testing.T) {
 					o.Targets[0].Method = test.method
 				}
 				if test.want.first == record.TimedOut {
-					o.Timeout = timeout.Seconds()
+					o.Timeout = record.Lasting(timeout)
 				}
 				res := openRun(t, o)
 				got := want{first: res.Requests[0].Outcome, second: res.Requests[1].Outcome, status: max(res.Requests[0].Status, res.Requests[1].Status), dialled: res.Dialled}
@@ -406,12 +406,12 @@ func TestFailuresStarveNobody(t *testing.T) {
 				want = 4
 			}
 			open := openTo(s, arrivals.Constant(200, 100*time.Millisecond)...)
-			open.Connections, open.Timeout = 4, .2
+			open.Connections, open.Timeout = 4, record.Lasting(200*time.Millisecond)
 			if res := openRun(t, open); res.Starved != want || res.Asked != 4 {
 				t.Errorf("open loop: %d of %d starved, want %d of 4", res.Starved, res.Asked, want)
 			}
 			closed := closedTo(s)
-			closed.Connections, closed.Timeout, closed.Duration = 4, .2, 600*time.Millisecond
+			closed.Connections, closed.Timeout, closed.Duration = 4, record.Lasting(200*time.Millisecond), 600*time.Millisecond
 			if res := closedRun(t, closed); res.Starved != want || res.Asked != 4 {
 				t.Errorf("closed loop: %d of %d starved, want %d of 4", res.Starved, res.Asked, want)
 			}
@@ -465,10 +465,10 @@ func TestSpinTimesOutWhileItOpens(t *testing.T) {
 	}
 	url := fmt.Sprintf("http://127.0.0.1:%d", at.(*unix.SockaddrInet4).Port)
 	o := openTo(&rawServer{url: url}, arrivals.Constant(100, 100*time.Millisecond)...)
-	o.KeepAlive, o.Connections, o.Timeout = false, 8, .1
+	o.KeepAlive, o.Connections, o.Timeout = false, 8, record.Lasting(100*time.Millisecond)
 	res := openRun(t, o)
 	for _, r := range res.Requests {
-		if took := time.Duration(r.Done - r.Sent); r.Outcome != record.TimedOut || took.Seconds() < o.Timeout {
+		if took := time.Duration(r.Done - r.Sent); r.Outcome != record.TimedOut || took < o.Timeout.Duration {
 			t.Errorf("%v after %v, want it timed out after %v s", r.Outcome, took, o.Timeout)
 		}
 	}
@@ -482,13 +482,13 @@ func TestTimesOutWhileItWaits(t *testing.T) {
 	everyEngine(t, func(t *testing.T, use func(*Options)) {
 		s := newRawServer(t, func(_ *rawServer, _ int, nc *net.TCPConn) { io.Copy(io.Discard, nc) })
 		o := openTo(s, 0, 10*time.Millisecond, 20*time.Millisecond, 290*time.Millisecond)
-		o.Timeout = .2
+		o.Timeout = record.Lasting(200 * time.Millisecond)
 		use(&o)
 		res := openRun(t, o)
 		// The second has the connection for 10 ms after the first, the third for 10 ms
 		// after that, the last has one of its own.
 		for i, r := range res.Requests {
-			if took := time.Duration(r.Done - r.Sent); r.Outcome != record.TimedOut || took.Seconds() < o.Timeout {
+			if took := time.Duration(r.Done - r.Sent); r.Outcome != record.TimedOut || took < o.Timeout.Duration {
 				t.Errorf("request %d: %v after %v, want it timed out after %v s", i, r.Outcome, took, o.Timeout)
 			}
 		}
@@ -572,7 +572,7 @@ func TestSpinCountsAskedConnections(t *testing.T) {
 		return spinOK
 	})
 	o := openTo(s, arrivals.Constant(200, 50*time.Millisecond)...)
-	o.Connections, o.Timeout = 64, .1
+	o.Connections, o.Timeout = 64, record.Lasting(100*time.Millisecond)
 	res := openRun(t, o)
 	if res.Asked != 10 || res.Starved != 1 || len(res.ConnAnswers) != 10 || res.Dialled != 64 {
 		t.Errorf("%d of %d starved, answers %v, %d dialled; want 1 of 10, 64 dialled", res.Starved, res.Asked, res.ConnAnswers, res.Dialled)
@@ -591,7 +591,7 @@ func TestSpinCutsOffTheWarmup(t *testing.T) {
 		})
 		for warmup, want := range map[time.Duration]record.Outcome{50 * time.Millisecond: record.Cut, 0: record.TimedOut} {
 			o := openTo(s, 10*time.Millisecond, 20*time.Millisecond, 50*time.Millisecond, 60*time.Millisecond)
-			o.Shared, o.Connections, o.Timeout, o.Warmup = shared, 2, 1, warmup
+			o.Shared, o.Connections, o.Timeout, o.Warmup = shared, 2, record.Lasting(time.Second), warmup
 			res, err := Attack(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
@@ -771,7 +771,7 @@ func TestSpinIdleConnections(t *testing.T) {
 			})
 		})
 		o := openTo(s, arrivals.Constant(200, 300*time.Millisecond)...)
-		o.Shared, o.Connections, o.Idle, o.Timeout = shared, main, idle, .4
+		o.Shared, o.Connections, o.Idle, o.Timeout = shared, main, idle, record.Lasting(400*time.Millisecond)
 		o.Started = func(time.Time) { time.AfterFunc(50*time.Millisecond, func() { close(closing) }) }
 		res := openRun(t, o)
 		if got := res.Idle; got.Opened != idle || got.Answered != 16 || got.Lost != 8 || got.FirstLost >= 0 {
@@ -929,7 +929,7 @@ func TestSpinAmongChaos(t *testing.T) {
 					}
 				})
 				o := openTo(s, arrivals.Poisson(1500, 500*time.Millisecond, seeded(3))...)
-				o.Shared, o.Connections, o.KeepAlive, o.Timeout = shared, test.connections, test.keep, .06
+				o.Shared, o.Connections, o.KeepAlive, o.Timeout = shared, test.connections, test.keep, record.Lasting(60*time.Millisecond)
 				res := openRun(t, o)
 				ends := map[string]int{}
 				mu.Lock() // a server may be reading still
@@ -961,7 +961,7 @@ func TestStopsWithItsContext(t *testing.T) {
 	everyEngine(t, func(t *testing.T, use func(*Options)) {
 		s := newRawServer(t, func(_ *rawServer, _ int, nc *net.TCPConn) { io.Copy(io.Discard, nc) })
 		o := openTo(s, arrivals.Constant(100, time.Hour)[:100_000]...)
-		o.Connections, o.Timeout = 0, 3600
+		o.Connections, o.Timeout = 0, record.Lasting(3600*time.Second)
 		use(&o)
 		ctx, cancel := context.WithCancel(t.Context())
 		var cancelled time.Time
@@ -1049,7 +1049,7 @@ func TestSpinMostConnections(t *testing.T) {
 	}
 	targets := []Target{{Method: "GET", URL: startBareServer(t)}}
 	res, err := Attack(t.Context(), Options{
-		Clients: record.Clients{Connections: MaxConnections / 2, Idle: MaxConnections / 2, KeepAlive: true, Timeout: 60},
+		Clients: record.Clients{Connections: MaxConnections / 2, Idle: MaxConnections / 2, KeepAlive: true, Timeout: record.Lasting(60 * time.Second)},
 		Targets: targets, Trace: arrivals.Trace{At: arrivals.Constant(1000, 500*time.Millisecond)},
 	})
 	if err != nil {
@@ -1060,7 +1060,7 @@ func TestSpinMostConnections(t *testing.T) {
 	}
 	var closed ClosedResult
 	for _, long := range []time.Duration{time.Second, 5 * time.Second, 30 * time.Second} { // a busy machine answers all of them later
-		closed, err = Closed(t.Context(), Options{Clients: record.Clients{Connections: MaxConnections, KeepAlive: true, Timeout: 60}, Targets: targets, Duration: long})
+		closed, err = Closed(t.Context(), Options{Clients: record.Clients{Connections: MaxConnections, KeepAlive: true, Timeout: record.Lasting(60 * time.Second)}, Targets: targets, Duration: long})
 		if err != nil || closed.Answered > 0 && len(closed.ConnAnswers) == MaxConnections {
 			break
 		}
@@ -1131,7 +1131,7 @@ func BenchmarkSpin(b *testing.B) {
 	targets := []Target{{Method: "GET", URL: startBareServer(b)}}
 	const connections = 64
 	b.Run("loop=open,conns=64", func(b *testing.B) { // all due at once: the connections are never free
-		res, err := Attack(b.Context(), Options{Clients: record.Clients{Connections: connections, KeepAlive: true, Timeout: 3600}, Targets: targets, Trace: arrivals.Trace{At: make([]time.Duration, b.N)}})
+		res, err := Attack(b.Context(), Options{Clients: record.Clients{Connections: connections, KeepAlive: true, Timeout: record.Lasting(3600 * time.Second)}, Targets: targets, Trace: arrivals.Trace{At: make([]time.Duration, b.N)}})
 		if err != nil {
 			b.Fatal(err)
 		}

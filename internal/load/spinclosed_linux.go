@@ -43,7 +43,7 @@ type dueClient struct {
 
 // begin puts every client into ready or sleeping, for its first request.
 func (l *closedLoop) begin() {
-	ramp := int64(record.Duration(l.options.Ramp))
+	ramp := int64(l.options.Ramp.Duration)
 	for i := range l.clients {
 		c, k := &l.clients[i], &l.conns[i]
 		start := ramp * int64(i) / int64(len(l.clients))
@@ -237,7 +237,7 @@ func closedSpin(ctx context.Context, o Options, a *script) (ClosedResult, error)
 	l.begin()
 	// With a ramp, a client's connection opens when the client starts.
 	proof := s.measured(ctx, func() {
-		if o.KeepAlive && o.Ramp == 0 {
+		if o.KeepAlive && o.Ramp.Duration == 0 {
 			s.open(s.conns, o.OpenRate)
 		}
 	})

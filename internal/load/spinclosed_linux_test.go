@@ -23,7 +23,7 @@ import (
 // closedTo runs four clients on kept connections against a server.
 func closedTo(s *rawServer) Options {
 	return Options{
-		Clients: record.Clients{Connections: 4, KeepAlive: true, Timeout: 20},
+		Clients: record.Clients{Connections: 4, KeepAlive: true, Timeout: record.Lasting(20 * time.Second)},
 		Targets: []Target{{Method: "GET", URL: s.url + "/work"}}, Duration: 300 * time.Millisecond,
 	}
 }
@@ -343,7 +343,7 @@ func TestSpinClosedPipelines(t *testing.T) {
 				o := closedTo(s)
 				o.Shared, o.Connections, o.Pipeline = shared, 1, depth
 				if test.outcome == record.TimedOut {
-					o.Timeout, o.Duration = .25, 1200*time.Millisecond // a busy machine may answer late
+					o.Timeout, o.Duration = record.Lasting(250*time.Millisecond), 1200*time.Millisecond // a busy machine may answer late
 				}
 				res := closedRun(t, o)
 				got := [4]int{}
@@ -379,7 +379,7 @@ func TestSpinClosedRamps(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		s := answering(t, func(int, int, *http.Request) string { return spinOK })
 		o := closedTo(s)
-		o.Shared, o.Connections, o.Ramp = shared, 10, .2
+		o.Shared, o.Connections, o.Ramp = shared, 10, record.Lasting(200*time.Millisecond)
 		o.Pause = func(*rand.Rand) time.Duration { return 5 * time.Millisecond }
 		res := closedRun(t, o)
 		began := map[uint64]int64{}
@@ -493,7 +493,7 @@ func TestSpinClosedAmongChaos(t *testing.T) {
 					})
 				})
 				o := closedTo(s)
-				o.Shared, o.Connections, o.Pipeline, o.Session, o.Timeout, o.Duration = shared, 16, depth, 7, .02, 1500*time.Millisecond
+				o.Shared, o.Connections, o.Pipeline, o.Session, o.Timeout, o.Duration = shared, 16, depth, 7, record.Lasting(20*time.Millisecond), 1500*time.Millisecond
 				res := closedRun(t, o)
 				live := 0
 				for _, n := range res.ConnAnswers {
@@ -514,7 +514,7 @@ func TestSpinClosedStopsWithItsContext(t *testing.T) {
 		for name, reply := range map[string]string{"answering": spinOK, "silent": later} {
 			s := answering(t, func(int, int, *http.Request) string { return reply })
 			o := closedTo(s)
-			o.Shared, o.Duration, o.Rate, o.Timeout = shared, time.Hour, 1000, 7200
+			o.Shared, o.Duration, o.Rate, o.Timeout = shared, time.Hour, 1000, record.Lasting(7200*time.Second)
 			ctx, cancel := context.WithCancel(t.Context())
 			var cancelled time.Time
 			o.Started = func(time.Time) {

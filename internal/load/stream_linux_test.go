@@ -46,7 +46,7 @@ func spaced(n int, gap time.Duration) iter.Seq[time.Duration] {
 func TestStreamIsSentWhole(t *testing.T) {
 	const n, gap = 3*slabSize + 17, 10 * time.Microsecond
 	o := openTo(quickServer(t))
-	o.Connections, o.Timeout, o.Times = 8, 300, spaced(n, gap)
+	o.Connections, o.Timeout, o.Times = 8, record.Lasting(300*time.Second), spaced(n, gap)
 	told := make([]bool, n)
 	good := 0
 	o.Ended = func(seq int, r record.Request, s record.Stamps) {

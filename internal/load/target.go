@@ -292,12 +292,12 @@ func failedDial(err error) record.Outcome {
 	return record.Refused
 }
 
-// timeout returns a timeout that a record gives in seconds, or DefaultTimeout when it gives none.
-func timeout(given float64) time.Duration {
-	if given <= 0 {
+// timeout returns a load's timeout, or DefaultTimeout when it gives none.
+func timeout(given record.Span) time.Duration {
+	if given.Duration <= 0 {
 		return DefaultTimeout
 	}
-	return record.Duration(given)
+	return given.Duration
 }
 
 // bodyBytes returns n as a record stores it: at most 2^32-1.

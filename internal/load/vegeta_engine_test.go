@@ -202,7 +202,7 @@ func TestHandshakeFailures(t *testing.T) {
 		"https://" + dead.Addr().String():                     record.Refused,
 	} {
 		o := Options{
-			Clients: record.Clients{Engine: EngineVegeta, Connections: 1, KeepAlive: true, Timeout: 5},
+			Clients: record.Clients{Engine: EngineVegeta, Connections: 1, KeepAlive: true, Timeout: record.Lasting(5 * time.Second)},
 			Targets: []Target{{Method: "GET", URL: url}}, Trace: arrivals.Trace{At: []time.Duration{0}},
 		}
 		if r := vegetaRun(t, o).Requests[0]; r.Outcome != want || r.Status != 0 {

@@ -167,7 +167,7 @@ func TestTrialsRoundTrip(t *testing.T) {
 	d, root := newDir(t)
 	want := map[int][]Request{1: sample(100), 2: sample(7), 1000: nil}
 	for n, requests := range want {
-		trial := Trial{Number: n, Block: 1, Arm: "nethttp'", Window: 60}
+		trial := Trial{Number: n, Block: 1, Arm: "nethttp'", Window: Lasting(60 * time.Second)}
 		if err := d.WriteTrial(trial, requests, Files{Metrics: []byte("# EOF\n"), Before: []byte("# EOF\n")}); err != nil {
 			t.Fatal(err)
 		}

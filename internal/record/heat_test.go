@@ -1,12 +1,15 @@
 package record
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Every request of the window is counted once, and one without a reply in the top row however long
 // it took.
 func TestHeat(t *testing.T) {
 	t.Parallel()
-	trial := Trial{Warmup: 1, Window: 6}
+	trial := Trial{Warmup: Lasting(time.Second), Window: Lasting(6 * time.Second)}
 	at := func(seconds, took float64, o Outcome) Request {
 		return Request{Scheduled: int64(seconds * 1e9), Done: int64((seconds + took) * 1e9), Outcome: o}
 	}

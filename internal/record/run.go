@@ -1,7 +1,10 @@
 package record
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,16 +87,16 @@ type Plan struct {
 	Looks    []int   `json:"looks,omitempty"`    // numbers of blocks after which verdicts may be decided; the run ends at the first where all are
 	// Feasible tells what rate, window and budget can decide; nil in a search for capacity.
 	Feasible *Feasibility `json:"feasible,omitempty"`
-	Warmup   float64      `json:"warmup"` // seconds
-	Window   float64      `json:"window"` // seconds
-	Rate     float64      `json:"rate"`   // 0 until the probes have chosen it
+	Warmup   Span         `json:"warmup"`
+	Window   Span         `json:"window"`
+	Rate     float64      `json:"rate"` // 0 until the probes have chosen it
 	// Sendable is the highest rate that the load's CPUs can offer, if the requested share of the
 	// arms' throughput is more; else 0.
 	Sendable    float64   `json:"sendable,omitempty"`
 	Connections int       `json:"connections"` // for arms with keep-alive
-	Timeout     float64   `json:"timeout"`     // seconds
-	Estimate    float64   `json:"estimate"`    // planned seconds of the whole run
-	Stamps      string    `json:"stamps"`      // how servers stamp requests: off, basic or full
+	Timeout     Span      `json:"timeout"`
+	Estimate    Span      `json:"estimate"` // of the whole run
+	Stamps      string    `json:"stamps"`   // how servers stamp requests: off, basic or full
 	Arms        []PlanArm `json:"arms"`
 	Order       [][]int   `json:"order"`            // per block, indexes into Arms in the order they run
 	Doubts      []Fact    `json:"doubts"`           // raised while planning
@@ -106,14 +109,14 @@ type Plan struct {
 	Before  *Before `json:"before,omitempty"`
 	Asked   string  `json:"asked,omitempty"`   // what a request does, in words
 	SLO     string  `json:"slo,omitempty"`     // in a search for capacity, which has no blocks
-	Budget  float64 `json:"budget,omitempty"`  // of a search, seconds for each arm
+	Budget  Span    `json:"budget,omitzero"`   // of a search, for each arm
 	Windows int     `json:"windows,omitempty"` // of a search, most windows for each arm
 }
 
-// Before is the blocks of a run that went on with shorter windows: how many there were, and their windows in seconds.
+// Before is the blocks of a run that went on with shorter windows: how many there were, and their windows.
 type Before struct {
-	Blocks int     `json:"blocks"`
-	Window float64 `json:"window"`
+	Blocks int  `json:"blocks"`
+	Window Span `json:"window"`
 }
 
 // LongestName bounds the name of an arm, in characters.
@@ -142,7 +145,7 @@ type PlanArm struct {
 	Busy float64 `json:"busy,omitempty"`
 }
 
-// Clients are the load on one arm. Times are seconds. Arrivals is written as in scenarios; KeepAlive tells
+// Clients are the load on one arm. Arrivals is written as in scenarios; KeepAlive tells
 // whether connections carry several requests. A setting that does not belong to the kind of loop is zero.
 type Clients struct {
 	Loop        string  `json:"loop,omitempty"`   // open or closed
@@ -152,11 +155,11 @@ type Clients struct {
 	Connections int     `json:"connections,omitempty"` // kept connections; in a closed loop the clients
 	KeepAlive   bool    `json:"keepalive,omitempty"`
 	Idle        int     `json:"idle,omitempty"`     // extra connections held open without requests
-	Think       float64 `json:"think,omitempty"`    // between a reply and the next request
+	Think       Span    `json:"think,omitzero"`     // between a reply and the next request
 	Session     int     `json:"session,omitempty"`  // requests on a connection before a new one
 	Pipeline    int     `json:"pipeline,omitempty"` // requests under way on a connection
-	Ramp        float64 `json:"ramp,omitempty"`     // time over which its clients start
-	Timeout     float64 `json:"timeout,omitempty"`
+	Ramp        Span    `json:"ramp,omitzero"`      // time over which its clients start
+	Timeout     Span    `json:"timeout,omitzero"`
 }
 
 // Closed reports whether the load is a closed loop: each client waits for a reply before its next request.
@@ -204,6 +207,35 @@ const (
 	StampsFull = "full"
 )
 
+// A Span is a length of time that somebody chose, as a window's or a budget's. JSON has it in seconds.
+type Span struct {
+	time.Duration
+	// was is what an older record has, if no Duration has quite as many seconds: the signature covers what was written.
+	was float64
+}
+
+// Lasting returns a duration as a Span.
+func Lasting(d time.Duration) Span { return Span{Duration: d} }
+
+// Equal reports whether both are written alike.
+func (s Span) Equal(other Span) bool { return s == other }
+
+// MarshalJSON writes the seconds.
+func (s Span) MarshalJSON() ([]byte, error) { return json.Marshal(cmp.Or(s.was, s.Seconds())) }
+
+// UnmarshalJSON reads seconds, to the nearest nanosecond.
+func (s *Span) UnmarshalJSON(data []byte) error {
+	var seconds float64
+	if err := json.Unmarshal(data, &seconds); err != nil {
+		return err
+	}
+	*s = Lasting(time.Duration(math.Round(seconds * float64(time.Second))))
+	if s.Seconds() != seconds {
+		s.was = seconds
+	}
+	return nil
+}
+
 // Duration converts seconds, the unit of times in records, to a time.Duration.
 // It cuts off fractions of a nanosecond.
 func Duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
@@ -213,9 +245,9 @@ func Duration(seconds float64) time.Duration { return time.Duration(seconds * fl
 type Feasibility struct {
 	// First is the number of blocks at the first look that can decide anything.
 	First int `json:"first"`
-	// Planned is the window, in seconds, before it was lengthened for the quantiles asked for; 0
-	// if it was not lengthened.
-	Planned float64 `json:"planned_window,omitempty"`
+	// Planned is the window before it was lengthened for the quantiles asked for; 0 if it was not
+	// lengthened.
+	Planned Span `json:"planned_window,omitzero"`
 	// NeedsRate is the rate, in requests per second, that the probes must find for this window to
 	// decide everything asked for; 0 if the rate is known or high enough.
 	NeedsRate float64       `json:"needs_rate,omitempty"`
@@ -246,9 +278,9 @@ const (
 
 // WouldDo are values for flags; 0 leaves a flag unchanged.
 type WouldDo struct {
-	Window float64 `json:"window,omitempty"` // seconds
-	Budget float64 `json:"budget,omitempty"` // seconds
-	Blocks int     `json:"blocks,omitempty"`
+	Window Span `json:"window,omitzero"`
+	Budget Span `json:"budget,omitzero"`
+	Blocks int  `json:"blocks,omitempty"`
 }
 
 // CPUs is a set of CPU numbers, ascending and without duplicates. Its text form is the kernel's, such as 0-3,5.

@@ -52,6 +52,7 @@ func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[record.Fact]():                       ref(),
 		reflect.TypeFor[stats.Figure]():                      {Type: "string"},
+		reflect.TypeFor[record.Span]():                       {Type: "number"},
 		reflect.TypeFor[stats.Figures]():                     figures,
 		reflect.TypeFor[stats.Series]():                      series,
 		reflect.TypeFor[stats.Decision]():                    {Type: "string"},
@@ -72,7 +73,7 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	run := schemaOf[record.Run](t, "run.json of a record: what was planned, and what it came to")
 	result := schemaOf[record.Result](t, "what 'schedlab compare', 'schedlab attack' and 'schedlab runs show' print with --output json")
-	searched, err := jsonschema.For[record.SearchedArm](nil)
+	searched, err := jsonschema.For[record.SearchedArm](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[record.Span](): {Type: "number"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

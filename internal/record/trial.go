@@ -21,8 +21,8 @@ type Trial struct {
 	Block   int        `json:"block"`  // from 1
 	Arm     string     `json:"arm"`
 	Seed    uint64     `json:"seed"`   // of the block's trace
-	Warmup  float64    `json:"warmup"` // seconds; requests scheduled before it are not measured
-	Window  float64    `json:"window"` // seconds
+	Warmup  Span       `json:"warmup"` // requests scheduled before it are not measured
+	Window  Span       `json:"window"`
 	Server  ServerSide `json:"server"`
 	Client  ClientSide `json:"client"`
 	Failure string     `json:"failure,omitempty"` // why the server died or never answered
@@ -434,7 +434,7 @@ func (h *Histogram) WriteHGRM(w io.Writer) error {
 // of it.
 func (t *Trial) InWindow(r Request) bool {
 	at := float64(r.Scheduled) / 1e9
-	return at >= t.Warmup && at < t.Warmup+t.Window
+	return at >= t.Warmup.Seconds() && at < t.Warmup.Seconds()+t.Window.Seconds()
 }
 
 // Histogram counts the response times, from the scheduled time, of all requests in t's window. A failed request
@@ -499,7 +499,7 @@ func (t Trial) Heat(requests []Request) *HeatCounts {
 		if r.Outcome == Answered {
 			row = HeatRow(float64(r.Done-r.Scheduled) / 1e9)
 		}
-		at := (float64(r.Scheduled)/1e9 - t.Warmup) / t.Window
+		at := (float64(r.Scheduled)/1e9 - t.Warmup.Seconds()) / t.Window.Seconds()
 		c[min(max(int(at*HeatSlices), 0), HeatSlices-1)][row]++
 	}
 	return c

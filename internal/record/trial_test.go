@@ -74,7 +74,7 @@ func TestCurveEndsWhereEvidenceEnds(t *testing.T) {
 
 func TestTrialHistogramTakesEveryRequestOfTheWindow(t *testing.T) {
 	t.Parallel()
-	trial := Trial{Warmup: 1, Window: 2}
+	trial := Trial{Warmup: Lasting(time.Second), Window: Lasting(2 * time.Second)}
 	h := trial.Histogram([]Request{
 		{Scheduled: 0.999e9, Done: 9e9, Status: 200}, // warm-up
 		{Scheduled: 1e9, Sent: 1.2e9, Done: 1.5e9, Status: 200},

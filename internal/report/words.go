@@ -548,8 +548,8 @@ func closedLoop(c record.Clients) string {
 	if c.Rate > 0 {
 		text += fmt.Sprintf(", paced at %.0f/s together", c.Rate)
 	}
-	if c.Think > 0 {
-		text += fmt.Sprintf(", that think %v", record.Duration(c.Think))
+	if c.Think.Duration > 0 {
+		text += fmt.Sprintf(", that think %v", c.Think)
 	}
 	if c.Session > 0 {
 		text += fmt.Sprintf(", sessions of %d", c.Session)
@@ -557,8 +557,8 @@ func closedLoop(c record.Clients) string {
 	if c.Pipeline > 1 {
 		text += fmt.Sprintf(", %d requests under way each", c.Pipeline)
 	}
-	if c.Ramp > 0 {
-		text += fmt.Sprintf(", started over %v", record.Duration(c.Ramp))
+	if c.Ramp.Duration > 0 {
+		text += fmt.Sprintf(", started over %v", c.Ramp)
 	}
 	if !c.KeepAlive {
 		text += ", a connection for each request"

@@ -192,7 +192,7 @@ func Diff(a, b record.Run) document.Table {
 	setting("Go", a.Env.Go, b.Env.Go)
 	setting("seed", a.Plan.Seed, b.Plan.Seed)
 	setting("requests/s", number(a.Plan.Rate), number(b.Plan.Rate))
-	setting("window, s", number(a.Plan.Window), number(b.Plan.Window))
+	setting("window, s", number(a.Plan.Window.Seconds()), number(b.Plan.Window.Seconds()))
 	setting("blocks", a.Result.Valid, b.Result.Valid)
 	for _, x := range a.Result.Arms {
 		j := slices.IndexFunc(b.Result.Arms, func(y record.Arm) bool { return y.Name == x.Name })

@@ -124,8 +124,8 @@ func CheckEngine(engine string, l Load) error {
 func (l Load) Recorded(engine string) record.Clients {
 	return record.Clients{
 		Loop: l.Loop, Engine: engine, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
-		Idle: l.Idle, Think: l.Think.Mean().Seconds(), Session: l.Session, Pipeline: l.Pipeline,
-		Ramp: time.Duration(l.Ramp).Seconds(), Timeout: time.Duration(l.Timeout).Seconds(),
+		Idle: l.Idle, Think: record.Lasting(l.Think.Mean()), Session: l.Session, Pipeline: l.Pipeline,
+		Ramp: record.Lasting(time.Duration(l.Ramp)), Timeout: record.Lasting(time.Duration(l.Timeout)),
 	}
 }
 

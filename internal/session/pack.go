@@ -91,7 +91,7 @@ func (c *conduct) writeGrid(entries []report.PackEntry) (path string, err error)
 // late returns an error if a comparison does not fit into --total after the time gone. The error tells the
 // time that is left.
 func (c *conduct) late(planned *experiment.Comparison, gone time.Duration) error {
-	need := record.Duration(planned.Planned().Estimate)
+	need := planned.Planned().Estimate.Duration
 	if c.Total <= 0 || gone+need <= c.Total {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (c *conduct) fitting(all []experiment.Packed) (plans []Plan) {
 			p.NotRun = c.late(s.Planned, total)
 		}
 		if p.NotRun == nil {
-			total += record.Duration(s.Planned.Planned().Estimate)
+			total += s.Planned.Planned().Estimate.Duration
 		}
 		plans = append(plans, p)
 	}

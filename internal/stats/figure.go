@@ -93,6 +93,9 @@ func (o Opt) Or(v float64) float64 {
 // Float returns the number as the other functions of this package take it: NaN if it is not known.
 func (o Opt) Float() float64 { return o.Or(math.NaN()) }
 
+// Equal reports whether both are the same number, or both are not known.
+func (o Opt) Equal(other Opt) bool { return o == other }
+
 // Pointer returns a pointer to a copy of the number, for JSON; nil if it is not known.
 func (o Opt) Pointer() *float64 {
 	if !o.known {

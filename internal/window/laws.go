@@ -59,7 +59,7 @@ func (w *Window) Laws(serverCPUs int) (all []record.Law) {
 		serverCPUs = record.CountCPUs(own, serverCPUs)
 	}
 	if used := w.Trial.Server.CPU; used >= 0 {
-		add(LawUtilisation, "ratio of CPU time", used/(w.Trial.Window*float64(serverCPUs)), cpuSlack)
+		add(LawUtilisation, "ratio of CPU time", used/(w.Trial.Window.Seconds()*float64(serverCPUs)), cpuSlack)
 	}
 	// Every request that the engine sent must be in the record, and none besides.
 	if p := w.Trial.Client.Proof; p != nil {
@@ -190,13 +190,13 @@ func (w *Window) interactiveLaw() (off, limit float64, ok bool) {
 		return 0, 0, false
 	}
 	// all is the time, in client-seconds, that the clients have.
-	all := float64(c.Connections*max(c.Pipeline, 1)-pending.Early) * w.Trial.Window
+	all := float64(c.Connections*max(c.Pipeline, 1)-pending.Early) * w.Trial.Window.Seconds()
 	if all <= 0 || w.completions == 0 {
 		return 0, 0, false
 	}
-	off = (w.presence.time+float64(w.completions)*c.Think)/all - 1
+	off = (w.presence.time+float64(w.completions)*c.Think.Seconds())/all - 1
 	if c.Pipeline <= 1 {
 		off = math.Abs(off)
 	}
-	return max(0, off), loopLimit + 3*c.Think*math.Sqrt(float64(w.completions+c.Connections))/all, true
+	return max(0, off), loopLimit + 3*c.Think.Seconds()*math.Sqrt(float64(w.completions+c.Connections))/all, true
 }

@@ -24,7 +24,7 @@ type looping struct {
 // window returns a trial with one second of warm-up and a window of one second, and its clients.
 // The clients begin spread over one cycle.
 func (l looping) window() (record.TrialRecord, record.Clients) {
-	t := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 1, Server: record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
+	t := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}}}
 	pending := &t.Client.Pending
 	if l.Stall == 0 {
 		l.Stall = math.Inf(1)
@@ -50,7 +50,7 @@ func (l looping) window() (record.TrialRecord, record.Clients) {
 		t.Client.ConnAnswers = append(t.Client.ConnAnswers, answers)
 	}
 	t.Client.Asked, t.Client.Starved = l.N, l.Starved
-	return t, record.Clients{Loop: "closed", Connections: l.N, KeepAlive: true, Think: l.Pause}
+	return t, record.Clients{Loop: "closed", Connections: l.N, KeepAlive: true, Think: record.Lasting(time.Duration(l.Pause * 1e9))}
 }
 
 // The laws of a closed loop hold with requests at the window's ends as long as they
@@ -78,7 +78,7 @@ func TestClosedLaws(t *testing.T) {
 		{"requests that are lost", looping{N: 8, Took: .005}, 0, func(t *record.Trial, _ *record.Clients) { t.Client.Proof = &record.Proof{Sent: 1} }, LawFlow},
 	} {
 		trial, clients := c.loop.window()
-		clients.Think = c.think
+		clients.Think = record.Lasting(time.Duration(c.think * 1e9))
 		if c.edit != nil {
 			c.edit(&trial.Trial, &clients)
 		}
@@ -134,7 +134,7 @@ func TestStarvedOpenLoop(t *testing.T) {
 		starved, unclocked int
 		broke              []string
 	}{{55, 55, nil}, {64, 55, nil}, {0, 0, []string{LawLittle + " (ratio)"}}} {
-		trial := record.TrialRecord{Trial: record.Trial{Warmup: .5, Window: 1, Server: record.ServerSide{CPU: -1, Accepted: -1}}}
+		trial := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(500 * time.Millisecond), Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: -1, Accepted: -1}}}
 		for i := range int64(450) { // 300/s, of which the first 55 are never answered
 			r := record.Request{Scheduled: i * 1e9 / 300, Sent: i * 1e9 / 300, Done: i*1e9/300 + 20e6, Status: 200}
 			if i < 55 {
@@ -246,7 +246,7 @@ func TestPresence(t *testing.T) {
 func TestLittlesLaw(t *testing.T) {
 	t.Parallel()
 	open := func(requests ...record.Request) *Window {
-		w := Reduce(record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 1}, Requests: requests}, record.Env{}, record.Clients{Loop: "open"})
+		w := Reduce(record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(time.Second)}, Requests: requests}, record.Env{}, record.Clients{Loop: "open"})
 		return &w
 	}
 	at := func(began, done float64) record.Request {
@@ -295,7 +295,7 @@ func TestInteractiveLaw(t *testing.T) {
 		"waiting all the time":    {record.Clients{Loop: "closed", Connections: 4}, record.Pending{}, 8, 100, 0, .05, true},
 		"a quarter is missing":    {record.Clients{Loop: "closed", Connections: 4}, record.Pending{}, 6, 100, .25, .05, true},
 		"more than all":           {record.Clients{Loop: "closed", Connections: 4}, record.Pending{}, 9, 100, .125, .05, true},
-		"waiting and thinking":    {record.Clients{Loop: "closed", Connections: 4, Think: .03}, record.Pending{}, 5, 100, 0, .05 + .09*math.Sqrt(104)/8, true},
+		"waiting and thinking":    {record.Clients{Loop: "closed", Connections: 4, Think: record.Lasting(30 * time.Millisecond)}, record.Pending{}, 5, 100, 0, .05 + .09*math.Sqrt(104)/8, true},
 		"one starves":             {record.Clients{Loop: "closed", Connections: 4}, record.Pending{Early: 1}, 6, 100, 0, .05, true},
 		"all starve":              {record.Clients{Loop: "closed", Connections: 4}, record.Pending{Early: 4}, 0, 100, 0, 0, false},
 		"no answer":               {record.Clients{Loop: "closed", Connections: 4}, record.Pending{}, 8, 0, 0, 0, false},
@@ -305,7 +305,7 @@ func TestInteractiveLaw(t *testing.T) {
 		"pipelines, overfull":     {record.Clients{Loop: "closed", Connections: 4, Pipeline: 2}, record.Pending{}, 20, 100, .25, .05, true},
 		"pipelines of one, empty": {record.Clients{Loop: "closed", Connections: 4, Pipeline: 1}, record.Pending{}, 6, 100, .25, .05, true},
 	} {
-		w := Window{Trial: record.Trial{Window: 2, Client: record.ClientSide{Pending: c.pending}}, Clients: c.clients, completions: c.completions, presence: presence{time: c.time}}
+		w := Window{Trial: record.Trial{Window: record.Lasting(2 * time.Second), Client: record.ClientSide{Pending: c.pending}}, Clients: c.clients, completions: c.completions, presence: presence{time: c.time}}
 		if off, limit, ok := w.interactiveLaw(); !near(off, c.off) || !near(limit, c.limit) || ok != c.ok {
 			t.Errorf("%s: off %v of %v, %v; want %v of %v, %v", name, off, limit, ok, c.off, c.limit, c.ok)
 		}
@@ -329,7 +329,7 @@ func TestLaws(t *testing.T) {
 		"connections":              {record.ServerSide{CPU: -1, Accepted: 10, Done: 4, Rejected: 3, Dropped: 2, Open: 1}, nil, []record.Law{{Name: LawFlow, Unit: "connections", Windows: 1, Value: 0, Limit: 0}}},
 		"connections that are not": {record.ServerSide{CPU: -1, Accepted: 0, Open: 1}, nil, []record.Law{{Name: LawFlow, Unit: "connections", Windows: 1, Value: 1, Limit: 0}}},
 	} {
-		w := Window{Trial: record.Trial{Window: 2, Server: c.server, Client: record.ClientSide{Proof: c.proof}}, outcomes: 7, Clients: record.Clients{Loop: "open"}}
+		w := Window{Trial: record.Trial{Window: record.Lasting(2 * time.Second), Server: c.server, Client: record.ClientSide{Proof: c.proof}}, outcomes: 7, Clients: record.Clients{Loop: "open"}}
 		got := w.Laws(2)
 		if len(got) != len(c.want) || len(got) == 1 && got[0] != c.want[0] {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)

@@ -47,11 +47,11 @@ func NewTally(trial record.Trial, clients record.Clients) *Tally {
 
 // tallyOf returns an empty Tally with its spreads.
 func tallyOf(trial record.Trial, clients record.Clients, response, service, good, lag spread) *Tally {
-	from := int64(record.Duration(trial.Warmup))
+	from := int64(trial.Warmup.Duration)
 	return &Tally{
 		w: Window{
 			Trial: trial, Clients: clients, Status: map[uint16]float64{}, Failures: map[string]int{},
-			presence: presence{from: from, to: from + int64(record.Duration(trial.Window))},
+			presence: presence{from: from, to: from + int64(trial.Window.Duration)},
 		},
 		response: response, service: service, good: good, lag: lag, ends: map[end]int{},
 	}
@@ -141,21 +141,22 @@ func (t *Tally) window(trial record.Trial, e record.Env) Window {
 			w.Values[m.Figure], w.FromSent[m.Figure] = stats.Known(t.response.quantile(m.Quantile)), stats.Known(t.service.quantile(m.Quantile))
 		}
 	}
-	w.Values[stats.Goodput] = stats.Known(float64(t.goodDone) / trial.Window)
-	w.Values[stats.Throughput] = stats.Known(float64(w.completions) / trial.Window)
+	window := trial.Window.Seconds()
+	w.Values[stats.Goodput] = stats.Known(float64(t.goodDone) / window)
+	w.Values[stats.Throughput] = stats.Known(float64(w.completions) / window)
 	w.Values[stats.Tail] = stats.Known(t.response.tail())
 	w.Values[stats.Mean], w.Values[stats.GoodMean] = stats.Known(t.response.mean()), stats.Known(t.good.mean())
 	w.Values[stats.Errors] = stats.Known(float64(w.Requests-w.Good) / float64(max(w.Requests, 1)))
 	w.Values[stats.Loss] = stats.Known(float64(t.lost) / float64(max(w.Requests, 1)))
 	w.RateOff = math.Abs(float64(t.sent)/float64(max(w.Requests, 1)) - 1)
-	w.Generator = trial.Client.CPU / (trial.Window * float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
+	w.Generator = trial.Client.CPU / (window * float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
 	if p := trial.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does, so take its own count
 		w.Generator = p.Busy
 	}
 	if q := trial.Client.Pending; w.Clients.Closed() {
 		w.presence.pending(q)
 		// Coordinated omission: a client that waits for a slow reply cannot send the requests that are due by its pace meanwhile.
-		if due := w.Clients.Rate * trial.Window; due > 0 {
+		if due := w.Clients.Rate * window; due > 0 {
 			w.Unsent = max(0, 1-float64(t.sent+q.Requests-q.Early)/due)
 		}
 	} else {

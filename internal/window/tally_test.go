@@ -13,7 +13,7 @@ import (
 // mixed returns a trial of two seconds and its requests: good ones of random lengths, errors, and some without a reply.
 func mixed() (t record.TrialRecord) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	t.Trial = record.Trial{Warmup: .1, Window: 1.9, Server: record.UnknownServer(), Client: record.ClientSide{Steal: -1, Throttled: -1}}
+	t.Trial = record.Trial{Warmup: record.Lasting(100 * time.Millisecond), Window: record.Lasting(1900 * time.Millisecond), Server: record.UnknownServer(), Client: record.ClientSide{Steal: -1, Throttled: -1}}
 	for i := range int64(20_000) {
 		at := i * 100_000
 		r := record.Request{Scheduled: at, Sent: at + rng.Int64N(50_000), Status: 200}

@@ -76,7 +76,7 @@ func PerIter(e record.Env) float64 {
 // recorded adds the figures that come from the load's and the server's side of the record, and not from the requests. One that
 // the record lacks stays unknown; Jain is 0 without replies.
 func (w *Window) recorded(e record.Env) {
-	c, s, window := w.Trial.Client, w.Trial.Server, w.Trial.Window
+	c, s, window := w.Trial.Client, w.Trial.Server, w.Trial.Window.Seconds()
 	answers := make([]float64, len(c.ConnAnswers))
 	for i, n := range c.ConnAnswers {
 		answers[i] = float64(n)

@@ -25,7 +25,7 @@ func TestReduce(t *testing.T) {
 	t.Parallel()
 	trial := record.TrialRecord{
 		Trial: record.Trial{
-			Warmup: 1, Window: 2,
+			Warmup: record.Lasting(time.Second), Window: record.Lasting(2 * time.Second),
 			Server: record.ServerSide{CPU: .5, LoopBusy: new(.2), Foreign: .4, Kernel: &record.Kernel{Voluntary: 7, Involuntary: 3, ListenOverflows: 2}, Within: &record.Connections{Accepted: 1, Done: 2, Open: 3}},
 			Client: record.ClientSide{CPU: 1, Steal: .2, Throttled: .1, ConnAnswers: []uint32{3, 1}, Asked: 5, Starved: 2, FirstReply: .25},
 		},
@@ -105,7 +105,7 @@ func TestReduce(t *testing.T) {
 func TestShareOfTheLoad(t *testing.T) {
 	t.Parallel()
 	trial := record.TrialRecord{
-		Trial:    record.Trial{Window: 2, Client: record.ClientSide{CPU: .3}},
+		Trial:    record.Trial{Window: record.Lasting(2 * time.Second), Client: record.ClientSide{CPU: .3}},
 		Requests: []record.Request{at(1500, 1500, 1600, 200, record.Answered)},
 	}
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestShareOfTheLoad(t *testing.T) {
 // made up of what is not known.
 func TestReduceWhatIsNotKnown(t *testing.T) {
 	t.Parallel()
-	trial := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 2,
+	trial := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(2 * time.Second),
 		Server: record.ServerSide{CPU: -1, Foreign: -1, Kernel: &record.Kernel{Voluntary: -1, Involuntary: 3, ListenOverflows: -1}},
 		Client: record.ClientSide{CPU: 2, Steal: -1, Throttled: -1, Proof: &record.Proof{Busy: .9, Rest: "spins"}},
 	}, Requests: []record.Request{at(1500, 1500, 1600, 200, record.Answered)}}
@@ -182,7 +182,7 @@ func TestQuantiles(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{19, 20, 99, 100, 999, 1000} {
 		var trial record.TrialRecord
-		trial.Window = 1
+		trial.Window = record.Lasting(time.Second)
 		for i := range int64(n) {
 			began := int64(time.Second) / int64(n) * i
 			trial.Requests = append(trial.Requests, record.Request{Scheduled: began, Sent: began + 1000, Done: began + 1000*(i+2), Status: 200}) // 2, 3, … n+1 µs
@@ -218,7 +218,7 @@ func TestWhatAClosedLoopOwes(t *testing.T) {
 		{5, record.Pending{Requests: 4, Early: 1}, .5}, // 5 of 10
 		{.5, record.Pending{}, 0},                      // more than all
 	} {
-		trial := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 2, Client: record.ClientSide{Pending: c.pending}}, Requests: []record.Request{
+		trial := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(2 * time.Second), Client: record.ClientSide{Pending: c.pending}}, Requests: []record.Request{
 			at(900, 900, 1100, 200, record.Answered), // sent before the window
 			at(1100, 1100, 1200, 200, record.Answered), at(1300, 1300, 1400, 200, record.Answered),
 		}}
@@ -230,7 +230,7 @@ func TestWhatAClosedLoopOwes(t *testing.T) {
 
 func TestBreaches(t *testing.T) {
 	t.Parallel()
-	unknown := record.Trial{Window: 1, Server: record.ServerSide{CPU: -1, Accepted: -1}}
+	unknown := record.Trial{Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: -1, Accepted: -1}}
 	judged := map[stats.Figure]bool{stats.P50: true, stats.P99: true}
 	for name, c := range map[string]struct {
 		edit func(w *Window)
@@ -287,7 +287,7 @@ func TestPerIter(t *testing.T) {
 // to that of the slowest hundredth.
 func TestPhases(t *testing.T) {
 	t.Parallel()
-	trial := record.TrialRecord{Trial: record.Trial{Warmup: 1, Window: 1}}
+	trial := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(time.Second)}}
 	const ms = int64(time.Millisecond)
 	add := func(r record.Request, s record.Stamps) {
 		trial.Requests, trial.Stamps = append(trial.Requests, r), append(trial.Stamps, s)
@@ -384,7 +384,7 @@ func TestOvertaken(t *testing.T) {
 // The first moment of a trial is a time like any other, and what took no time is in order.
 func TestReduceFromTheFirstMoment(t *testing.T) {
 	t.Parallel()
-	trial := record.TrialRecord{Trial: record.Trial{Window: 1}, Requests: []record.Request{
+	trial := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(time.Second)}, Requests: []record.Request{
 		at(0, 0, 0, 200, record.Answered),
 		at(10, 0, 20, 200, record.Answered), // sent too early
 	}}
