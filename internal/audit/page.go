@@ -116,7 +116,7 @@ func answer(a *Report) string {
 		if grave == nil && f.Outcome != outcome.Open {
 			grave = &a.Findings[i]
 		}
-		if but := f.Fact().Part("but"); limits == nil && but != "" && but != string(f.Code) {
+		if but := f.Fact().Part("but"); limits == nil && f.Fact().Has("but") && but != "" {
 			limits = &a.Findings[i]
 		}
 	}

@@ -116,6 +116,12 @@ func (f Fact) Part(name string) string {
 	return cmp.Or(f.Text, string(f.Code)) // an unknown code comes from a record of another version, which has its own words
 }
 
+// Has reports whether the fact's kind has another sentence of this name.
+func (f Fact) Has(name string) bool {
+	k := kinds[f.Code]
+	return k != nil && sentences.Lookup(k.template(name)) != nil
+}
+
 // MarshalJSON writes the fact with its Text filled in. It escapes no HTML: the encoder of the whole document does if it
 // wants to.
 func (f Fact) MarshalJSON() ([]byte, error) {

@@ -42,7 +42,7 @@ func TestKind(t *testing.T) {
 	in := lost{Requests: 3, Share: .5, Where: "it", Lag: 1500 * time.Microsecond, Open: 2, OpenArms: "a, b"}
 	f := lostOf.Of(in).On("pool").Since(alone)
 	const words = "pool lost 3 of it (50 %), by 1.5ms; alone; open: a, b (2)"
-	if f.String() != words || f.Part("fix") != "find it" {
+	if f.String() != words || f.Part("fix") != "find it" || !f.Has("fix") || f.Has("do") {
 		t.Errorf("got %q and %q", f, f.Part("fix"))
 	}
 	text, err := json.Marshal(f)
