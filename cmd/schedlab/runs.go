@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/command"
-	"schedlab/internal/judge"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -100,14 +98,18 @@ from the requests that were recorded; no server is started.`,
   schedlab runs show --rewrite    # report.html, report.md and bench.txt in the record`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				name, err := newest(*root, *scenario)
+				name, err := session.Newest(*root, *scenario)
 				if err != nil {
 					return err
 				}
 				args = []string{name}
 			}
 			for _, name := range args {
-				if err := renderAgain(cmd, name, *root, output, rewrite); err != nil {
+				result, err := session.Again(name, *root, rewrite)
+				if err != nil {
+					return err
+				}
+				if err := render(cmd, output, result, false); err != nil {
 					return err
 				}
 			}
@@ -122,72 +124,6 @@ from the requests that were recorded; no server is started.`,
 	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write report.html, report.md and bench.txt into the record")
 	bindConfig(cmd)
 	return cmd
-}
-
-// newest returns the name of the newest record below root: the link latest where it stands, or else,
-// and of one scenario, the first in the list of runs.
-func newest(root, scenario string) (string, error) {
-	const latest = "latest"
-	if _, err := os.Stat(filepath.Join(root, latest)); err == nil && scenario == "" {
-		return latest, nil
-	}
-	all, err := runs.List(root, scenario)
-	switch {
-	case len(all) > 0:
-		return all[0].Name, nil
-	case err == nil && scenario != "":
-		return "", usagef("--scenario %s: no run of it below %s; 'schedlab runs' lists them", scenario, root)
-	}
-	return latest, nil // its error says what to do
-}
-
-// renderAgain renders the run of that name again. It is judged again; the result in the record is not
-// read. rewrite also writes the reports into the record. A record that cannot be read is wrong usage.
-func renderAgain(cmd *cobra.Command, name, root, output string, rewrite bool) error {
-	dir, run, err := record.Open(name, root)
-	if err != nil {
-		return usage(err)
-	}
-	result, err := judge.FromRecord(dir, run)
-	if err == nil && run.Plan.Cell != nil {
-		result.Grid, err = gridOf(result, filepath.Dir(dir.Path()), run.Plan.Pack)
-	}
-	if err == nil && rewrite {
-		err = session.WriteReports(dir, result)
-	}
-	if err != nil {
-		return err
-	}
-	return render(cmd, output, result, false)
-}
-
-// gridOf returns the results of the grid that a run is a cell of, in their order, or nil if no other cell is
-// there. Of several runs of a cell it has the newest complete one. Others keep the result in their record.
-func gridOf(r *record.Result, root, pack string) (all []*record.Result, err error) {
-	there, err := runs.List(root, r.Scenario)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range slices.Backward(there) { // the oldest first
-		other := p.Record.Result
-		if p.Record.Plan.Pack != pack || pack == "" || other == nil || other.Cell == nil {
-			continue
-		}
-		if other.Run == r.Run {
-			other = r
-		}
-		i := slices.IndexFunc(all, func(before *record.Result) bool { return slices.Equal(before.Cell, other.Cell) })
-		switch {
-		case i < 0:
-			all = append(all, other)
-		case other.Status == record.Complete:
-			all[i] = other
-		}
-	}
-	if len(all) < 2 {
-		return nil, nil
-	}
-	return all, nil
 }
 
 // pastRuns reads the runs below root, of one scenario unless that is "", the newest first.

@@ -200,7 +200,7 @@ func measure(ctx context.Context, p Program, planned *experiment.Comparison, out
 // Without a record (dir is nil) nothing was begun, and the error is returned as it is.
 func finish(dir *record.Dir, run record.Run, err error) error {
 	if run.Result != nil && run.Trials > 0 {
-		err = errors.Join(err, WriteReports(dir, run.Result))
+		err = errors.Join(err, writeReports(dir, run.Result))
 	}
 	if dir == nil || err == nil {
 		return err
@@ -229,9 +229,9 @@ func finish(dir *record.Dir, run record.Run, err error) error {
 // ReportPage is the page of a run in its record.
 const ReportPage = "report.html"
 
-// WriteReports writes the files for people and benchstat into the record: report.html, report.md
+// writeReports writes the files for people and benchstat into the record: report.html, report.md
 // and bench.txt, or capacity.svg for a search.
-func WriteReports(dir *record.Dir, r *record.Result) error {
+func writeReports(dir *record.Dir, r *record.Result) error {
 	write := func(file string, page func(io.Writer, *record.Result) error) error {
 		return dir.WriteFile(file, func(w io.Writer) error { return page(w, r) })
 	}

@@ -115,5 +115,5 @@ func (e *explaining) profileAgain(ctx context.Context, dir *record.Dir, recorded
 		return err
 	}
 	r.Explained = x
-	return WriteReports(dir, &r)
+	return writeReports(dir, &r)
 }

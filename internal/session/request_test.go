@@ -33,8 +33,8 @@ func fill(t *testing.T, v reflect.Value) {
 		if v.Kind() != reflect.Struct {
 			t.Fatalf("a request has a %s", v.Type())
 		}
-		for i := range v.NumField() {
-			fill(t, v.Field(i))
+		for _, field := range v.Fields() {
+			fill(t, field)
 		}
 	}
 }
