@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"schedlab/internal/doubt"
@@ -10,8 +11,10 @@ import (
 // tooBusy returns the first line of an answer that is open because others took CPU time; "" for any other. busy is the
 // doubt about them, or no fact.
 func tooBusy(busy record.Fact) string {
-	of, _ := doubt.MachineBusy.In(busy)
-	return when(of.Open, "%s.", busy.Part("answer"))
+	if of, _ := doubt.MachineBusy.In(busy); !of.Open {
+		return ""
+	}
+	return busy.Part("answer") + "."
 }
 
 // belowTooBusy returns the sentences below that line, without a full stop: who took the time, what that did, the ways
@@ -20,10 +23,11 @@ func belowTooBusy(busy record.Fact, soFar string) []string {
 	if tooBusy(busy) == "" {
 		return nil
 	}
-	return nonEmpty(
-		"Busy: "+busy.Part("took"), "Effect: "+busy.Part("effect"), "Next: "+busy.Part("do"),
-		when(soFar != "", "So far: %s", strings.TrimSuffix(soFar, ".")),
-	)
+	lines := []string{"Busy: " + busy.Part("took"), "Effect: " + busy.Part("effect"), "Next: " + busy.Part("do")}
+	if soFar != "" {
+		lines = append(lines, "So far: "+strings.TrimSuffix(soFar, "."))
+	}
+	return lines
 }
 
 // others returns a result without the doubt that its first line tells already.
@@ -32,6 +36,6 @@ func others(r *record.Result) *record.Result {
 		return r
 	}
 	rest := *r
-	rest.Doubts = only(r.Doubts, func(d record.Fact) bool { return !d.Disturbs() })
+	rest.Doubts = slices.DeleteFunc(slices.Clone(r.Doubts), record.Fact.Disturbs)
 	return &rest
 }
