@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -76,7 +75,12 @@ func firstOfBest(r *record.Result) string {
 				d.Baseline == arm && d.Place.Better()
 		})
 	}
-	return cmp.Or(first(r.Answer.Faster, func(arm string) bool { return !beaten(arm) }), r.Answer.Faster[0])
+	for _, arm := range r.Answer.Faster {
+		if !beaten(arm) {
+			return arm
+		}
+	}
+	return r.Answer.Faster[0]
 }
 
 // A grid is the cells of a pack by their values of one or two factors. The values of the second factor rise upwards: the
@@ -212,10 +216,11 @@ func writeGrid(w io.Writer, entries []PackEntry, o TextOptions) error {
 }
 
 // entriesOf returns the cells of a grid as entries of a pack.
-func entriesOf(results []*record.Result) []PackEntry {
-	return each(results, func(r *record.Result) PackEntry {
-		return PackEntry{Scenario: r.Scenario, Cell: r.Cell, Question: r.Question, Result: r}
-	})
+func entriesOf(results []*record.Result) (entries []PackEntry) {
+	for _, r := range results {
+		entries = append(entries, PackEntry{Scenario: r.Scenario, Cell: r.Cell, Question: r.Question, Result: r})
+	}
+	return entries
 }
 
 // gridSection shows the grid that a run is a cell of: a drawing, and a table with the words explained. It is empty for
@@ -340,5 +345,8 @@ func armsOf(entries []PackEntry) (names []string) {
 
 // named returns the name of a result's scenario, with its cell if it lies on a grid.
 func named(r *record.Result) string {
-	return r.Scenario + when(r.Cell != nil, " (%s)", record.CellName(r.Cell))
+	if r.Cell == nil {
+		return r.Scenario
+	}
+	return r.Scenario + " (" + record.CellName(r.Cell) + ")"
 }
