@@ -104,13 +104,18 @@ func (p comparisonPage) csv(w io.Writer) error {
 	// Every arm has a row for every metric, measured or not, so that tables of different runs fit together.
 	for _, a := range r.Arms {
 		for _, m := range stats.Metrics() {
-			value, judged := "", make([]string, 8)
+			value, judged, verdicts := "", make([]string, 8), r.Verdicts
+			if a.Role == record.Copy {
+				verdicts = r.AA
+			}
 			if v := a.Median(m.Figure); v != nil {
 				value = float(*v)
 			}
-			if v := verdictOn(either(a.Role == record.Copy, r.AA, r.Verdicts), a.Name, m.Figure); v.Arm != "" {
-				// A refused verdict counts no blocks as won; 0 would read as "lost all".
-				won := either(v.Verdict.Outcome == outcome.Refused, "", strconv.Itoa(v.Won))
+			if v := verdictOn(verdicts, a.Name, m.Figure); v.Arm != "" {
+				won := strconv.Itoa(v.Won)
+				if v.Verdict.Outcome == outcome.Refused { // it counts no blocks as won; 0 would read as "lost all"
+					won = ""
+				}
 				judged = []string{v.Verdict.String(), ratio(v.Ratio), ratio(v.Low), ratio(v.High),
 					strconv.Itoa(v.Blocks), won, strconv.Itoa(v.Needed), v.Reason.String()}
 			}
@@ -125,7 +130,15 @@ func (p comparisonPage) csv(w io.Writer) error {
 // terminal and to a spreadsheet.
 func writeCSV(w io.Writer, rows [][]string) error {
 	var b strings.Builder
-	_ = csv.NewWriter(&b).WriteAll(each(rows, func(row []string) []string { return each(row, cell) })) // into memory: no error
+	lines := csv.NewWriter(&b) // into memory: no error
+	for _, row := range rows {
+		harmless := make([]string, len(row))
+		for i, c := range row {
+			harmless[i] = cell(c)
+		}
+		_ = lines.Write(harmless)
+	}
+	lines.Flush()
 	return say.Emit(w, "csv", b.String())
 }
 
@@ -140,7 +153,12 @@ func cell(s string) string {
 }
 
 // ratio formats a ratio; "" for 0, which means that there is none.
-func ratio(v float64) string { return when(v != 0, "%s", float(v)) }
+func ratio(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return float(v)
+}
 
 // float formats v with all its digits, for programs.
 func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
@@ -155,11 +173,17 @@ func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // Format: golang.org/design/14313-benchmark-format and benchfmt's unit lines.
 func Bench(w io.Writer, r *record.Result) error {
 	var b strings.Builder
-	e := r.Env
+	e, started, rate := r.Env, "", ""
+	if !r.Started.IsZero() {
+		started = r.Started.UTC().Format("2006-01-02T15:04:05Z")
+	}
+	if r.Rate > 0 {
+		rate = float(r.Rate)
+	}
 	for _, line := range [][2]string{
-		{"run", r.Run}, {"started", when(!r.Started.IsZero(), "%s", r.Started.UTC().Format("2006-01-02T15:04:05Z"))},
+		{"run", r.Run}, {"started", started},
 		{"scenario", r.Scenario}, {"status", string(r.Status)},
-		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", when(r.Rate > 0, "%s", float(r.Rate))}, {"window-sec", float(r.Window)},
+		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", rate}, {"window-sec", float(r.Window)},
 		{"cpu", e.CPU}, {"kernel", e.Kernel}, {"go", e.Go}, {"schedlab", e.Version}, {"server-cpus", e.ServerCPUs}, {"load-cpus", e.LoadCPUs},
 		{"server-procs", strconv.Itoa(e.ServerProcs)}, {"load-procs", strconv.Itoa(e.LoadProcs)}, {"gogc", e.GOGC},
 	} {
@@ -169,7 +193,11 @@ func Bench(w io.Writer, r *record.Result) error {
 	}
 	for _, m := range stats.Metrics() {
 		// assume=nothing makes benchstat use medians and a rank test: response times are not normal.
-		fmt.Fprintf(&b, "Unit %s better=%s assume=nothing\n", m.Bench, either(m.HigherIsBetter, "higher", "lower"))
+		better := "lower"
+		if m.HigherIsBetter {
+			better = "higher"
+		}
+		fmt.Fprintf(&b, "Unit %s better=%s assume=nothing\n", m.Bench, better)
 	}
 	for i := range r.Arms {
 		benchArm(&b, r, &r.Arms[i])
@@ -187,11 +215,16 @@ func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
 	// Readers take a trailing -N for GOMAXPROCS. Write it where Go would, and where the end of a
 	// scenario's name would be mistaken for it.
 	procs := cmp.Or(a.Procs, r.Env.ServerProcs)
-	name += when(procs > 1 || regexp.MustCompile(`-\d+$`).MatchString(name), "-%d", max(procs, 1))
+	if procs > 1 || regexp.MustCompile(`-\d+$`).MatchString(name) {
+		name += fmt.Sprintf("-%d", max(procs, 1))
+	}
 	for i := range blocks {
 		var figures strings.Builder
 		for _, m := range stats.Metrics() {
-			scale := either(m.Unit == "s", 1e9, 1.) // to ns
+			scale := 1.
+			if m.Unit == "s" {
+				scale = 1e9 // to ns
+			}
 			// A metric may lack blocks, where a window had too few requests for a quantile.
 			if values := a.Blocks[m.Figure]; i < len(values) && !math.IsNaN(values[i]) && !math.IsInf(values[i], 0) {
 				figures.WriteString(" " + strconv.FormatFloat(values[i]*scale, 'f', 3, 64) + " " + m.Bench)
@@ -206,7 +239,12 @@ func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
 // token replaces characters that cannot stand in a value of a benchmark's name, which ends at a
 // slash or a space.
 func token(s string) string {
-	return strings.Map(func(c rune) rune { return either(c == '/' || unicode.IsSpace(c) || !unicode.IsPrint(c), '_', c) }, s)
+	return strings.Map(func(c rune) rune {
+		if c == '/' || unicode.IsSpace(c) || !unicode.IsPrint(c) {
+			return '_'
+		}
+		return c
+	}, s)
 }
 
 // oneLine replaces line breaks and control characters, so that s stays one line and cannot drive a terminal.
