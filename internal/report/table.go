@@ -17,24 +17,30 @@ import (
 // cells formats one metric of every arm, in the order of arms, as one column: times in one
 // unit, anything else per second. An arm without the figure has a dash.
 //
-// This file builds tables for all reports from fields; when and either choose parts of sentences.
-func cells(m stats.Metric, arms []record.Arm) []string {
-	values := each(arms, func(a record.Arm) float64 { return *cmp.Or(a.Median(m.Figure), new(float64)) })
+// This file builds tables for all reports from fields.
+func cells(m stats.Metric, arms []record.Arm) (column []string) {
+	var values []float64
+	for _, a := range arms {
+		if v := a.Median(m.Figure); v != nil {
+			values = append(values, *v)
+		}
+	}
 	s := say.TimeScale(values...)
 	low, high := say.Span(values)
 	// Each time gets its best unit where one for all would write the largest in thousands, or two digits of the smallest.
 	apart := high >= 100*low || low < s.Factor/10
-	return each(arms, func(a record.Arm) string {
+	for _, a := range arms {
+		text := say.None
 		switch v := a.Median(m.Figure); {
-		// A time of 0 was not measured: every request takes some.
-		case v == nil || *v == 0 && m.Unit == "s":
-			return say.None
+		case v == nil || *v == 0 && m.Unit == "s": // a time of 0 was not measured: every request takes some
 		case m.Unit == "s" && !apart:
-			return s.Own(*v)
+			text = s.Own(*v)
 		default:
-			return Figure(m, *v)
+			text = Figure(m, *v)
 		}
-	})
+		column = append(column, text)
+	}
+	return column
 }
 
 // armColumns returns the columns of a table of arms: names, figures of all metrics, and figures that
@@ -72,9 +78,14 @@ type armField = field[record.Arm]
 // columns returns the columns of a table, each with its head first, in the order of fields.
 func columns[T any](of []T, fields ...field[T]) (all [][]string) {
 	for _, f := range fields {
-		if f.known == nil || slices.ContainsFunc(of, f.known) {
-			all = append(all, append([]string{f.head}, each(of, f.cell)...))
+		if f.known != nil && !slices.ContainsFunc(of, f.known) {
+			continue
 		}
+		column := []string{f.head}
+		for _, row := range of {
+			column = append(column, f.cell(row))
+		}
+		all = append(all, column)
 	}
 	return all
 }
@@ -86,7 +97,9 @@ func rows[T any](of []T, fields ...field[T]) [][]string { return transposed(colu
 func transposed(columns [][]string) [][]string {
 	rows := make([][]string, len(columns[0]))
 	for i := range rows {
-		rows[i] = each(columns, func(c []string) string { return c[i] })
+		for _, c := range columns {
+			rows[i] = append(rows[i], c[i])
+		}
 	}
 	return rows
 }
@@ -118,8 +131,13 @@ func total[T any](all []T, f func(T) int) (sum int) {
 }
 
 // unique returns the different values of all, in order of first appearance.
-func unique(all []string) []string {
-	return each(grouped(all, func(s string) string { return s }), func(same []string) string { return same[0] })
+func unique(all []string) (different []string) {
+	for _, s := range all {
+		if !slices.Contains(different, s) {
+			different = append(different, s)
+		}
+	}
+	return different
 }
 
 // first returns the first element for which f is true; the zero T if there is none.
@@ -164,7 +182,7 @@ func name(a record.Arm) string { return a.Name }
 // choices returns the arms without the baseline's copy, which is there to check the measurement
 // and is no choice for a reader.
 func choices(arms []record.Arm) []record.Arm {
-	return only(arms, func(a record.Arm) bool { return a.Role != record.Copy })
+	return slices.DeleteFunc(slices.Clone(arms), func(a record.Arm) bool { return a.Role == record.Copy })
 }
 
 // optional returns the column of a figure that an arm may lack. The column is left out if all arms lack it.
@@ -189,10 +207,16 @@ func asides(arms []record.Arm) [][]string {
 	of := func(a record.Arm) *record.Footprint { return a.Footprint }
 	return columns(arms,
 		optional("memory", of, func(f record.Footprint) string {
-			return when(f.Resident && f.Processes > 1, "≤"+say.NBSP) + bytesText(f.Memory) // shared pages are counted for each process
+			if f.Resident && f.Processes > 1 { // shared pages are counted for each process
+				return "≤" + say.NBSP + bytesText(f.Memory)
+			}
+			return bytesText(f.Memory)
 		}),
 		optional("threads", of, func(f record.Footprint) string {
-			return say.Count(f.Threads) + when(f.Processes > 1, " in %d processes", f.Processes)
+			if f.Processes > 1 {
+				return fmt.Sprintf("%s in %d processes", say.Count(f.Threads), f.Processes)
+			}
+			return say.Count(f.Threads)
 		}),
 		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string {
 			return prose.Grouped(strconv.FormatFloat(v, 'f', stats.Decimals(v, 3), 64))
@@ -224,7 +248,12 @@ func moreFigures(r *record.Result) document.Part {
 		armField{"errors", nil, func(a record.Arm) string { return say.Count(a.Errors) + " of " + say.Count(a.Requests) }},
 		positive("n_eff", func(a record.Arm) float64 { return cmp.Or(a.NEff, -1) }, func(v float64) string { return say.Count(int(v)) }),
 		optional("conns served", fairness, func(f record.Fairness) string { return say.Count(f.Served) + " of " + say.Count(f.Asked) }),
-		optional("slowest first", fairness, func(f record.Fairness) string { return either(f.Served > 0, say.Seconds(f.FirstReply), say.None) }),
+		optional("slowest first", fairness, func(f record.Fairness) string {
+			if f.Served == 0 {
+				return say.None
+			}
+			return say.Seconds(f.FirstReply)
+		}),
 		optional("Jain's index", func(a record.Arm) *float64 { return a.Jain }, say.Jain),
 		optional("sessions", sessions, func(s record.SessionTimes) string { return say.Count(s.Complete) }),
 		optional("broken", sessions, func(s record.SessionTimes) string { return say.Count(s.Broken) }),
@@ -278,7 +307,11 @@ func bytesText(n int64) string {
 			v, unit = v/1024, u
 		}
 	}
-	return strconv.FormatFloat(v, 'f', either(unit != "B" && v < 100, 1, 0), 64) + say.NBSP + unit
+	decimals := 0
+	if unit != "B" && v < 100 {
+		decimals = 1
+	}
+	return strconv.FormatFloat(v, 'f', decimals, 64) + say.NBSP + unit
 }
 
 // changed returns the change that is printed for a verdict: the quotient of the two figures, as they are printed. Where that
@@ -288,7 +321,12 @@ func changed(r *record.Result, v record.Verdict) string {
 }
 
 // quotient returns the ratio of a verdict's two figures or, where they are not known, the median of the blocks' own ratios.
-func quotient(r *record.Result, v record.Verdict) float64 { return cmp.Or(r.Quotient(v), v.Ratio) }
+func quotient(r *record.Result, v record.Verdict) float64 {
+	if q := r.Quotient(v); q != 0 {
+		return q
+	}
+	return v.Ratio
+}
 
 // changedPlainly is changed for a sentence that no writer of texts goes through.
 func changedPlainly(r *record.Result, v record.Verdict) string {
@@ -321,5 +359,8 @@ func bound(ratio float64, decided bool) string {
 
 // Figure formats a value of a metric in its base unit, like 1.23 ms or 2,000/s.
 func Figure(m stats.Metric, v float64) string {
-	return either(m.Unit == "s", say.Seconds(v), say.Rate(v))
+	if m.Unit == "s" {
+		return say.Seconds(v)
+	}
+	return say.Rate(v)
 }
