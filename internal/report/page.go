@@ -82,7 +82,10 @@ func (p searchPage) summary(w io.Writer) error { return Markdown(w, p.Result) }
 func (p searchPage) csv(w io.Writer) error { return capacityCSV(w, p.Result) }
 
 func (p searchPage) measured() (plan, had string) {
-	windows := total(p.Capacity.Arms, func(a record.ArmCapacity) int { return len(a.Windows) })
+	windows := 0
+	for _, a := range p.Capacity.Arms {
+		windows += len(a.Windows)
+	}
 	return "the search", say.Plural(windows, "window") + " measured"
 }
 

@@ -122,14 +122,6 @@ func only[T any](all []T, f func(T) bool) (kept []T) {
 	return kept
 }
 
-// total adds up f of every element.
-func total[T any](all []T, f func(T) int) (sum int) {
-	for _, x := range all {
-		sum += f(x)
-	}
-	return sum
-}
-
 // unique returns the different values of all, in order of first appearance.
 func unique(all []string) (different []string) {
 	for _, s := range all {
@@ -139,20 +131,6 @@ func unique(all []string) (different []string) {
 	}
 	return different
 }
-
-// first returns the first element for which f is true; the zero T if there is none.
-func first[T any](all []T, f func(T) bool) (found T) {
-	if i := slices.IndexFunc(all, f); i >= 0 {
-		found = all[i]
-	}
-	return found
-}
-
-// listed returns f of every element with a comma between them; "" for no elements.
-func listed[T any](all []T, f func(T) string) string { return strings.Join(each(all, f), ", ") }
-
-// nonEmpty returns the lines that are not empty.
-func nonEmpty(lines ...string) []string { return only(lines, func(l string) bool { return l != "" }) }
 
 // when returns a part of a sentence, formatted as by Sprintf, where it applies; else "". Its
 // arguments are evaluated in either case.
@@ -172,8 +150,13 @@ func either[T any](condition bool, yes, no T) T {
 }
 
 // labelled returns the lines that are not empty, each as a fact with the label.
-func labelled(label string, lines ...string) document.Facts {
-	return each(nonEmpty(lines...), func(l string) document.Fact { return document.Fact{Label: label, Text: l} })
+func labelled(label string, lines ...string) (facts document.Facts) {
+	for _, line := range lines {
+		if line != "" {
+			facts = append(facts, document.Fact{Label: label, Text: line})
+		}
+	}
+	return facts
 }
 
 // name returns the arm's name, for use as a cell of a column.
