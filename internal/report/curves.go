@@ -52,18 +52,9 @@ func curves(arms []record.Arm) (*chart.Chart, [][]string) {
 		return nil, nil
 	}
 	p := chart.Panel{X: chart.Axis{High: nines, From: 74, To: 622}, Y: chart.NewAxis(times, 334, 14).Marked(6, say.TimeLabel)}
-	// ticks places quantiles on the axis, and drops those beyond the longest curve.
-	ticks := func(minor []float64, quantiles ...float64) (shown []chart.Tick) {
-		for _, q := range quantiles {
-			if ninesOf(q) <= nines+1e-9 {
-				shown = append(shown, chart.Tick{At: p.X.At(ninesOf(q)), Label: percentile(q), Minor: slices.Contains(minor, q)})
-			}
-		}
-		return shown
-	}
 	marks := []float64{0, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999, 0.99999} // that people ask for
-	p.X.Ticks = ticks([]float64{0, .75, .95, .995}, marks...)
-	p.X.Fine = ticks(nil, .25, .6, .7, .8, .85, .97, .98, .992, .997, .998, .9995, .9998)
+	p.X.Ticks = quantileTicks(p.X, []float64{0, .75, .95, .995}, marks...)
+	p.X.Fine = quantileTicks(p.X, nil, .25, .6, .7, .8, .85, .97, .98, .992, .997, .998, .9995, .9998)
 	marks = marks[:len(p.X.Ticks)]
 	head := []string{"arm"}
 	for _, q := range marks {
@@ -76,18 +67,35 @@ func curves(arms []record.Arm) (*chart.Chart, [][]string) {
 			continue
 		}
 		// Later lines are thinner, so that a line below stays visible.
-		l := chart.Line{Series: s, Title: s.Name, Stroke: "line", Width: min(2.2+1.2*float64(len(arms)-1-i), 7)}
-		for _, at := range curve {
-			l.Points = append(l.Points, chart.Point{X: ninesOf(at.Quantile), Y: at.Seconds, Title: percentile(at.Quantile) + " " + say.Seconds(at.Seconds)})
-		}
+		p.Lines = append(p.Lines, chart.Line{
+			Series: s, Title: s.Name, Stroke: "line", Width: min(2.2+1.2*float64(len(arms)-1-i), 7), Points: curvePoints(curve),
+		})
 		row := []string{s.Name}
 		for _, q := range marks {
 			row = append(row, timeAt(curve, q))
 		}
-		p.Lines, rows = append(p.Lines, l), append(rows, row)
+		rows = append(rows, row)
 	}
 	const label = "Response time by percentile, one line per arm: every further nine of the percentile has the same room"
 	return &chart.Chart{Label: label, Width: 640, Height: 380, Panels: []chart.Panel{p}}, rows
+}
+
+// quantileTicks places quantiles on the axis, and drops those beyond its end.
+func quantileTicks(x chart.Axis, minor []float64, quantiles ...float64) (shown []chart.Tick) {
+	for _, q := range quantiles {
+		if ninesOf(q) <= x.High+1e-9 {
+			shown = append(shown, chart.Tick{At: x.At(ninesOf(q)), Label: percentile(q), Minor: slices.Contains(minor, q)})
+		}
+	}
+	return shown
+}
+
+// curvePoints returns the points of a distribution.
+func curvePoints(curve []record.Point) (points []chart.Point) {
+	for _, at := range curve {
+		points = append(points, chart.Point{X: ninesOf(at.Quantile), Y: at.Seconds, Title: percentile(at.Quantile) + " " + say.Seconds(at.Seconds)})
+	}
+	return points
 }
 
 // timeAt formats the time of a curve at a quantile. A neighbouring point is another quantile, and a time between two points was
@@ -566,22 +574,9 @@ func newHeatGrid(arms []record.Arm) *heatGrid {
 	g.rows = (high-g.low)/g.tall + 1
 	most := 0
 	for _, a := range arms {
-		cells := slices.Collect(slices.Chunk(make([]int, g.columns()*(g.rows+1)), g.rows+1))
-		for _, h := range a.Heat {
-			block, _ := slices.BinarySearch(g.blocks, h.Block)
-			for s, slice := range h.Counts {
-				column := cells[(block*record.HeatSlices+s)/g.slices]
-				for row, n := range slice[g.low:] {
-					if n > 0 {
-						at := row / g.tall
-						if g.low+row == record.NoReply {
-							at = g.rows
-						}
-						column[at] += int(n)
-						most = max(most, column[at])
-					}
-				}
-			}
+		cells := g.count(a)
+		for _, column := range cells {
+			most = max(most, slices.Max(column))
 		}
 		g.cells = append(g.cells, cells)
 	}
@@ -591,6 +586,27 @@ func newHeatGrid(arms []record.Arm) *heatGrid {
 	}
 	g.bounds = slices.Compact(g.bounds)
 	return g
+}
+
+// count returns the numbers of an arm's requests, by column and row.
+func (g *heatGrid) count(a record.Arm) [][]int {
+	cells := slices.Collect(slices.Chunk(make([]int, g.columns()*(g.rows+1)), g.rows+1))
+	for _, h := range a.Heat {
+		block, _ := slices.BinarySearch(g.blocks, h.Block)
+		for s, slice := range h.Counts {
+			column := cells[(block*record.HeatSlices+s)/g.slices]
+			for row, n := range slice[g.low:] {
+				switch {
+				case n == 0: // rows above the highest are not in the grid
+				case g.low+row == record.NoReply:
+					column[g.rows] += int(n)
+				default:
+					column[row/g.tall] += int(n)
+				}
+			}
+		}
+	}
+	return cells
 }
 
 // columns returns the number of columns.
