@@ -21,11 +21,9 @@ func TestSentences(t *testing.T) {
 		if strings.Contains(string(code), " ") { // part of another
 			continue
 		}
-		f := fact.Fact{
-			Code: code, Arm: "pool", Baseline: "nethttp", Metric: "p99", Values: map[string]float64{},
-			Names:   map[string]string{"error": "it broke", "said": "so", "why": "it is", "source": "tsc", "untold": "not told"},
-			Because: []fact.Fact{{Code: "unknown-cpu", Arm: "pool"}},
-		}
+		f := asRecorded(t, `{"arm": "pool", "baseline": "nethttp", "metric": "p99", "because": [{"code": "unknown-cpu", "arm": "pool"}],
+			"names": {"error": "it broke", "said": "so", "why": "it is", "source": "tsc", "untold": "not told"}}`)
+		f.Code = code
 		if text := f.String(); strings.HasPrefix(text, string(code)+" (") || strings.Contains(text, "<no value>") {
 			t.Errorf("%s: got %q", code, text)
 		}
@@ -34,22 +32,15 @@ func TestSentences(t *testing.T) {
 
 func TestFactInWords(t *testing.T) {
 	t.Parallel()
-	for want, f := range map[string]fact.Fact{
-		"1 worker cannot keep up: by Little's law 500/s x 2.5 ms held keeps 1.25 busy, so give it 2 or more": {
-			Code: "too-few-workers", Values: map[string]float64{"workers": 1, "rate": 500, "held": .0025, "busy": 1.25, "needed": 2},
-		},
-		"its own copy: too few requests: p99 needs 1100 (--window)": {
-			Code: "aa", Because: []fact.Fact{{Code: "few-requests", Metric: "p99", Values: map[string]float64{"needed": 1100}}},
-		},
-		"36 == 64 in the median; true in 0 of 10 blocks": {
-			Code: "tally", Values: map[string]float64{"yes": 0, "blocks": 10}, Names: map[string]string{"sides": "36 == 64"},
-		},
-		"3 of 10 blocks outside: 2 below, 1 above": {
-			Code: "tally", Values: map[string]float64{"yes": 7, "blocks": 10, "outside": 3, "below": 2, "above": 1},
-		},
-		"words of a newer version": {Code: "unheard-of", Text: "words of a newer version"},
-		"unheard-of":               {Code: "unheard-of"},
+	for want, text := range map[string]string{
+		"1 worker cannot keep up: by Little's law 500/s x 2.5 ms held keeps 1.25 busy, so give it 2 or more": `{"code": "too-few-workers", "values": {"workers": 1, "rate": 500, "held": 0.0025, "busy": 1.25, "needed": 2}}`,
+		"its own copy: too few requests: p99 needs 1100 (--window)":                                          `{"code": "aa", "because": [{"code": "few-requests", "metric": "p99", "values": {"needed": 1100}}]}`,
+		"36 == 64 in the median; true in 0 of 10 blocks":                                                     `{"code": "tally", "values": {"yes": 0, "blocks": 10}, "names": {"sides": "36 == 64"}}`,
+		"3 of 10 blocks outside: 2 below, 1 above":                                                           `{"code": "tally", "values": {"yes": 7, "blocks": 10, "outside": 3, "below": 2, "above": 1}}`,
+		"words of a newer version":                                                                           `{"code": "unheard-of", "text": "words of a newer version"}`,
+		"unheard-of":                                                                                         `{"code": "unheard-of"}`,
 	} {
+		f := asRecorded(t, text)
 		if got := f.String(); got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
@@ -59,12 +50,18 @@ func TestFactInWords(t *testing.T) {
 // A fact on disk has its words beside code and values, and is worded anew when it is read.
 func TestFactJSON(t *testing.T) {
 	t.Parallel()
-	got, err := json.Marshal([]fact.Fact{{Code: "missing-trials", Values: map[string]float64{"missing": 1, "trials": 4}}, {}})
+	const text = `{"code":"missing-trials","values":{"missing":1,"trials":4},"text":"old words"}`
+	got, err := json.Marshal([]fact.Fact{asRecorded(t, text), {}})
 	if want := `[{"code":"missing-trials","values":{"missing":1,"trials":4},"text":"1 of 4 trials are missing from the record"},{"code":""}]`; err != nil || string(got) != want {
 		t.Errorf("got  %s, %v\nwant %s", got, err, want)
 	}
-	var f fact.Fact
-	if err := json.Unmarshal([]byte(`{"code":"missing-trials","values":{"missing":1,"trials":4},"text":"old words"}`), &f); err != nil || f.String() != "1 of 4 trials are missing from the record" {
-		t.Errorf("got %q, %v", f, err)
+}
+
+// asRecorded is a fact as a record has it.
+func asRecorded(t *testing.T, text string) (f fact.Fact) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &f); err != nil {
+		t.Fatal(err)
 	}
+	return f
 }

@@ -14,7 +14,7 @@ import (
 func hogged(open bool) record.Fact {
 	return doubt.MachineBusy.Of(doubt.Taken{Side: "server", Program: "hog", CPUs: 1, Share: .83, Open: open, Challenger: "pool", Low: .8, High: 1.31}).
 		Against("nethttp").At("p99").
-		Since(record.Fact{Code: "program-time", Values: record.Values{"share": .83, "pid": 7}, Names: record.Names{"program": "hog", "side": "server"}})
+		Since(asRecorded(`{"code": "program-time", "values": {"share": 0.83, "pid": 7}, "names": {"program": "hog", "side": "server"}}`))
 }
 
 // Where others kept a run from its answer, every output of every kind of run has that first, below it who, the effect

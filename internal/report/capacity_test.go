@@ -81,7 +81,7 @@ func promised() *record.Result {
 	}
 	r.Capacity = &record.Capacity{
 		SLO: "p99<=10ms", Budget: 60, Terms: []record.SLOTerm{{Text: "p99<=10ms", Term: stats.Term{Metric: "p99", Limit: .010}}},
-		Arms: []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}, Lines: []record.Fact{{Code: "more-capacity", Arm: "shedding", Baseline: "nethttp", Values: record.Values{"own": 9000, "baseline": 2480}}},
+		Arms: []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}, Lines: []record.Fact{asRecorded(`{"code": "more-capacity", "arm": "shedding", "baseline": "nethttp", "values": {"own": 9000, "baseline": 2480}}`)},
 	}
 	for i, a := range r.Capacity.Arms {
 		r.Capacity.Arms[i].Answer = outcome.Capacity.Phrase(a.Outcome)

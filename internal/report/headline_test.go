@@ -78,12 +78,12 @@ func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 		Doubts: []record.Fact{starves}, Arms: []record.Arm{{Name: "pool"}},
 		Capacity: &record.Capacity{Arms: []record.ArmCapacity{{
 			Name: "pool", Outcome: outcome.No,
-			Fact: record.Fact{Code: "capacity-below", Arm: "pool", Names: record.Names{"slo": "p99<=10ms"}, Values: record.Values{"high": 367, "broken": 3, "of": 3}},
+			Fact: asRecorded(`{"code": "capacity-below", "arm": "pool", "names": {"slo": "p99<=10ms"}, "values": {"high": 367, "broken": 3, "of": 3}}`),
 		}}},
 	}
 	tie := record.Result{
 		Doubts: []record.Fact{{Code: "one-cpu"}, starves}, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
-		Answer: record.Conclusion{Outcome: outcome.Refused, Reason: record.Fact{Code: "no-blocks", Values: record.Values{"ran": 3}, Names: record.Names{"status": "complete"}}},
+		Answer: record.Conclusion{Outcome: outcome.Refused, Reason: asRecorded(`{"code": "no-blocks", "values": {"ran": 3}, "names": {"status": "complete"}}`)},
 	}
 	measured := tie
 	measured.Arms = []record.Arm{{Name: "nethttp"}, {Name: "pool", StarvedConnections: 60}}

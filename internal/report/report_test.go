@@ -244,7 +244,7 @@ func TestNoControlCharacters(t *testing.T) {
 	const evil = "\x1b[31mevil\u009b2J\x07"
 	r := quick()
 	r.Scenario, r.Question, r.Note, r.Headline, r.Dir = evil, evil, evil, evil, evil
-	r.Doubts = append(r.Doubts, record.Fact{Code: "other-program", Arm: evil, Names: record.Names{"path": evil}})
+	r.Doubts = append(r.Doubts, record.Fact{Code: "test", Arm: evil, Text: evil})
 	name := r.Arms[2].Name
 	r.Arms[2].Name, r.Arms[2].Role = evil, record.Challenger
 	for i := range r.Verdicts {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"schedlab/internal/record"
 
 	// Their facts have sentences in the reports of these tests.
@@ -15,4 +16,12 @@ func said(text string) record.Fact {
 		return record.Fact{}
 	}
 	return record.Fact{Code: "test", Text: text}
+}
+
+// asRecorded is a fact as a record has it.
+func asRecorded(text string) (f record.Fact) {
+	if err := json.Unmarshal([]byte(text), &f); err != nil {
+		panic(err)
+	}
+	return f
 }
