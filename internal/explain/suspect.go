@@ -72,22 +72,21 @@ func (r rule) figure(tail bool) func(*arm, int) float64 {
 }
 
 // hear checks a rule's witnesses, given both arms' figures, and reports whether all that must agree
-// do. heard has the witnesses with a figure for the slower arm. quick and slow map a witness's name
-// to its figure, NaN if it is unknown.
-func hear(all []condition, quick, slow map[string]float64) (heard []record.Testimony, agree bool) {
+// do. heard has the witnesses with a figure for the slower arm.
+func hear(all []condition, quick, slow testified) (heard []record.Testimony, agree bool) {
 	heard, agree = []record.Testimony{}, true
 	for _, w := range all {
-		q, s := quick[w.witness.name], slow[w.witness.name]
-		if math.IsNaN(s) {
+		s, known := slow[w.witness].Get()
+		if !known {
 			agree = agree && !(w.must && w.least > 0) // a figure that the cause requires is missing
 			continue
 		}
 		ok := s >= w.least && (w.most == 0 || s <= w.most)
 		// A figure that the faster arm lacks, as of a program without metrics, is no comparison.
-		if w.times > 0 && !math.IsNaN(q) {
+		if q, known := quick[w.witness].Get(); w.times > 0 && known {
 			ok = ok && s >= w.times*q
 		}
-		heard = append(heard, record.Testimony{Witness: w.witness.name, Unit: w.witness.unit, Slower: s, Faster: orNil(q), Agrees: ok})
+		heard = append(heard, record.Testimony{Witness: w.witness.name, Unit: w.witness.unit, Slower: s, Faster: quick[w.witness].Pointer(), Agrees: ok})
 		agree = agree && (ok || !w.must)
 	}
 	return heard, agree
@@ -95,16 +94,16 @@ func hear(all []condition, quick, slow map[string]float64) (heard []record.Testi
 
 // values returns the figures that a cause's sentence can use. A key with _faster holds the faster
 // arm's. An unknown figure has no key, which the sentences read as 0.
-func values(s *side, slow, quick map[string]float64) record.Values {
+func values(s *side, slow, quick testified) record.Values {
 	v := record.Values{}
 	for _, w := range witnesses {
 		if w.key == "" {
 			continue
 		}
-		if is := slow[w.name]; !math.IsNaN(is) {
+		if is, known := slow[w].Get(); known {
 			v[w.key] = is
 		}
-		if was := quick[w.name]; !math.IsNaN(was) {
+		if was, known := quick[w].Get(); known {
 			v[w.key+"_faster"] = was
 		}
 	}

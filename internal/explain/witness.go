@@ -230,25 +230,28 @@ func (a *arm) starved() float64 {
 	return stats.Median(v)
 }
 
-// figures returns the median of each witness over an arm's windows, by name; NaN if a window lacks it.
-// The median keeps a single odd block from ruling a cause in or out.
-func (a *arm) figures() map[string]float64 {
-	all := map[string]float64{}
+// A testified is the figure of each witness for one arm, over its windows.
+type testified map[*witness]stats.Opt
+
+// figures returns the median of each witness over an arm's windows, unknown if a window lacks it. The median keeps a
+// single odd block from ruling a cause in or out.
+func (a *arm) figures() testified {
+	all := testified{}
 	for _, w := range witnesses {
 		v := make([]float64, len(a.windows))
 		for i := range v {
 			v[i] = w.of(a, i)
 		}
-		all[w.name] = known(stats.Median(v), !slices.ContainsFunc(v, math.IsNaN))
+		all[w] = stats.Known(stats.Median(v))
 	}
 	return all
 }
 
 // witnessed returns the witnesses that have a figure for at least one arm, in the order of
 // witnesses. from and to are what figures returned for the two arms.
-func witnessed(from, to map[string]float64) (all []record.Witness) {
+func witnessed(from, to testified) (all []record.Witness) {
 	for _, w := range witnesses {
-		f, t := orNil(from[w.name]), orNil(to[w.name])
+		f, t := from[w].Pointer(), to[w].Pointer()
 		if f != nil || t != nil {
 			all = append(all, record.Witness{Name: w.name, Unit: w.unit, From: f, To: t})
 		}
@@ -256,10 +259,3 @@ func witnessed(from, to map[string]float64) (all []record.Witness) {
 	return all
 }
 
-// orNil returns a figure for a record, in which an unknown one is left out.
-func orNil(v float64) *float64 {
-	if math.IsNaN(v) {
-		return nil
-	}
-	return &v
-}
