@@ -32,7 +32,10 @@ func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
 // same parts, by divided.
 func explanation(x *record.Explanation) document.Document {
 	// A question why would take the difference for granted.
-	question := either(x.Slower == "" && x.Outcome != outcome.Refused, "Do %s and %s differ?", "Why do %s and %s differ?")
+	question := "Why do %s and %s differ?"
+	if x.Slower == "" && x.Outcome != outcome.Refused {
+		question = "Do %s and %s differ?"
+	}
 	return document.Document{
 		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: cmp.Or(tooBusy(x.Busy), explained(x)),
 		Context: append(belowTooBusy(x.Busy, explained(x)), fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", say.Plural(x.Blocks, "block"), command.Quote(x.Dir), say.NBSP)),
@@ -53,13 +56,16 @@ func divided(x *record.Explanation) []document.Part {
 		figure := func(v float64) string { return figureOf(v, w.Unit) }
 		witnesses = append(witnesses, []string{w.Name, say.OrNone(w.From, figure), say.OrNone(w.To, figure)})
 	}
-	facts := labelled("Doubts", when(!x.Busy.None() && tooBusy(x.Busy) == "", "%s", x.Busy.String()))
+	var facts document.Facts
+	if !x.Busy.None() && tooBusy(x.Busy) == "" {
+		facts = append(facts, document.Fact{Label: "Doubts", Text: x.Busy.String()})
+	}
 	// A confirmed cause says where the whole difference is from, which theory divides in another way.
 	if x.Ideal != nil && (x.Outcome != outcome.Yes || x.Causes[0].Shown) {
-		facts = append(facts, labelled("Theory", ideal(x))...)
+		facts = append(facts, document.Fact{Label: "Theory", Text: ideal(x)})
 	}
 	if t := x.Tests; t != nil {
-		facts = append(facts, labelled("Tested", fmt.Sprintf("in %s more, recorded in %s", say.Plural(t.Blocks, "block"), command.Quote(t.Dir)))...)
+		facts = append(facts, document.Fact{Label: "Tested", Text: fmt.Sprintf("in %s more, recorded in %s", say.Plural(t.Blocks, "block"), command.Quote(t.Dir))})
 	}
 	return append(parts, document.Section{
 		ID: "witnesses", Title: "What else is known", About: "medians over the blocks", Parts: []document.Part{document.Table{Rows: witnesses}},
@@ -120,35 +126,66 @@ func proof(c record.Suspect) string {
 	if c.Moved == nil || c.Still == nil {
 		return "not tested"
 	}
-	figure, of := say.Seconds, "the mean of "+c.Stretch+when(c.Tail, " in the slowest 1"+say.NBSP+"%% of requests")
-	if c.Code == record.CauseTurnedAway {
+	figure, of := say.Seconds, "the mean of "+c.Stretch
+	switch {
+	case c.Code == record.CauseTurnedAway:
 		figure, of = func(v float64) string { return say.Percent("%.2g", v) }, "the share of "+c.Stretch
+	case c.Tail:
+		of += " in the slowest 1" + say.NBSP + "% of requests"
 	}
-	return fmt.Sprintf("in the extra blocks %s %s from %s to %s with %s, and with the control, %s, it was %s", of, either(c.Moved.By >= 0, "went", "fell"),
-		figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To)) + when(!c.Why.None(), "; %s", c.Why.String())
+	moved := "fell"
+	if c.Moved.By >= 0 {
+		moved = "went"
+	}
+	text := fmt.Sprintf("in the extra blocks %s %s from %s to %s with %s, and with the control, %s, it was %s", of, moved,
+		figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
+	if !c.Why.None() {
+		text += "; " + c.Why.String()
+	}
+	return text
 }
 
 // causeWords returns the words in front of a cause: its outcome and, without a test, why there is none.
 func causeWords(c record.Suspect) string {
-	return outcome.Cause.Phrase(c.Outcome) + untested[c.Outcome] + when(c.Shown, ", measured directly") + ":"
+	text := outcome.Cause.Phrase(c.Outcome) + untested[c.Outcome]
+	if c.Shown {
+		text += ", measured directly"
+	}
+	return text + ":"
 }
 
 // causes lists all suspected causes, each with its share of the difference, the figures of its witnesses, and
 // its test. A witness that disagrees is printed like the others, so that a reader can judge the suspicion.
 func causes(x *record.Explanation) document.Part {
-	all := each(x.Causes, func(c record.Suspect) document.Finding {
-		heard := each(c.Witnesses, func(t record.Testimony) string {
-			other := say.OrNone(t.Faster, func(v float64) string { return figureOf(v, t.Unit) })
-			return t.Witness + " " + figureOf(t.Slower, t.Unit) + when(t.Faster != nil, ", of the other arm %s", other) +
-				when(!t.Agrees, " (disagrees)")
-		})
-		// Other stretches may be shorter.
-		share := either(c.Share <= 1, "%s of the difference lies in %s", "more than the whole difference (%s) lies in %s")
-		reason := fmt.Sprintf(share+"; medians over the blocks: %s", say.Percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; ")) +
-			when(c.Moved != nil, "; %s", proof(c))
-		return document.Finding{Mark: causeWords(c), Class: outcome.Cause.Phrase(c.Outcome), Text: c.Fact.String(), Reason: reason}
-	})
-	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{document.Findings(all)}}
+	var all document.Findings
+	for _, c := range x.Causes {
+		all = append(all, document.Finding{Mark: causeWords(c), Class: outcome.Cause.Phrase(c.Outcome), Text: c.Fact.String(), Reason: testimony(c)})
+	}
+	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{all}}
+}
+
+// testimony tells which share of the difference lies in a cause's stretch, the figures of its witnesses, and its test.
+func testimony(c record.Suspect) string {
+	var heard []string
+	for _, t := range c.Witnesses {
+		text := t.Witness + " " + figureOf(t.Slower, t.Unit)
+		if t.Faster != nil {
+			text += ", of the other arm " + figureOf(*t.Faster, t.Unit)
+		}
+		if !t.Agrees {
+			text += " (disagrees)"
+		}
+		heard = append(heard, text)
+	}
+	share := "%s of the difference lies in %s"
+	if c.Share > 1 { // other stretches may be shorter
+		share = "more than the whole difference (%s) lies in %s"
+	}
+	text := fmt.Sprintf(share+"; medians over the blocks: %s", say.Percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; "))
+	if c.Moved != nil {
+		text += "; " + proof(c)
+	}
+	return text
 }
 
 // figureOf formats a witness's figure in its unit: s, ratio, or anything else as a plain number.
@@ -168,10 +205,10 @@ func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Pa
 	unit := say.TimeScale(w.From, w.To)
 	unit.Decimals = min(unit.Decimals+1, 3)
 	// The sum is of all pieces, including those too small to print.
-	pieces := append(only(w.Pieces, visible), record.Piece{Stretch: "sum (" + unit.Unit + ")", Step: w.Step})
-	table := append([][]string{{"", x.From, x.To, "difference", "interval"}}, each(pieces, func(p record.Piece) []string {
-		return []string{p.Stretch, unit.Number(p.From), unit.Number(p.To), unit.Plus(p.By), unit.Plus(p.Low) + " to " + unit.Plus(p.High)}
-	})...)
+	table := [][]string{{"", x.From, x.To, "difference", "interval"}}
+	for _, p := range append(visible(w.Pieces), record.Piece{Stretch: "sum (" + unit.Unit + ")", Step: w.Step}) {
+		table = append(table, []string{p.Stretch, unit.Number(p.From), unit.Number(p.To), unit.Plus(p.By), unit.Plus(p.Low) + " to " + unit.Plus(p.High)})
+	}
 	title := "From " + x.From + " to " + x.To + " " + of
 	return document.Section{
 		ID: "waterfall-" + strings.Fields(of)[0], Title: title,
@@ -182,8 +219,15 @@ func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Pa
 	}
 }
 
-// visible reports whether a piece is large enough to show.
-func visible(p record.Piece) bool { return max(math.Abs(p.From), math.Abs(p.To)) > negligible }
+// visible returns the pieces that are large enough to show.
+func visible(pieces []record.Piece) (large []record.Piece) {
+	for _, p := range pieces {
+		if max(math.Abs(p.From), math.Abs(p.To)) > negligible {
+			large = append(large, p)
+		}
+	}
+	return large
+}
 
 // waterfallChart draws the waterfall: the first bar is the whole time of one arm, each further
 // bar begins where the previous one ended, and the last is the whole time of the other arm.
@@ -202,7 +246,7 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) cha
 	}
 	add(x.From, unit.Format(w.From), "whole", say.Seconds(w.From), 0, w.From)
 	at = w.From // from here on the end of the bar before
-	for _, p := range only(w.Pieces, visible) {
+	for _, p := range visible(w.Pieces) {
 		add(p.Stretch, unit.Signed(p.By), chart.StretchClass(p.Stretch), fmt.Sprintf("%s: %s to %s", p.Stretch, say.Seconds(p.From), say.Seconds(p.To)), at, at+p.By)
 		at += p.By
 	}
