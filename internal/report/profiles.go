@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 
@@ -91,7 +90,12 @@ func requestStates(arms []record.ProfiledArm) [][]string {
 		}
 		// Requests spent no time in a state that they were never in.
 		cell := func(of func(record.StateTime) float64) func(string) string {
-			return func(state string) string { return either(a.Requests != nil, say.Seconds(of(spent[state])), say.None) }
+			return func(state string) string {
+				if a.Requests == nil {
+					return say.None
+				}
+				return say.Seconds(of(spent[state]))
+			}
 		}
 		fields = append(fields, field[string]{a.Arm, nil, cell(func(t record.StateTime) float64 { return t.Mean })},
 			field[string]{"p99", nil, cell(func(t record.StateTime) float64 { return t.P99 })})
@@ -129,13 +133,19 @@ type flameBox struct {
 
 // flameTitle returns the title of a flame graph, with the meaning of its colours if it compares two arms.
 func flameTitle(f record.Flame) string {
-	return f.Kind + ": " + f.Arm + when(f.Base != "", ", red where its share is larger than with %s, blue where it is smaller", f.Base)
+	if f.Base == "" {
+		return f.Kind + ": " + f.Arm
+	}
+	return fmt.Sprintf("%s: %s, red where its share is larger than with %s, blue where it is smaller", f.Kind, f.Arm, f.Base)
 }
 
 // flameChart lays out a flame graph. The deepest calls are at the top. A graph with a Base is a difference:
 // the widths are of one arm, the colours tell how its shares differ from the other's.
 func flameChart(f record.Flame) flame {
-	depth := slices.Max(append(each(f.Frames, func(b record.Frame) int { return b.Depth }), 0))
+	depth := 0
+	for _, b := range f.Frames {
+		depth = max(depth, b.Depth)
+	}
 	c := flame{Title: flameTitle(f), Width: flameWidth, Height: flameTop + flameRow*chart.Px(depth+1) + flameBelow}
 	for _, b := range f.Frames {
 		box := flameBox{
@@ -147,7 +157,11 @@ func flameChart(f record.Flame) flame {
 			// Red for a larger share than in the other arm, blue for a smaller one. The colour is fullest from
 			// a tenth of the samples on, and grows with the square root, so that small changes can be seen.
 			pale := 255 - int(math.Round(150*min(1, math.Sqrt(math.Abs(b.Change)/.1))))
-			box.Fill = template.CSS(fmt.Sprintf(either(b.Change > 0, "rgb(255,%d,%d)", "rgb(%d,%d,255)"), pale, pale))
+			colour := "rgb(%d,%d,255)"
+			if b.Change > 0 {
+				colour = "rgb(255,%d,%d)"
+			}
+			box.Fill = template.CSS(fmt.Sprintf(colour, pale, pale))
 		}
 		// 3 px stay free at both ends of a name.
 		if letters := int((box.Wide - 6) / flameLetter); letters >= 3 {
