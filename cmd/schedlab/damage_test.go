@@ -14,9 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/judge"
-	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/session"
 )
 
 // A record may come from anybody. Whatever number it holds, judging it and writing it in every format ends
@@ -83,11 +82,7 @@ func rendered(path string) (err error) {
 			err = panicked(fmt.Sprintf("%v\n%s", p, debug.Stack()))
 		}
 	}()
-	dir, run, err := record.Open(path, "")
-	if err != nil {
-		return err
-	}
-	result, err := judge.FromRecord(dir, run)
+	result, err := session.Again(path, "", false)
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/explain"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/session"
 )
 
@@ -68,7 +68,7 @@ there already stay until they run again. The tests have a record of their own.`,
 	fl.Uint64Var(&seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&r.Out, "out", record.DefaultRoot, "directory of run records")
 	f.bindProgress(fl)
-	oneOf(fl, &f.output, "output", "text", "text, json, markdown or html", report.ExplainFormats().Names()...)
+	oneOf(fl, &f.output, "output", "text", "text, json, markdown or html", explain.Formats().Names()...)
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return recorded(r.Out), cobra.ShellCompDirectiveDefault
@@ -88,9 +88,9 @@ there already stay until they run again. The tests have a record of their own.`,
 }
 
 // writeExplanation prints an explanation; the text fits the terminal.
-func writeExplanation(w io.Writer, format string, x *record.Explanation) error {
+func writeExplanation(w io.Writer, format string, x *explain.Explanation) error {
 	if format == "text" {
-		return report.Explain(w, x, textOptions(w))
+		return explain.Text(w, x, textOptions(w))
 	}
-	return report.ExplainFormats().Render(w, format, x)
+	return explain.Formats().Render(w, format, x)
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/explain"
 	"schedlab/internal/host"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
@@ -130,7 +131,7 @@ func TestExplainNamesPlantedFaults(t *testing.T) {
 				named++
 			} else {
 				var text strings.Builder
-				err := report.Explain(&text, x, report.TextOptions{})
+				err := explain.Text(&text, x, report.TextOptions{})
 				t.Log(text.String(), err)
 			}
 			t.Logf("took %.0f s", took.Seconds())
@@ -169,7 +170,7 @@ func TestExplainNamesPlantedFaults(t *testing.T) {
 }
 
 // explain compares the clean arm with another, and explains the difference.
-func (p pathology) explain(t *testing.T, other string) (*record.Explanation, time.Duration) {
+func (p pathology) explain(t *testing.T, other string) (*explain.Explanation, time.Duration) {
 	t.Helper()
 	begun, dir := time.Now(), t.TempDir()
 	path := filepath.Join(dir, "fault.yaml")
@@ -185,7 +186,7 @@ func (p pathology) explain(t *testing.T, other string) (*record.Explanation, tim
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
-	x := &record.Explanation{}
+	x := &explain.Explanation{}
 	if bad := json.Unmarshal(out, x); !ended(err) || bad != nil {
 		t.Fatalf("%s: %v, %v\n%s", p.name, err, bad, complaint.String())
 	}
@@ -200,7 +201,7 @@ func ended(err error) bool {
 
 // named reports whether the fault's cause is the first that is confirmed or measured directly,
 // but for those that are as true; and the cause, or what is suspected first instead.
-func (p pathology) named(x *record.Explanation) (bool, *record.Suspect) {
+func (p pathology) named(x *explain.Explanation) (bool, *explain.Suspect) {
 	for i, c := range x.Causes {
 		if c.Outcome != outcome.Yes {
 			break
@@ -215,7 +216,7 @@ func (p pathology) named(x *record.Explanation) (bool, *record.Suspect) {
 	return false, nil
 }
 
-func verdictOn(x *record.Explanation, ok bool, first *record.Suspect) string {
+func verdictOn(x *explain.Explanation, ok bool, first *explain.Suspect) string {
 	switch {
 	case ok:
 		return fmt.Sprintf("`%s`", first.Code)
@@ -225,7 +226,7 @@ func verdictOn(x *record.Explanation, ok bool, first *record.Suspect) string {
 	return fmt.Sprintf("**no**: `%s`, %s", first.Code, first.Answer)
 }
 
-func provedBy(c *record.Suspect) string {
+func provedBy(c *explain.Suspect) string {
 	switch {
 	case c == nil:
 		return ""
@@ -238,7 +239,7 @@ func provedBy(c *record.Suspect) string {
 }
 
 // amount is a figure of a cause's test.
-func amount(c *record.Suspect, v float64) string {
+func amount(c *explain.Suspect, v float64) string {
 	if c.Code == record.CauseTurnedAway {
 		return fmt.Sprintf("%.2g %%", 100*v)
 	}

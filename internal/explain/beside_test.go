@@ -12,14 +12,14 @@ import (
 // explanation of other arms takes its place only with tests of its own.
 func TestExplanationsThatAreKept(t *testing.T) {
 	t.Parallel()
-	tested := record.Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: outcome.Yes, Tests: &record.TestRun{Dir: "tests"}}
-	fresh := record.Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: outcome.Open}
+	tested := Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: outcome.Yes, Tests: &TestRun{Dir: "tests"}}
+	fresh := Explanation{Schema: record.Schema, From: "a", To: "b", Outcome: outcome.Open}
 	again, other := tested, fresh
-	again.Tests = &record.TestRun{Dir: "later"}
+	again.Tests = &TestRun{Dir: "later"}
 	other.To = "c"
 	for name, c := range map[string]struct {
-		old   *record.Explanation
-		x     record.Explanation
+		old   *Explanation
+		x     Explanation
 		tests string // where those of the result are
 		keep  bool
 	}{
@@ -28,7 +28,7 @@ func TestExplanationsThatAreKept(t *testing.T) {
 		"the same arms, tested again":      {&tested, again, "later", true},
 		"other arms, not tested":           {&tested, other, "", false},
 		"other arms, of an untested":       {&fresh, other, "", true},
-		"other arms that were tested, too": {&record.Explanation{Schema: record.Schema, From: "a", To: "c", Tests: &record.TestRun{Dir: "c"}}, again, "later", true},
+		"other arms that were tested, too": {&Explanation{Schema: record.Schema, From: "a", To: "c", Tests: &TestRun{Dir: "c"}}, again, "later", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -37,7 +37,7 @@ func TestExplanationsThatAreKept(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.old != nil {
-				if err := dir.WriteExplanation(c.old); err != nil {
+				if err := Keep(dir, c.old); err != nil {
 					t.Fatal(err)
 				}
 			}

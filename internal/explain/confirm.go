@@ -68,7 +68,7 @@ type Test struct {
 // Test plans the test, with windows short enough for the budget. It returns false if no untested
 // cause has a knob, or if no arm is slower. An error means that the record does not tell how an arm
 // was started.
-func (c *Case) Test(x *record.Explanation, modes map[string]mode.Mode, budget time.Duration) (Test, bool, error) {
+func (c *Case) Test(x *Explanation, modes map[string]mode.Mode, budget time.Duration) (Test, bool, error) {
 	if x.Slower == "" {
 		return Test{}, false, nil
 	}
@@ -140,7 +140,7 @@ func (c *Case) Seed() uint64 { return c.run.Plan.Seed }
 
 // Profiled returns the comparison to profile: both arms of the explanation, as the run measured
 // them, From first. It returns an error for an arm and its own copy, which are one program.
-func (c *Case) Profiled(x *record.Explanation) (Test, error) {
+func (c *Case) Profiled(x *Explanation) (Test, error) {
 	var arms []scenario.Arm
 	for _, name := range []string{x.From, x.To} {
 		a, err := askedFor(c.arms[name].plan, c.scenario)
@@ -164,10 +164,10 @@ func ruleOf(code record.Code) rule {
 // confirmed. x itself stays as it is. test is the test's record, read by Read. In each block of the
 // test the slower arm runs twice, as baseline and copy, and counts with the mean of both. The other
 // causes keep their outcome, and so does a cause without arms in the test.
-func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
+func (c *Case) Confirm(x *Explanation, test *Case) *Explanation {
 	done := *x
 	done.Causes = slices.Clone(x.Causes)
-	done.Tests = &record.TestRun{Dir: test.Result.Dir, Blocks: test.Result.Valid}
+	done.Tests = &TestRun{Dir: test.Result.Dir, Blocks: test.Result.Valid}
 	for i := range done.Causes {
 		cause := &done.Causes[i]
 		if cause.Outcome != outcome.Open || test.arms[cause.Knob] == nil || test.arms[cause.Control] == nil {
@@ -196,7 +196,7 @@ func (c *Case) Confirm(x *record.Explanation, test *Case) *record.Explanation {
 			why.Values["busy"] = 1
 		}
 	}
-	slices.SortStableFunc(done.Causes, func(a, b record.Suspect) int { return order(a) - order(b) })
+	slices.SortStableFunc(done.Causes, func(a, b Suspect) int { return order(a) - order(b) })
 	conclude(&done)
 	done.Busy = busy(&done, []record.Fact{disturbed})
 	return &done
@@ -236,6 +236,6 @@ func (c *Case) series(figure func(*arm, int) float64, names ...string) (all []fl
 }
 
 // order returns the rank of a cause: the surest come first, a confirmed one before one that was measured directly.
-func order(c record.Suspect) int {
+func order(c Suspect) int {
 	return 2*slices.Index([]outcome.Outcome{outcome.Yes, outcome.Open, outcome.Refused, outcome.No}, c.Outcome) + stats.Count(c.Shown)
 }

@@ -131,7 +131,7 @@ const (
 // Explain finds where the time between two arms went, and suspects causes. modes are the modes of
 // schedlab's own servers, by name. The causes are at most suspected: [Case.Confirm] adds the
 // results of tests. An error means that the record does not tell how the slower arm was started.
-func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Explanation, error) {
+func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*Explanation, error) {
 	x := c.waterfalls(from, to)
 	x.Lost = c.step(from, to, valued(stats.Errors))
 	f, t := c.arms[from], c.arms[to]
@@ -182,7 +182,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*record.Exp
 
 // busy returns the doubt about others that took CPU time for an explanation: it is open if no cause is known, or if
 // nobody knows whether the arms differ.
-func busy(x *record.Explanation, doubts []record.Fact) record.Fact {
+func busy(x *Explanation, doubts []record.Fact) record.Fact {
 	f, of := doubt.Busy(doubts)
 	if f.None() {
 		return f
@@ -199,11 +199,11 @@ func hasIdeal(t *record.Twin) bool {
 
 // waterfalls returns an explanation with the waterfalls of two arms, of the mean and of the slowest
 // 1 %, and no causes yet. The blocks of both arms pair up by index.
-func (c *Case) waterfalls(from, to string) *record.Explanation {
+func (c *Case) waterfalls(from, to string) *Explanation {
 	f, t := c.arms[from], c.arms[to]
-	x := &record.Explanation{
+	x := &Explanation{
 		Schema: record.Schema, Run: c.run.Name, Dir: c.Result.Dir, Scenario: c.run.Plan.Scenario, From: from, To: to,
-		Blocks: c.Result.Valid, Witnesses: []record.Witness{}, Causes: []record.Suspect{},
+		Blocks: c.Result.Valid, Witnesses: []Witness{}, Causes: []Suspect{},
 	}
 	var blocks []judge.Block
 	for i := range f.windows {
@@ -247,11 +247,11 @@ func (d difference) slower(from, to string) string {
 // about the requests that were answered. A difference of times does not count if it is small enough
 // to appear between the baseline and its own copy, or to be the load's own; why tells of each that
 // does not.
-func (c *Case) whatDiffers(x *record.Explanation) (all []difference, why []record.Fact) {
+func (c *Case) whatDiffers(x *Explanation) (all []difference, why []record.Fact) {
 	if x.Lost.Sure() && math.Abs(x.Lost.By) >= leastLost {
 		all = append(all, difference{step: x.Lost, lost: true})
 	}
-	var copied record.Explanation
+	var copied Explanation
 	noise := "" // who differs by that much
 	if arms := c.Result.Arms; len(arms) > 1 && arms[1].Role == record.Copy {
 		copied, noise = *c.waterfalls(arms[0].Name, arms[1].Name), arms[0].Name+" and its own copy may differ"
@@ -287,7 +287,7 @@ func (c *Case) whatDiffers(x *record.Explanation) (all []difference, why []recor
 }
 
 // conclude sets x.Outcome from the outcome of the first cause, which is the surest.
-func conclude(x *record.Explanation) {
+func conclude(x *Explanation) {
 	x.Settle(outcome.Open)
 	switch {
 	case len(x.Causes) == 0:
@@ -300,8 +300,8 @@ func conclude(x *record.Explanation) {
 // Beside merges a new explanation with the one in the record. For the same two arms, the old tests
 // stay until they run again: they take time, and explaining again without them must not lose them. keep is false if the old explanation has tests of other arms and the new one has
 // no tests: the old one then stays in the record.
-func Beside(dir *record.Dir, x *record.Explanation) (both *record.Explanation, keep bool, err error) {
-	old, err := dir.Explanation()
+func Beside(dir *record.Dir, x *Explanation) (both *Explanation, keep bool, err error) {
+	old, err := Kept(dir)
 	switch {
 	case err != nil || old == nil:
 		return x, err == nil, err

@@ -16,7 +16,7 @@ const mostCauses = 3
 
 // suspect checks every rule against a difference and adds the causes that fit to x.Causes. It keeps
 // mostCauses of them. With tailOnly it checks only the rules of the tail.
-func (c *Case) suspect(x *record.Explanation, about difference, s *side, tailOnly bool) {
+func (c *Case) suspect(x *Explanation, about difference, s *side, tailOnly bool) {
 	fast := x.Faster()
 	slow, quick := s.figures(), c.arms[fast].figures()
 	for _, r := range rules {
@@ -33,7 +33,7 @@ func (c *Case) suspect(x *record.Explanation, about difference, s *side, tailOnl
 		if !agree {
 			continue
 		}
-		cause := record.Suspect{
+		cause := Suspect{
 			Code: r.code, Stretch: r.part.Name, Share: share, Tail: about.tail, Witnesses: heard,
 			Fact:    record.Fact{Code: r.code, Arm: x.Slower, Baseline: fast, Values: values(s, slow, quick), Names: record.Names{"part": r.part.Name}},
 			Outcome: outcome.Refused,
@@ -52,7 +52,7 @@ func (c *Case) suspect(x *record.Explanation, about difference, s *side, tailOnl
 		x.Causes = append(x.Causes, cause)
 	}
 	// Among equals, the cause that explains more goes first.
-	slices.SortStableFunc(x.Causes, func(a, b record.Suspect) int {
+	slices.SortStableFunc(x.Causes, func(a, b Suspect) int {
 		return cmp.Or(order(a)-order(b), cmp.Compare(b.Share, a.Share))
 	})
 	x.Causes = x.Causes[:min(len(x.Causes), mostCauses)]
@@ -73,8 +73,8 @@ func (r rule) figure(tail bool) func(*arm, int) float64 {
 
 // hear checks a rule's witnesses, given both arms' figures, and reports whether all that must agree
 // do. heard has the witnesses with a figure for the slower arm.
-func hear(all []condition, quick, slow testified) (heard []record.Testimony, agree bool) {
-	heard, agree = []record.Testimony{}, true
+func hear(all []condition, quick, slow testified) (heard []Testimony, agree bool) {
+	heard, agree = []Testimony{}, true
 	for _, w := range all {
 		s, known := slow[w.witness].Get()
 		if !known {
@@ -86,7 +86,7 @@ func hear(all []condition, quick, slow testified) (heard []record.Testimony, agr
 		if q, known := quick[w.witness].Get(); w.times > 0 && known {
 			ok = ok && s >= w.times*q
 		}
-		heard = append(heard, record.Testimony{Witness: w.witness.name, Unit: w.witness.unit, Slower: s, Faster: quick[w.witness].Pointer(), Agrees: ok})
+		heard = append(heard, Testimony{Witness: w.witness.name, Unit: w.witness.unit, Slower: s, Faster: quick[w.witness].Pointer(), Agrees: ok})
 		agree = agree && (ok || !w.must)
 	}
 	return heard, agree

@@ -181,15 +181,15 @@ func TestRulesAreSuspectedFromEvidence(t *testing.T) {
 			continue
 		}
 		modes := map[string]mode.Mode{"made": e.mode, "plain": {Flags: []string{"steal", "listeners"}}}
-		of := func(fast, slow seen) *record.Explanation {
+		of := func(fast, slow seen) *Explanation {
 			x, err := madeCase(fast, slow, e.asked, e.path).Explain("fast", "slow", modes)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return x
 		}
-		find := func(x *record.Explanation) int {
-			return slices.IndexFunc(x.Causes, func(c record.Suspect) bool { return c.Code == r.code })
+		find := func(x *Explanation) int {
+			return slices.IndexFunc(x.Causes, func(c Suspect) bool { return c.Code == r.code })
 		}
 		x := of(quick, e.pro)
 		if i := find(x); i < 0 {
@@ -218,7 +218,7 @@ func TestTimesBesideLosses(t *testing.T) {
 	slow.values = stats.Figures{stats.Errors: stats.Known(.04)}
 	modes := map[string]mode.Mode{"made": e.mode, "plain": {}}
 	x, err := madeCase(quick, slow, e.asked, "").Explain("fast", "slow", modes)
-	if err != nil || !slices.ContainsFunc(x.Causes, func(s record.Suspect) bool { return s.Code == "cause-workers" }) {
+	if err != nil || !slices.ContainsFunc(x.Causes, func(s Suspect) bool { return s.Code == "cause-workers" }) {
 		t.Errorf("an arm that waits and loses requests: %+v, %v; want too few workers", x.Causes, err)
 	}
 	gains := quick // loses requests, and is quicker for it
@@ -348,12 +348,12 @@ func TestConfirm(t *testing.T) {
 			test.arms[a.name] = seen{parts: parts(timeline.Queue, a.part)}.arm(a.name)
 			test.Result.Arms = append(test.Result.Arms, record.Arm{Name: a.name})
 		}
-		before := &record.Explanation{From: "fast", To: "slow", Slower: "slow", Outcome: outcome.Open, Causes: []record.Suspect{
+		before := &Explanation{From: "fast", To: "slow", Slower: "slow", Outcome: outcome.Open, Causes: []Suspect{
 			{Code: "cause-workers", Outcome: outcome.Open, Knob: "knob", Control: "control"},
 			{Code: "cause-cost", Outcome: outcome.Refused},
 		}}
 		x := (&Case{}).Confirm(before, test)
-		i := slices.IndexFunc(x.Causes, func(s record.Suspect) bool { return s.Code == "cause-workers" })
+		i := slices.IndexFunc(x.Causes, func(s Suspect) bool { return s.Code == "cause-workers" })
 		if got := x.Causes[i].Outcome; got != c.state || x.Outcome != c.outcome {
 			t.Errorf("%s: %s and %s, want %s and %s", c.name, got, x.Outcome, c.state, c.outcome)
 		}

@@ -249,13 +249,12 @@ func (a *arm) figures() testified {
 
 // witnessed returns the witnesses that have a figure for at least one arm, in the order of
 // witnesses. from and to are what figures returned for the two arms.
-func witnessed(from, to testified) (all []record.Witness) {
+func witnessed(from, to testified) (all []Witness) {
 	for _, w := range witnesses {
 		f, t := from[w].Pointer(), to[w].Pointer()
 		if f != nil || t != nil {
-			all = append(all, record.Witness{Name: w.name, Unit: w.unit, From: f, To: t})
+			all = append(all, Witness{Name: w.name, Unit: w.unit, From: f, To: t})
 		}
 	}
 	return all
 }
-

@@ -126,9 +126,13 @@ func projected(t *testing.T, runs ...run) []byte {
 		if r.Capacity != nil {
 			add(searched(r.Capacity)...)
 		}
-		if r.Explained != nil {
-			add(explanation("recorded ", r.Explained)...)
-			add(explanation("", explained(t, r.Explained, runs[i:]))...)
+		x, err := explain.Kept(of.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x != nil {
+			add(explanation("recorded ", x)...)
+			add(explanation("", explained(t, x, runs[i:]))...)
 		}
 	}
 	var b bytes.Buffer
@@ -318,7 +322,7 @@ func searched(c *record.Capacity) (rows []row) {
 }
 
 // explained explains the first of the runs again, and judges its test, the second, if there is one.
-func explained(t *testing.T, recorded *record.Explanation, runs []run) *record.Explanation {
+func explained(t *testing.T, recorded *explain.Explanation, runs []run) *explain.Explanation {
 	t.Helper()
 	modes := map[string]mode.Mode{}
 	for _, m := range model.Modes() {
@@ -343,7 +347,7 @@ func explained(t *testing.T, recorded *record.Explanation, runs []run) *record.E
 }
 
 // explanation returns the rows of an explanation. what tells those that were read from those that were made.
-func explanation(what string, x *record.Explanation) (rows []row) {
+func explanation(what string, x *explain.Explanation) (rows []row) {
 	rows = append(rows, row{Of: what + "explanation", Arm: x.To, Against: x.From, Outcome: said(x.Outcome), Blocks: x.Blocks, Codes: codes(x.Reason, x.Busy)})
 	rows = append(rows, waterfall(what+"stretch", x.To, x.From, false, x.Mean)...)
 	rows = append(rows, waterfall(what+"stretch", x.To, x.From, true, x.Tail)...)

@@ -36,12 +36,7 @@ func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := g.result
-	if r.Explained, err = dir.Explanation(); err != nil {
-		return r, err
-	}
-	r.Profiles, err = dir.Profiles()
-	return r, err
+	return g.result, nil
 }
 
 // A Judge takes the trials of a run one after the other, and can judge those taken so far at any

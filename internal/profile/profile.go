@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"schedlab/internal/record"
-
 	"github.com/google/pprof/profile"
 )
 
@@ -89,10 +87,10 @@ const leastShare = .002
 //
 // A frame's children begin at its left edge. They are together narrower than the frame if it has
 // samples of its own.
-func (t *Tree) Layout(base *Tree) (frames []record.Frame) {
+func (t *Tree) Layout(base *Tree) (frames []Frame) {
 	var place func(at, other *Tree, depth int, left float64)
 	place = func(at, other *Tree, depth int, left float64) {
-		f := record.Frame{Name: at.name, Depth: depth, Left: left, Share: t.share(at.total)}
+		f := Frame{Name: at.name, Depth: depth, Left: left, Share: t.share(at.total)}
 		// Its callees are narrower still, so they are left out too.
 		if f.Share < leastShare {
 			return
@@ -141,7 +139,7 @@ const sure, fewest = 2, 100
 // difference, between two CPU profiles, of its ratio of the samples without its callees. Changes
 // leaves out differences that the number of samples cannot show, and returns nil if a profile has
 // fewer than 100 samples.
-func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
+func Changes(from, to *Tree, n int) (all []FunctionShare) {
 	if min(from.Samples, to.Samples) < fewest {
 		return nil
 	}
@@ -152,14 +150,14 @@ func Changes(from, to *Tree, n int) (all []record.FunctionShare) {
 		after[name] += 0 // a function that only the other profile has
 	}
 	for name, share := range after {
-		f := record.FunctionShare{Function: name, From: before[name], To: share}
+		f := FunctionShare{Function: name, From: before[name], To: share}
 		// The variance of a difference is the sum of the variances.
 		variance := f.From*(1-f.From)/float64(from.Samples) + f.To*(1-f.To)/float64(to.Samples)
 		if math.Abs(f.To-f.From) > sure*math.Sqrt(variance) {
 			all = append(all, f)
 		}
 	}
-	slices.SortFunc(all, func(a, b record.FunctionShare) int {
+	slices.SortFunc(all, func(a, b FunctionShare) int {
 		return cmp.Or(cmp.Compare(math.Abs(b.To-b.From), math.Abs(a.To-a.From)), strings.Compare(a.Function, b.Function))
 	})
 	return all[:min(n, len(all))]

@@ -19,7 +19,6 @@ import (
 	googleprofile "github.com/google/pprof/profile"
 
 	"schedlab/internal/profile"
-	"schedlab/internal/record"
 )
 
 // synthetic is a profile of stacks, written root first with dots: "main.a main.b" → value.
@@ -61,7 +60,7 @@ func TestLayout(t *testing.T) {
 	t.Parallel()
 	base := synthetic(t, map[string]int64{"main.a main.b": 50, "main.a": 50})
 	tree := synthetic(t, map[string]int64{"main.a main.b": 2, "main.a main.c": 1, "main.d": 1})
-	want := []record.Frame{
+	want := []profile.Frame{
 		{Name: "all", Share: 1},
 		{Name: "main.a", Depth: 1, Share: .75, Change: -.25},
 		{Name: "main.b", Depth: 2, Share: .5, Change: 0},
@@ -85,7 +84,7 @@ func TestChanges(t *testing.T) {
 	t.Parallel()
 	from := synthetic(t, map[string]int64{"main.a main.b": 800, "main.a main.c": 200})
 	to := synthetic(t, map[string]int64{"main.a main.b": 500, "main.d main.c": 200, "main.e": 299, "main.once": 1})
-	want := []record.FunctionShare{{Function: "main.b", From: .8, To: .5}, {Function: "main.e", To: .299}}
+	want := []profile.FunctionShare{{Function: "main.b", From: .8, To: .5}, {Function: "main.e", To: .299}}
 	if diff := cmp.Diff(want, profile.Changes(from, to, 5)); diff != "" {
 		t.Errorf("changes (-want, +got):\n%s", diff)
 	}

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"schedlab/internal/record"
-
 	"golang.org/x/exp/trace"
 )
 
@@ -58,7 +56,7 @@ func (g *goroutine) spend(now trace.Time) {
 //
 // requests replays the trace: it keeps the state of every goroutine, and adds the time between two
 // events of a goroutine to the state it was in. Between them nothing happens to that goroutine.
-func Requests(data []byte) (*record.RequestTimes, error) {
+func Requests(data []byte) (*RequestTimes, error) {
 	all, err := requests(data)
 	if err != nil || len(all) == 0 {
 		return nil, err
@@ -74,10 +72,10 @@ func Requests(data []byte) (*record.RequestTimes, error) {
 			totals[i] += v
 		}
 	}
-	sum := &record.RequestTimes{Requests: len(all)}
+	sum := &RequestTimes{Requests: len(all)}
 	sum.Mean, sum.P99 = meanAndP99(totals)
 	for _, state := range slices.Sorted(maps.Keys(states)) {
-		t := record.StateTime{State: state}
+		t := StateTime{State: state}
 		t.Mean, t.P99 = meanAndP99(states[state])
 		sum.States = append(sum.States, t)
 	}

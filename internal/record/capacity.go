@@ -178,7 +178,11 @@ func (r Result) MarshalJSON() ([]byte, error) {
 			Arms []searchedArm `json:"arms"`
 		}{plain(r), arms}
 	}
-	return marshal(v)
+	text, err := marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return withAttached(text, r.Attached)
 }
 
 // marshal returns v as JSON. It escapes no HTML: the encoder of the whole document does if it wants to.

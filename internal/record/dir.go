@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -409,4 +410,19 @@ func (d *Dir) Signed(plan any) bool {
 	}
 	sum, err := signature(plan)
 	return err == nil && hmac.Equal(kept, sum)
+}
+
+// WriteProfile writes one of an arm's profiles, or a picture of it, and returns its path below
+// the run's directory.
+func (d *Dir) WriteProfile(arm, name string, write func(io.Writer) error) (string, error) {
+	place := slug(arm)
+	if len(arm) > len(place) { // slug cut the name: another arm's may begin in the same way
+		place += fmt.Sprintf("-%08x", crc32.ChecksumIEEE([]byte(arm)))
+	}
+	below := filepath.Join("profiles", place)
+	if err := os.MkdirAll(filepath.Join(d.path, below), 0o755); err != nil {
+		return "", fmt.Errorf("making a directory for profiles: %w", err)
+	}
+	in := Dir{path: filepath.Join(d.path, below)}
+	return filepath.ToSlash(filepath.Join(below, name)), in.WriteFile(name, write)
 }

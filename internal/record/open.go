@@ -249,6 +249,15 @@ func readAll(open func(name string) (*os.File, error), name string, most int64) 
 	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
+// ReadJSON reads a JSON file of the record into v, and reports whether there is one.
+func (d *Dir) ReadJSON(name string, v any) (there bool, err error) {
+	err = readJSON(filepath.Join(d.path, name), v)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // readJSON reads one of schedlab's JSON files into v. It refuses a file that is too large, was
 // not written by schedlab, or has a newer schema.
 func readJSON(path string, v any) error {

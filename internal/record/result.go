@@ -79,10 +79,8 @@ type Result struct {
 	LoadsDiffer []string `json:"loads_differ,omitempty"`
 	// Others tells which other programs used the CPUs over the whole run; nil if unknown.
 	Others *Others `json:"others,omitempty"`
-	// Explained tells why two of the arms differ, if `schedlab explain` ran.
-	Explained *Explanation `json:"explained,omitempty"`
-	// Profiles are profiles of the arms; nil if none were asked for.
-	Profiles *Profiles `json:"profiles,omitempty"`
+	// Attached is what other commands added, in the order in which they ran. JSON has each under its key, at the end.
+	Attached []Attachment `json:"-"`
 	// Capacity is the result of `schedlab capacity`. Such a run compares nothing.
 	Capacity *Capacity `json:"capacity,omitempty"`
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"schedlab/internal/audit"
+	"schedlab/internal/explain"
+	"schedlab/internal/profiling"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -77,6 +79,11 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, s := range []*jsonschema.Schema{result, run.Properties["result"]} {
+		// What other commands attach has a schema of its own.
+		s.Properties["explained"] = &jsonschema.Schema{Type: "object", Description: "why two arms differ, as in explain.json; without schedlab explain it is left out"}
+		s.Properties["profiles"] = &jsonschema.Schema{Type: "object", Description: "profiles of the arms, as in profiles.json; without --profiles it is left out"}
+	}
 	for _, s := range []*jsonschema.Schema{result, run.Properties["result"]} { // the arms of a search have no figures of their own
 		arms := s.Properties["arms"]
 		arms.Items = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{arms.Items, searched}}
@@ -85,7 +92,8 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 		"run.json": run, "result.json": result,
 		"audit.json":    schemaOf[audit.Report](t, "what 'schedlab audit' prints with --output json"),
 		"progress.json": schemaOf[record.Progress](t, "a line that --progress json writes on stderr, between windows; a line that is no JSON is an error, at the end"),
-		"explain.json":  schemaOf[record.Explanation](t, "what 'schedlab explain' prints with --output json, and why.json of a record"),
+		"profiles.json": schemaOf[profiling.Profiles](t, "the profiles of a run's arms, and profiles.json of a record"),
+		"explain.json":  schemaOf[explain.Explanation](t, "what 'schedlab explain' prints with --output json, and why.json of a record"),
 	}
 }
 

@@ -136,11 +136,13 @@ func doubtsOf(all []record.Fact, causes []func(record.Fact) bool, most int, plac
 	return document.Doubts(lines, len(shown), place)
 }
 
-// whereReportIs tells how to read the full report, and where profiles are.
+// whereReportIs tells how to read the full report, and what attachments say of themselves.
 func whereReportIs(r *record.Result) document.Facts {
 	facts := document.Facts{{Label: "Report", Text: say.Where(r.Dir, !r.NoPage)}}
-	if r.Profiles != nil {
-		facts = append(facts, document.Fact{Label: "Profiles", Text: say.Path(r.Dir) + "/profiles, with flame graphs; the report compares them"})
+	for _, a := range r.Attached {
+		if c, ok := a.(Chapter); ok {
+			facts = append(facts, c.Below(r)...)
+		}
 	}
 	return facts
 }
@@ -208,11 +210,11 @@ func askedBriefly(r *record.Result) string {
 }
 
 // onCPUs tells where servers and load ran: "; servers on CPU 0, load on CPU 1". "" if they were free.
-// Of another site it names the machines.
+// Of a cluster it names the nodes.
 func onCPUs(e record.Env) string {
 	switch shared := e.SharedCPUs(); {
-	case e.Site != nil:
-		return "; " + elsewhere(e.Site)
+	case e.Cluster != nil:
+		return "; " + inPods(e.Cluster)
 	case e.ServerCPUs == "":
 		return ""
 	case len(shared) > 0:
@@ -387,11 +389,15 @@ func markLegend(vs []record.Verdict, used map[string]bool) string {
 // whyReasons returns the lines of "Why", and how many of them were asked for. The explanation comes first: it names a cause,
 // while the other reasons only tell where the time went. Where it found no cause of a difference, these say more.
 func whyReasons(r *record.Result) (reasons []string, asked int) {
-	explained, others := explanationOf(r), briefReasons(r)
-	if x := r.Explained; x != nil && len(x.Causes) == 0 && (x.Slower != "" || x.Outcome == outcome.Refused) {
-		return append(others, explained...), len(explained)
+	others, x := briefReasons(r), reasonOf(r)
+	if x == nil {
+		return others, 0
 	}
-	return append(explained, others...), len(explained)
+	answer, last := x.Why()
+	if last {
+		return append(others, answer), 1
+	}
+	return slices.Insert(others, 0, answer), 1
 }
 
 // briefReasons tells, for arms that surely differ, in which stretches the difference of time
@@ -418,15 +424,6 @@ func briefReasons(r *record.Result) (lines []string) {
 		} else {
 			lines = append(lines, a.Name+": its mean points the other way, by a few long requests; the report has both")
 		}
-	}
-	return lines
-}
-
-// explanationOf returns the answer of `schedlab explain`, if it ran; else nil. Only that command
-// looks for causes, so no other line of a report may say because.
-func explanationOf(r *record.Result) (lines []string) {
-	if r.Explained != nil {
-		lines = []string{strings.TrimSuffix(explained(r.Explained), ".")}
 	}
 	return lines
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/explain"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -219,7 +220,7 @@ func TestBriefSaysWhereReasonsAre(t *testing.T) {
 func TestBriefAnswersWhatWasAsked(t *testing.T) {
 	t.Parallel()
 	r := quick()
-	r.Explained = &record.Explanation{From: "nethttp", To: "pool", Outcome: outcome.No, Reason: said("no difference is sure")}
+	r.Attach(&explain.Explanation{From: "nethttp", To: "pool", Outcome: outcome.No, Reason: said("no difference is sure")})
 	r.Expectations = []record.Expectation{{Text: "p99 <= 10ms", Outcome: outcome.Yes}, {Text: "p50 <= 1us", Outcome: outcome.Open}}
 	got := screenOf(comparisonPage{r}).document(100, 0).Text(document.Options{Width: 100})
 	for _, want := range []string{"no difference is sure", "kept: p99 <= 10ms"} {

@@ -85,17 +85,3 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		}
 	}
 }
-
-// An explanation without a cause says it, too.
-func TestTooBusyToExplain(t *testing.T) {
-	t.Parallel()
-	const first = "Too busy to tell: hog took 83 % of the servers' CPU."
-	x := &record.Explanation{From: "nethttp", To: "pool", Slower: "pool", Outcome: outcome.Open, Reason: said("no rule fits"), Busy: hogged(true)}
-	if got := explanation(x).Text(TextOptions{}); !strings.Contains(got, first+"\n") || !strings.Contains(got, "Next: end hog") || !strings.Contains(got, "So far: ") {
-		t.Errorf("got %s", got)
-	}
-	x.Busy = hogged(false)
-	if got := explanation(x).Text(TextOptions{}); strings.Contains(got, first) || !strings.Contains(got, "Doubts  hog took 83 %") {
-		t.Errorf("an explanation that stands: got %s", got)
-	}
-}

@@ -25,7 +25,7 @@ func Doubt(f record.Fact) string {
 // Headline returns the answer of a run in one or a few sentences: that others kept it from an answer, if they
 // did, and else what the run found.
 func Headline(r *record.Result) string {
-	if busy := tooBusy(doubt.TooBusy(r.Doubts)); busy != "" {
+	if busy := say.TooBusy(doubt.TooBusy(r.Doubts)); busy != "" {
 		return busy
 	}
 	return finding(r)
@@ -71,7 +71,7 @@ func (p comparisonPage) below() []string {
 // context returns the sentences that follow the headline: what kept the run from an answer, and the ranking if the
 // headline has only the claims.
 func context(r *record.Result) []string {
-	if below := belowTooBusy(doubt.TooBusy(r.Doubts), finding(r)); below != nil {
+	if below := say.BelowTooBusy(doubt.TooBusy(r.Doubts), finding(r)); below != nil {
 		return below
 	}
 	return pageOf(r).below()
@@ -423,13 +423,8 @@ func meanDifference(r *record.Result, from, to string) float64 {
 	if i >= 0 && r.Differences[i].By != 0 {
 		return r.Differences[i].By
 	}
-	if x := r.Explained; x != nil && x.Slower != "" && x.Mean.Sure() {
-		switch {
-		case x.From == from && x.To == to:
-			return x.Mean.By
-		case x.From == to && x.To == from:
-			return -x.Mean.By
-		}
+	if x := reasonOf(r); x != nil {
+		return x.Between(from, to)
 	}
 	return 0
 }

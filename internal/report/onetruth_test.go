@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/explain"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -76,15 +77,18 @@ func TestHeadlineOfArmsThatDoNotKeepUp(t *testing.T) {
 // The answer has a sure difference of means that its rank does not tell, as the reasons below it do.
 func TestHeadlineHasTheDifferenceOfTheReasons(t *testing.T) {
 	t.Parallel()
-	of := func(rank record.Place, differs float64, x *record.Explanation) string {
-		r := &record.Result{Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Explained: x}
+	of := func(rank record.Place, differs float64, x *explain.Explanation) string {
+		r := &record.Result{Arms: []record.Arm{{Name: "a"}, {Name: "b"}}}
+		if x != nil {
+			r.Attach(x)
+		}
 		if differs != 0 {
 			r.Differences = []record.Difference{{Arm: "b", Baseline: "a", Waterfall: record.Waterfall{Step: record.Step{By: differs}}}}
 		}
 		return onAverage(r, record.Standing{Arm: "b", Baseline: "a", Place: rank})
 	}
-	mean := func(from, to string, by float64) *record.Explanation {
-		return &record.Explanation{From: from, To: to, Slower: "b", Mean: record.Waterfall{Step: record.Step{By: by, Low: .9 * by, High: 1.1 * by}}}
+	mean := func(from, to string, by float64) *explain.Explanation {
+		return &explain.Explanation{From: from, To: to, Slower: "b", Mean: record.Waterfall{Step: record.Step{By: by, Low: .9 * by, High: 1.1 * by}}}
 	}
 	for _, tt := range []struct{ got, want string }{
 		{of(record.Place{Outcome: outcome.Open}, .447, nil), ", and 447 ms slower on average"},

@@ -61,7 +61,7 @@ func breakDown(arms []record.Arm, of func(record.Phase) float64) (b breakdown) {
 		}
 	}
 	for _, st := range stretches() {
-		if slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[st.Name]) > negligible }) {
+		if slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return math.Abs(row.Seconds[st.Name]) > say.Negligible }) {
 			b.Stretches = append(b.Stretches, st)
 		}
 	}
@@ -115,9 +115,6 @@ func slowest(r *record.Result) int {
 	}
 	return fewest
 }
-
-// negligible is a mean time, in seconds, too small for a column: 5 ns, less than reading a clock takes.
-const negligible = 5e-9
 
 // cells returns the table of b: the head, then a row for each arm with its times and their sum.
 // All cells are in one unit, by the sums, so that a reader can add them up.
@@ -247,7 +244,7 @@ func difference(d record.Difference) string {
 	case told == nil:
 		// The whole difference is sure, but each piece of it is too uncertain.
 		told = []string{"in which part is not decided"}
-	case math.Abs(rest) > negligible:
+	case math.Abs(rest) > say.Negligible:
 		told = append(told, "the rest "+unit.Signed(rest))
 	}
 	// "slower" and "faster" carry the sign, so the ends are without it, the smaller first.

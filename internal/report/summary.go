@@ -46,8 +46,8 @@ func (p comparisonPage) summary(w io.Writer) error {
 	busy := doubt.TooBusy(r.Doubts)
 	load, where := Setup(r)
 	return say.Markdown(w, document.Document{
-		Question: r.Question, State: state(r), Answer: cmp.Or(tooBusy(busy), answer),
-		Context: append(belowTooBusy(busy, answer), load, where),
+		Question: r.Question, State: state(r), Answer: cmp.Or(say.TooBusy(busy), answer),
+		Context: append(say.BelowTooBusy(busy, answer), load, where),
 		Parts:   []document.Part{answers(r), summaryTable(r), notes},
 	})
 }

@@ -51,19 +51,10 @@ func (p comparisonPage) whole(all bool) document.Document {
 	return document.Document{
 		Name: named(r), Question: r.Question, State: state(r), Answer: Headline(r),
 		Context: append(context(r), offered(r), machine(r.Env, r.Arms)), Data: complete(r),
-		Parts: slices.Concat([]document.Part{figures(r), pageOf(r).verdicts(), why(r), expectations(r)}, breakdownParts(r), []document.Part{
-			profiles(r), connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r), document.Page{gridSection(r)},
+		Parts: slices.Concat([]document.Part{figures(r), pageOf(r).verdicts(), why(r), expectations(r)}, breakdownParts(r), chapters(r), []document.Part{
+			connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r), document.Page{gridSection(r)},
 		}),
 	}
-}
-
-// why returns the result of `schedlab explain`, if it ran for this record; else an empty part.
-func why(r *record.Result) document.Part {
-	if r.Explained == nil {
-		return document.Section{}
-	}
-	page := document.Page{document.Linked{{Text: "As a page of its own", Files: []string{"why.html"}}}}
-	return document.Section{ID: "why", Title: "Why", Parts: append([]document.Part{document.Lines(explanationOf(r)), page}, divided(r.Explained)...)}
 }
 
 // warned returns lead, the sentence on how to read figures, with the caveat about them added.

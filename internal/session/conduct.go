@@ -11,6 +11,8 @@ import (
 
 	"schedlab/internal/cluster"
 	"schedlab/internal/experiment"
+	"schedlab/internal/explain"
+	"schedlab/internal/profiling"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
@@ -171,10 +173,16 @@ func (c *conduct) carryOut(ctx context.Context, planned *experiment.Comparison) 
 	if c.explain && err == nil && run.Result.Valid > 1 {
 		// The same as `schedlab explain` without arguments would do now; its servers have just run.
 		e := explaining{Program: c.Program, Explain: Explain{Where: c.Where, Budget: TestBudget, RunCommands: true}, seed: c.o.Seed, show: c.show, afterRun: true}
-		run.Result.Explained, err = e.explain(ctx, dir, run)
+		var x *explain.Explanation
+		if x, err = e.explain(ctx, dir, run); x != nil {
+			run.Result.Attach(x)
+		}
 	}
 	if c.Profiles && err == nil {
-		run.Result.Profiles, err = profileArms(ctx, c.Program, planned, dir, run.Plan, c.show)
+		var kept *profiling.Profiles
+		if kept, err = profileArms(ctx, c.Program, planned, dir, run.Plan, c.show); kept != nil {
+			run.Result.Attach(kept)
+		}
 	}
 	err = finish(dir, run, err)
 	if run.Trials == 0 {

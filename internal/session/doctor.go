@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,10 +18,10 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A Doctor asks what of this machine would spoil a measurement. Of Where it has CPUs, AllowRemote and Out, the directory that is looked at.
+// A Doctor asks what of this machine would spoil a measurement. Of Where it has CPUs, AllowRemote and Out.
 type Doctor struct {
 	Where
-	Scenario string // its name, or a file
+	Scenario string // "" is DefaultScenario
 	Quick    bool   // start no server
 	Full     bool   // measure what a full comparison can judge as well
 }
@@ -55,6 +56,7 @@ func (r Doctor) Run(ctx context.Context, p Program, show Observer) (report docto
 	if r.Quick && r.Full {
 		return report, Usagef("--quick and --full exclude each other; drop one of them")
 	}
+	r.Out, r.Scenario = cmp.Or(r.Out, record.DefaultRoot), cmp.Or(r.Scenario, DefaultScenario)
 	e := examining{Program: p, Doctor: r, o: p.options(), show: show}
 	e.o.CPUs = r.CPUs
 	// Wrong CPUs are found here.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,8 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/explain"
 	"schedlab/internal/judge"
+	"schedlab/internal/profiling"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
@@ -23,8 +24,8 @@ import (
 // TestBudget is how long the tests of an explanation may take, if nothing else is said.
 const TestBudget = time.Minute
 
-// An Explain asks why one arm of a run is slower than another. Of Where it has Out, AllowRemote and
-// WaitIdle: the tests take the CPUs of the run.
+// An Explain asks why one arm of a run is slower than another. CPUs of Where do not matter: the tests take those of the
+// run.
 type Explain struct {
 	Where
 	RunName  string        // a run's name below Out, a path, or latest
@@ -50,10 +51,11 @@ type explaining struct {
 
 // Run explains one run. If the tests were stopped, it returns the explanation without them and the reason. The code is
 // NoAnswer if no cause is known for sure, or whether the arms differ is not.
-func (r Explain) Run(ctx context.Context, p Program, show Observer) (*record.Explanation, error) {
+func (r Explain) Run(ctx context.Context, p Program, show Observer) (*explain.Explanation, error) {
 	if err := checkWaitIdle(r.WaitIdle, false); err != nil {
 		return nil, err
 	}
+	r.Out = cmp.Or(r.Out, record.DefaultRoot)
 	dir, run, err := record.Open(r.RunName, r.Out)
 	if err != nil {
 		return nil, Usage(err)
@@ -72,7 +74,7 @@ func (r Explain) Run(ctx context.Context, p Program, show Observer) (*record.Exp
 
 // explain explains the difference of a run's arms and keeps the explanation in its record. With an explanation, the
 // error is the reason why its tests were stopped; without one, why there is none.
-func (e *explaining) explain(ctx context.Context, dir *record.Dir, run record.Run) (*record.Explanation, error) {
+func (e *explaining) explain(ctx context.Context, dir *record.Dir, run record.Run) (*explain.Explanation, error) {
 	// The run is judged again, so an old record can be explained.
 	c, err := explain.Read(dir, run)
 	if err != nil {
@@ -98,8 +100,8 @@ func (e *explaining) explain(ctx context.Context, dir *record.Dir, run record.Ru
 	if err != nil || !keep {
 		return x, errors.Join(stopped, err)
 	}
-	return x, errors.Join(stopped, dir.WriteExplanation(x),
-		dir.WriteFile("why.html", func(w io.Writer) error { return report.ExplainFormats().Render(w, "html", x) }))
+	return x, errors.Join(stopped, profiling.KeepOld(dir), explain.Keep(dir, x),
+		dir.WriteFile("why.html", func(w io.Writer) error { return explain.Formats().Render(w, "html", x) }))
 }
 
 // again returns the options of a run under the load and on the CPUs of the explained one. Rate,
@@ -121,7 +123,7 @@ func (ofTests) Look(*record.Result) {}
 
 // test runs the comparison that would confirm the causes. With an error it returns the untested
 // explanation. The test gets a separate record.
-func (e *explaining) test(ctx context.Context, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation) (*record.Explanation, error) {
+func (e *explaining) test(ctx context.Context, dir *record.Dir, recorded record.Plan, c *explain.Case, x *explain.Explanation) (*explain.Explanation, error) {
 	t, ok, err := c.Test(x, e.Modes, e.Budget)
 	if err != nil || !ok {
 		return x, err

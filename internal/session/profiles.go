@@ -11,8 +11,8 @@ import (
 	"schedlab/internal/experiment"
 	"schedlab/internal/explain"
 	"schedlab/internal/profile"
+	"schedlab/internal/profiling"
 	"schedlab/internal/record"
-	"schedlab/internal/report"
 )
 
 // mostMoved limits the functions of an arm that a report names because their share of the CPU samples
@@ -22,7 +22,7 @@ const mostMoved = 5
 // profileArms captures the profiles of a comparison's arms and keeps them in the record with their flame
 // graphs. It starts each arm once more, so the profiles cost the measured windows nothing. ran is the plan
 // that has run. With an error it returns no profiles.
-func profileArms(ctx context.Context, p Program, c *experiment.Comparison, dir *record.Dir, ran record.Plan, show Observer) (*record.Profiles, error) {
+func profileArms(ctx context.Context, p Program, c *experiment.Comparison, dir *record.Dir, ran record.Plan, show Observer) (*profiling.Profiles, error) {
 	if err := p.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -36,13 +36,13 @@ func profileArms(ctx context.Context, p Program, c *experiment.Comparison, dir *
 
 // keepProfiles writes the profiles of arms to the record with their flame graphs, and compares each kind
 // of every other arm with the first one's.
-func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles, error) {
-	kept := &record.Profiles{}
+func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*profiling.Profiles, error) {
+	kept := &profiling.Profiles{}
 	var kinds []string                                   // in the order in which they were captured
 	trees := make([]map[string]*profile.Tree, len(arms)) // of each arm, by kind; nil without samples
 	for i, a := range arms {
 		trees[i] = map[string]*profile.Tree{}
-		k := record.ProfiledArm{Arm: a.Arm, Files: []string{}}
+		k := profiling.Arm{Arm: a.Arm, Files: []string{}}
 		for _, file := range a.Files {
 			// The file as it came, for pprof and go tool trace.
 			at, err := dir.WriteProfile(a.Arm, file.Name, func(w io.Writer) error { _, err := w.Write(file.Data); return err })
@@ -72,8 +72,8 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 		kept.Arms = append(kept.Arms, k)
 	}
 	// draw writes one flame graph, and notes it.
-	draw := func(f record.Flame, name string) (err error) {
-		f.File, err = dir.WriteProfile(f.Arm, name, func(w io.Writer) error { return report.FlameSVG(w, f) })
+	draw := func(f profiling.Flame, name string) (err error) {
+		f.File, err = dir.WriteProfile(f.Arm, name, func(w io.Writer) error { return profiling.FlameSVG(w, f) })
 		kept.Flames = append(kept.Flames, f)
 		return err
 	}
@@ -83,20 +83,20 @@ func keepProfiles(dir *record.Dir, arms []experiment.Captured) (*record.Profiles
 		base := trees[0][kind]
 		for i, a := range arms {
 			if tree := trees[i][kind]; tree != nil {
-				err = errors.Join(err, draw(record.Flame{Kind: kind, Arm: a.Arm, Frames: tree.Layout(nil)}, kind+".svg"))
+				err = errors.Join(err, draw(profiling.Flame{Kind: kind, Arm: a.Arm, Frames: tree.Layout(nil)}, kind+".svg"))
 			}
 		}
 		for i, a := range arms {
 			if tree := trees[i][kind]; i > 0 && base != nil && tree != nil {
-				err = errors.Join(err, draw(record.Flame{Kind: kind, Arm: a.Arm, Base: arms[0].Arm, Frames: tree.Layout(base)}, kind+"-difference.svg"))
+				err = errors.Join(err, draw(profiling.Flame{Kind: kind, Arm: a.Arm, Base: arms[0].Arm, Frames: tree.Layout(base)}, kind+"-difference.svg"))
 			}
 		}
 	}
-	return kept, errors.Join(err, dir.WriteProfiles(kept))
+	return kept, errors.Join(err, profiling.Keep(dir, kept))
 }
 
 // profileAgain profiles the two arms of an explanation, starting from the record, and writes the run's report again.
-func (e *explaining) profileAgain(ctx context.Context, dir *record.Dir, recorded record.Plan, c *explain.Case, x *record.Explanation) error {
+func (e *explaining) profileAgain(ctx context.Context, dir *record.Dir, recorded record.Plan, c *explain.Case, x *explain.Explanation) error {
 	t, err := c.Profiled(x)
 	if err != nil {
 		return Usage(err)
@@ -111,9 +111,11 @@ func (e *explaining) profileAgain(ctx context.Context, dir *record.Dir, recorded
 		return &Error{Failed, fmt.Errorf("planning the profiles: %w", err)}
 	}
 	r := *c.Result
-	if r.Profiles, err = profileArms(ctx, e.Program, planned, dir, planned.Planned(), e.show); err != nil {
+	kept, err := profileArms(ctx, e.Program, planned, dir, planned.Planned(), e.show)
+	if err != nil {
 		return err
 	}
-	r.Explained = x
+	r.Attach(kept)
+	r.Attach(x)
 	return writeReports(dir, &r)
 }

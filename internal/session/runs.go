@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/runs"
 )
@@ -34,7 +33,7 @@ func Again(name, root string, rewrite bool) (*record.Result, error) {
 	if err != nil {
 		return nil, Usage(err)
 	}
-	result, err := judge.FromRecord(dir, run)
+	result, err := judged(dir, run)
 	if err == nil && run.Plan.Cell != nil {
 		result.Grid, err = gridOf(result, filepath.Dir(dir.Path()), run.Plan.Pack)
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,9 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/say"
 	"schedlab/internal/runs"
+	"schedlab/internal/session"
 )
 
 //go:embed pages.html
@@ -197,23 +200,20 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		}
 		result, err = judge.FromRecord(dir, run)
 	}
-	var why *record.Explanation
 	if err == nil {
-		why, err = dir.Explanation()
+		err = session.Attach(dir, result)
 	}
 	var b bytes.Buffer
-	switch {
+	file := path.Base(r.URL.Path) // the report is the page of the run itself
+	switch own := ownPage(result, file); {
 	case err != nil:
-	case !strings.HasSuffix(r.URL.Path, "why.html"):
-		result.Explained = why
-		if result.Profiles, err = dir.Profiles(); err == nil {
-			err = report.HTML(&b, result)
-		}
-	case why == nil:
+	case strings.HasSuffix(r.URL.Path, "/"):
+		err = report.HTML(&b, result)
+	case own == nil:
 		s.refuse(w, http.StatusNotFound, "This run is not explained: schedlab explain "+name)
 		return
 	default:
-		err = report.ExplainFormats().Render(&b, "html", why)
+		err = say.HTML(&b, *own)
 	}
 	if err != nil {
 		s.refuse(w, http.StatusInternalServerError, err.Error())
@@ -222,6 +222,21 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", reportPolicy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Write(b.Bytes())
+}
+
+// ownPage returns the page of that file that an attachment of the result has; nil without one.
+func ownPage(r *record.Result, file string) *document.Document {
+	if r == nil {
+		return nil
+	}
+	for _, a := range r.Attached {
+		if own, ok := a.(report.OwnPage); ok {
+			if name, page := own.Page(); name == file {
+				return &page
+			}
+		}
+	}
+	return nil
 }
 
 // busy reports whether a comparison runs now.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"schedlab/docs/experiments"
+	"schedlab/internal/explain"
 	"schedlab/internal/judge"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
@@ -24,7 +25,7 @@ func recorded(name string) ([]experiments.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := dir.Explanation()
+	x, err := explain.Kept(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func recorded(name string) ([]experiments.Row, error) {
 
 // rowsOf returns the rows of a result: its texts, the figures of all arms but the copy with their verdicts, and
 // the verdicts on other pairs. x is its explanation, nil without one.
-func rowsOf(r *record.Result, pairs []record.Verdict, x *record.Explanation) (rows []experiments.Row) {
+func rowsOf(r *record.Result, pairs []record.Verdict, x *explain.Explanation) (rows []experiments.Row) {
 	plain := func(text *string) { *text = strings.ReplaceAll(*text, "\u00a0", " ") }
 	add := func(row experiments.Row) {
 		plain(&row.Text)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/docs/experiments"
+	"schedlab/internal/explain"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -37,7 +38,7 @@ func TestRowsOfARun(t *testing.T) {
 		{Metric: stats.Goodput, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Same), Ratio: 1, Low: .99, High: 1.01},
 		{Metric: stats.GoodMean, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Faster), Ratio: .5, Low: .4, High: .6},
 	}
-	x := &record.Explanation{Outcome: outcome.Yes, Causes: []record.Suspect{
+	x := &explain.Explanation{Outcome: outcome.Yes, Causes: []explain.Suspect{
 		{Outcome: outcome.No, Fact: record.Fact{Text: "the lock"}}, {Outcome: outcome.Yes, Fact: record.Fact{Text: "too few workers"}},
 	}}
 	var got []string

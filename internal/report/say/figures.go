@@ -45,6 +45,9 @@ const NBSP = "\u00a0"
 // None stands for a figure that was not measured.
 const None = "-"
 
+// Negligible is a mean time, in seconds, too small for a column: 5 ns, less than reading a clock takes.
+const Negligible = 5e-9
+
 // A Scale formats the values of one column in one unit with one number of decimals, so that
 // digits of equal weight stand above each other. TimeScale makes one from the column's values.
 type Scale struct {

@@ -1,4 +1,4 @@
-package report
+package profiling
 
 import (
 	_ "embed"
@@ -7,21 +7,31 @@ import (
 	"io"
 	"math"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
 	"schedlab/internal/command"
+	"schedlab/internal/profile"
 	"schedlab/internal/record"
 	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
 )
 
-// profiles returns what the arms' profiles show: for each arm the functions that changed most, the states of
+// Section is the profiles' part of the report of their run.
+func (p *Profiles) Section(r *record.Result) document.Part { return captured(p, r.Dir) }
+
+// Below tells where the profiles are.
+func (p *Profiles) Below(r *record.Result) document.Facts {
+	return document.Facts{{Label: "Profiles", Text: say.Path(r.Dir) + "/profiles, with flame graphs; the report compares them"}}
+}
+
+// captured returns what the arms' profiles show: for each arm the functions that changed most, the states of
 // requests in the traces, the commands that open the files, and the flame graphs. It is an empty part without
-// profiles.
-func profiles(r *record.Result) document.Part {
-	if r.Profiles == nil || len(r.Profiles.Arms) == 0 {
+// profiles. dir is the run's record.
+func captured(p *Profiles, dir string) document.Part {
+	if len(p.Arms) == 0 {
 		return document.Section{}
 	}
 	s := document.Section{ID: "profiles", Title: "Profiles", About: "captured in windows of their own, which enter no verdict"}
@@ -29,35 +39,23 @@ func profiles(r *record.Result) document.Part {
 	// The commands are printed in full, so that a reader need not know the tools' flags.
 	tools := map[string]string{"cpu.pb.gz": "go tool pprof -http=: ", "trace.out": "go tool trace "}
 	var open document.Commands
-	for _, a := range r.Profiles.Arms {
+	for _, a := range p.Arms {
 		if len(a.Files) == 0 {
 			add(document.Note(fmt.Sprintf("%s shows no profiles: there is nothing to capture.", a.Arm)))
 		}
 		for _, file := range a.Files {
 			if tool := tools[path.Base(file)]; tool != "" {
-				open = append(open, document.Fact{Label: a.Arm, Text: tool + command.Quote(path.Join(r.Dir, file))})
+				open = append(open, document.Fact{Label: a.Arm, Text: tool + command.Quote(path.Join(dir, file))})
 			}
 		}
 	}
-	base := r.Profiles.Arms[0]
-	for _, a := range r.Profiles.Arms[1:] {
+	for _, a := range p.Arms[1:] {
 		// Shares can be compared only if both arms have samples. An arm that is no Go program may have none.
-		if base.Samples == 0 || a.Samples == 0 {
-			continue
+		if p.Arms[0].Samples > 0 && a.Samples > 0 {
+			add(moved(p.Arms[0], a))
 		}
-		var moved document.Lines
-		for _, m := range a.Moved {
-			moved = append(moved, fmt.Sprintf("%s %s of CPU samples (%s instead of %s)", m.Function, say.Percent("%+.1f", m.To-m.From), say.Percent("%.1f", m.To), say.Percent("%.1f", m.From)))
-		}
-		if len(moved) == 0 {
-			moved = document.Lines{"no function's share differs by more than so few CPU samples do by chance"}
-		}
-		add(document.Section{
-			Title: fmt.Sprintf("The functions that changed most from %s to %s", base.Arm, a.Arm), Parts: []document.Part{moved},
-			About: fmt.Sprintf("in their own share of %d CPU samples of %s and %d of %s", base.Samples, base.Arm, a.Samples, a.Arm),
-		})
 	}
-	if rows := requestStates(r.Profiles.Arms); rows != nil {
+	if rows := requestStates(p.Arms); rows != nil {
 		add(document.Section{
 			Title: "What the requests in the traces did", About: "mean, and 99 % of requests below; the means add up",
 			Parts: []document.Part{document.Table{Rows: rows}, document.Note("From when a request was read to when it was answered: the time before that, while its connection waited for a worker, is in the parts of the response time.")},
@@ -67,43 +65,65 @@ func profiles(r *record.Result) document.Part {
 		add(open, document.Note("Flame graphs, one of each profile that has samples, are beside these files (*.svg)."))
 	}
 	var graphs document.Page
-	for _, f := range r.Profiles.Flames {
-		graphs = append(graphs, document.Charts{{Caption: flameTitle(f), Alt: flameTitle(f), File: f.File, Picture: chart.Draw(flameTemplate(), "flame", flameChart(f))}})
+	for _, f := range p.Flames {
+		graphs = append(graphs, document.Charts{{Caption: flameTitle(f), Alt: flameTitle(f), File: f.File, Picture: picture(f)}})
 	}
 	add(graphs)
 	return s
 }
 
+// moved lists the functions with a different share of an arm's samples than of the base's.
+func moved(base, a Arm) document.Part {
+	var lines document.Lines
+	for _, m := range a.Moved {
+		lines = append(lines, fmt.Sprintf("%s %s of CPU samples (%s instead of %s)", m.Function, say.Percent("%+.1f", m.To-m.From), say.Percent("%.1f", m.To), say.Percent("%.1f", m.From)))
+	}
+	if len(lines) == 0 {
+		lines = document.Lines{"no function's share differs by more than so few CPU samples do by chance"}
+	}
+	return document.Section{
+		Title: fmt.Sprintf("The functions that changed most from %s to %s", base.Arm, a.Arm), Parts: []document.Part{lines},
+		About: fmt.Sprintf("in their own share of %d CPU samples of %s and %d of %s", base.Samples, base.Arm, a.Samples, a.Arm),
+	}
+}
+
 // requestStates returns the table of the time that requests spent in each state, with the arms
 // side by side, mean and p99; nil without any state. A state is a row if either arm has it. The last
 // row, all, has the whole time; the means above add up to it, the p99s do not.
-func requestStates(arms []record.ProfiledArm) [][]string {
-	var states []string
-	fields := []field[string]{{"", nil, func(state string) string { return state }}}
-	for _, a := range arms {
-		spent := map[string]record.StateTime{}
-		if q := a.Requests; q != nil {
-			for _, t := range q.States {
-				states, spent[t.State] = append(states, t.State), t
-			}
-			spent["all"] = record.StateTime{Mean: q.Mean, P99: q.P99}
+func requestStates(arms []Arm) [][]string {
+	const all = "all"
+	head, states := []string{""}, []string{}
+	spent := make([]map[string]profile.StateTime, len(arms)) // by state; nil without a trace
+	for i, a := range arms {
+		head = append(head, a.Arm, "p99")
+		if a.Requests == nil {
+			continue
 		}
-		// Requests spent no time in a state that they were never in.
-		cell := func(of func(record.StateTime) float64) func(string) string {
-			return func(state string) string {
-				if a.Requests == nil {
-					return say.None
-				}
-				return say.Seconds(of(spent[state]))
+		spent[i] = map[string]profile.StateTime{all: {Mean: a.Requests.Mean, P99: a.Requests.P99}}
+		for _, t := range a.Requests.States {
+			spent[i][t.State] = t
+			if !slices.Contains(states, t.State) {
+				states = append(states, t.State)
 			}
 		}
-		fields = append(fields, field[string]{a.Arm, nil, cell(func(t record.StateTime) float64 { return t.Mean })},
-			field[string]{"p99", nil, cell(func(t record.StateTime) float64 { return t.P99 })})
 	}
-	if states == nil {
+	if len(states) == 0 {
 		return nil
 	}
-	return rows(append(unique(states), "all"), fields...)
+	rows := [][]string{head}
+	for _, state := range append(states, all) {
+		row := []string{state}
+		for _, times := range spent {
+			if times == nil {
+				row = append(row, say.None, say.None)
+				continue
+			}
+			t := times[state] // zero: requests spent no time in a state that they were never in
+			row = append(row, say.Seconds(t.Mean), say.Seconds(t.P99))
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // Sizes of a flame graph, in px. flameWidth is all samples, flameRow the height of a frame.
@@ -132,16 +152,17 @@ type flameBox struct {
 }
 
 // flameTitle returns the title of a flame graph, with the meaning of its colours if it compares two arms.
-func flameTitle(f record.Flame) string {
-	if f.Base == "" {
-		return f.Kind + ": " + f.Arm
+func flameTitle(f Flame) string {
+	title := f.Kind + ": " + f.Arm
+	if f.Base != "" {
+		title += ", red where its share is larger than with " + f.Base + ", blue where it is smaller"
 	}
-	return fmt.Sprintf("%s: %s, red where its share is larger than with %s, blue where it is smaller", f.Kind, f.Arm, f.Base)
+	return title
 }
 
 // flameChart lays out a flame graph. The deepest calls are at the top. A graph with a Base is a difference:
 // the widths are of one arm, the colours tell how its shares differ from the other's.
-func flameChart(f record.Flame) flame {
+func flameChart(f Flame) flame {
 	depth := 0
 	for _, b := range f.Frames {
 		depth = max(depth, b.Depth)
@@ -157,11 +178,11 @@ func flameChart(f record.Flame) flame {
 			// Red for a larger share than in the other arm, blue for a smaller one. The colour is fullest from
 			// a tenth of the samples on, and grows with the square root, so that small changes can be seen.
 			pale := 255 - int(math.Round(150*min(1, math.Sqrt(math.Abs(b.Change)/.1))))
-			colour := "rgb(%d,%d,255)"
 			if b.Change > 0 {
-				colour = "rgb(255,%d,%d)"
+				box.Fill = template.CSS(fmt.Sprintf("rgb(255,%d,%d)", pale, pale))
+			} else {
+				box.Fill = template.CSS(fmt.Sprintf("rgb(%d,%d,255)", pale, pale))
 			}
-			box.Fill = template.CSS(fmt.Sprintf(colour, pale, pale))
 		}
 		// 3 px stay free at both ends of a name.
 		if letters := int((box.Wide - 6) / flameLetter); letters >= 3 {
@@ -197,12 +218,17 @@ func flameColour(name string) template.CSS {
 
 // flameSource has the template of a flame graph.
 //
-//go:embed profiles.html
+//go:embed flame.html
 var flameSource string
 
 var flameTemplate = sync.OnceValue(func() *template.Template { return chart.Templates(flameSource, nil) })
 
 // FlameSVG writes a flame graph as an SVG file of its own.
-func FlameSVG(w io.Writer, f record.Flame) error {
-	return say.SVG(w, chart.Draw(flameTemplate(), "flame", flameChart(f)))
+func FlameSVG(w io.Writer, f Flame) error {
+	return say.SVG(w, picture(f))
+}
+
+// picture draws a flame graph.
+func picture(f Flame) template.HTML {
+	return chart.Draw(flameTemplate(), "flame", flameChart(f))
 }

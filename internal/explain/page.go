@@ -1,4 +1,4 @@
-package report
+package explain
 
 import (
 	"cmp"
@@ -15,38 +15,69 @@ import (
 	"schedlab/internal/report/say"
 )
 
-// ExplainFormats returns the formats of an explanation: text, json, markdown and html.
-func ExplainFormats() say.FormatsOf[*record.Explanation] {
-	return say.FormatsOfDocument(explanation, func(w io.Writer, x *record.Explanation) error { return record.WriteJSON(w, x) })
+// Formats returns the formats of an explanation: text, json, markdown and html.
+func Formats() say.FormatsOf[*Explanation] {
+	return say.FormatsOfDocument(explanation, func(w io.Writer, x *Explanation) error { return record.WriteJSON(w, x) })
 }
 
-// Explain writes an explanation, the result of `schedlab explain`, for a terminal.
+// Text writes an explanation, the result of `schedlab explain`, for a terminal.
 //
 // An explanation divides the difference of two arms' mean times into the stretches of a request's way
 // (waterfall) and names suspected causes with the evidence for each (causes).
-func Explain(w io.Writer, x *record.Explanation, o TextOptions) error {
+func Text(w io.Writer, x *Explanation, o document.Options) error {
 	return say.Text(w, explanation(x), o)
 }
 
 // explanation returns an explanation as a separate document. The full report of a run has the
 // same parts, by divided.
-func explanation(x *record.Explanation) document.Document {
-	// A question why would take the difference for granted.
+func explanation(x *Explanation) document.Document {
 	question := "Why do %s and %s differ?"
-	if x.Slower == "" && x.Outcome != outcome.Refused {
+	if x.Slower == "" && x.Outcome != outcome.Refused { // a question why would take the difference for granted
 		question = "Do %s and %s differ?"
 	}
 	return document.Document{
-		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: cmp.Or(tooBusy(x.Busy), explained(x)),
-		Context: append(belowTooBusy(x.Busy, explained(x)), fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", say.Plural(x.Blocks, "block"), command.Quote(x.Dir), say.NBSP)),
+		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: cmp.Or(say.TooBusy(x.Busy), answerOf(x)),
+		Context: append(say.BelowTooBusy(x.Busy, answerOf(x)), fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", say.Plural(x.Blocks, "block"), command.Quote(x.Dir), say.NBSP)),
 		Parts:   divided(x),
 	}
 }
 
+// Why is the explanation in one sentence or two. Where it found no cause of a difference, where the time went says more.
+func (x *Explanation) Why() (answer string, last bool) {
+	return strings.TrimSuffix(answerOf(x), "."), len(x.Causes) == 0 && (x.Slower != "" || x.Outcome == outcome.Refused)
+}
+
+// Between returns by how many seconds an arm's mean time surely differs from the baseline's; 0 where it does not, or where
+// the explanation is of other arms.
+func (x *Explanation) Between(baseline, arm string) float64 {
+	switch {
+	case x.Slower == "" || !x.Mean.Sure():
+		return 0
+	case x.From == baseline && x.To == arm:
+		return x.Mean.By
+	case x.From == arm && x.To == baseline:
+		return -x.Mean.By
+	}
+	return 0
+}
+
+// Section is the explanation's part of the report of its run.
+func (x *Explanation) Section(*record.Result) document.Part {
+	answer, _ := x.Why()
+	page := document.Page{document.Linked{{Text: "As a page of its own", Files: []string{"why.html"}}}}
+	return document.Section{ID: "why", Title: "Why", Parts: append([]document.Part{document.Lines{answer}, page}, divided(x)...)}
+}
+
+// Page is the explanation as a page of its own.
+func (x *Explanation) Page() (file string, page document.Document) { return "why.html", explanation(x) }
+
+// Below is nothing: an explanation is among the reasons on the first screen.
+func (x *Explanation) Below(*record.Result) document.Facts { return nil }
+
 // divided returns the causes, the waterfalls and the witnesses, then theory if no cause is
 // confirmed, and tests. The waterfall of the slowest requests is there if the tail surely
 // differs, or if the mean does not.
-func divided(x *record.Explanation) []document.Part {
+func divided(x *Explanation) []document.Part {
 	parts := []document.Part{causes(x), waterfall(x, x.Mean, "on average")}
 	if x.Tail.Sure() || !x.Mean.Sure() {
 		parts = append(parts, waterfall(x, x.Tail, "in the slowest 1"+say.NBSP+"% of requests"))
@@ -57,7 +88,7 @@ func divided(x *record.Explanation) []document.Part {
 		witnesses = append(witnesses, []string{w.Name, say.OrNone(w.From, figure), say.OrNone(w.To, figure)})
 	}
 	var facts document.Facts
-	if !x.Busy.None() && tooBusy(x.Busy) == "" {
+	if !x.Busy.None() && say.TooBusy(x.Busy) == "" {
 		facts = append(facts, document.Fact{Label: "Doubts", Text: x.Busy.String()})
 	}
 	// A confirmed cause says where the whole difference is from, which theory divides in another way.
@@ -72,9 +103,9 @@ func divided(x *record.Explanation) []document.Part {
 	}, facts)
 }
 
-// explained returns the answer in one or two sentences, with a full stop. "because" stands only before
+// answerOf returns the answer in one or two sentences, with a full stop. "because" stands only before
 // a cause that was tested or measured directly.
-func explained(x *record.Explanation) string {
+func answerOf(x *Explanation) string {
 	switch {
 	case x.Outcome == outcome.No:
 		return fmt.Sprintf("No cause is sought: %s.", x.Reason.String())
@@ -103,7 +134,7 @@ var untested = map[outcome.Outcome]string{outcome.Open: ", not tested", outcome.
 // gap tells by how much the slower arm is slower, in the figure that was explained: the mean
 // time, the mean of the slowest requests, or the share of requests without a good reply. The first
 // cause tells which; without a cause it is the mean, if that surely differs.
-func gap(x *record.Explanation) string {
+func gap(x *Explanation) string {
 	s, where, tail := x.Mean.Step, "on average", !x.Mean.Sure()
 	if len(x.Causes) > 0 {
 		tail = x.Causes[0].Tail
@@ -122,22 +153,22 @@ func gap(x *record.Explanation) string {
 // proof describes the test of a cause: how its stretch changed in the extra blocks with the knob, a setting
 // that takes the cause away, and with the control, a change that must not matter. The figures are means, as
 // in the waterfalls, but of other blocks. It returns "not tested" without a test.
-func proof(c record.Suspect) string {
+func proof(c Suspect) string {
 	if c.Moved == nil || c.Still == nil {
 		return "not tested"
 	}
 	figure, of := say.Seconds, "the mean of "+c.Stretch
-	switch {
-	case c.Code == record.CauseTurnedAway:
-		figure, of = func(v float64) string { return say.Percent("%.2g", v) }, "the share of "+c.Stretch
-	case c.Tail:
+	if c.Tail {
 		of += " in the slowest 1" + say.NBSP + "% of requests"
 	}
-	moved := "fell"
-	if c.Moved.By >= 0 {
-		moved = "went"
+	if c.Code == record.CauseTurnedAway {
+		figure, of = func(v float64) string { return say.Percent("%.2g", v) }, "the share of "+c.Stretch
 	}
-	text := fmt.Sprintf("in the extra blocks %s %s from %s to %s with %s, and with the control, %s, it was %s", of, moved,
+	way := "fell"
+	if c.Moved.By >= 0 {
+		way = "went"
+	}
+	text := fmt.Sprintf("in the extra blocks %s %s from %s to %s with %s, and with the control, %s, it was %s", of, way,
 		figure(c.Moved.From), figure(c.Moved.To), c.Knob, c.Control, figure(c.Still.To))
 	if !c.Why.None() {
 		text += "; " + c.Why.String()
@@ -146,44 +177,44 @@ func proof(c record.Suspect) string {
 }
 
 // causeWords returns the words in front of a cause: its outcome and, without a test, why there is none.
-func causeWords(c record.Suspect) string {
-	text := outcome.Cause.Phrase(c.Outcome) + untested[c.Outcome]
+func causeWords(c Suspect) string {
+	words := outcome.Cause.Phrase(c.Outcome) + untested[c.Outcome]
 	if c.Shown {
-		text += ", measured directly"
+		words += ", measured directly"
 	}
-	return text + ":"
+	return words + ":"
 }
 
 // causes lists all suspected causes, each with its share of the difference, the figures of its witnesses, and
 // its test. A witness that disagrees is printed like the others, so that a reader can judge the suspicion.
-func causes(x *record.Explanation) document.Part {
+func causes(x *Explanation) document.Part {
 	var all document.Findings
 	for _, c := range x.Causes {
-		all = append(all, document.Finding{Mark: causeWords(c), Class: outcome.Cause.Phrase(c.Outcome), Text: c.Fact.String(), Reason: testimony(c)})
+		var heard []string
+		for _, t := range c.Witnesses {
+			heard = append(heard, testimony(t))
+		}
+		lies := "%s of the difference lies in %s"
+		if c.Share > 1 { // other stretches may be shorter
+			lies = "more than the whole difference (%s) lies in %s"
+		}
+		reason := fmt.Sprintf(lies+"; medians over the blocks: %s", say.Percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; "))
+		if c.Moved != nil {
+			reason += "; " + proof(c)
+		}
+		all = append(all, document.Finding{Mark: causeWords(c), Class: outcome.Cause.Phrase(c.Outcome), Text: c.Fact.String(), Reason: reason})
 	}
 	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{all}}
 }
 
-// testimony tells which share of the difference lies in a cause's stretch, the figures of its witnesses, and its test.
-func testimony(c record.Suspect) string {
-	var heard []string
-	for _, t := range c.Witnesses {
-		text := t.Witness + " " + figureOf(t.Slower, t.Unit)
-		if t.Faster != nil {
-			text += ", of the other arm " + figureOf(*t.Faster, t.Unit)
-		}
-		if !t.Agrees {
-			text += " (disagrees)"
-		}
-		heard = append(heard, text)
+// testimony describes a witness's figure in both arms.
+func testimony(t Testimony) string {
+	text := t.Witness + " " + figureOf(t.Slower, t.Unit)
+	if t.Faster != nil {
+		text += ", of the other arm " + figureOf(*t.Faster, t.Unit)
 	}
-	share := "%s of the difference lies in %s"
-	if c.Share > 1 { // other stretches may be shorter
-		share = "more than the whole difference (%s) lies in %s"
-	}
-	text := fmt.Sprintf(share+"; medians over the blocks: %s", say.Percent("%.0f", c.Share), c.Stretch, strings.Join(heard, "; "))
-	if c.Moved != nil {
-		text += "; " + proof(c)
+	if !t.Agrees {
+		text += " (disagrees)"
 	}
 	return text
 }
@@ -201,12 +232,13 @@ func figureOf(v float64, unit string) string {
 
 // waterfall returns the table and the chart that lead from one arm's mean to the other's, piece by piece. of
 // tells which requests it is about, "on average" or "in the slowest 1 % of requests".
-func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Part {
+func waterfall(x *Explanation, w record.Waterfall, of string) document.Part {
 	unit := say.TimeScale(w.From, w.To)
 	unit.Decimals = min(unit.Decimals+1, 3)
 	// The sum is of all pieces, including those too small to print.
+	pieces := append(visible(w.Pieces), record.Piece{Stretch: "sum (" + unit.Unit + ")", Step: w.Step})
 	table := [][]string{{"", x.From, x.To, "difference", "interval"}}
-	for _, p := range append(visible(w.Pieces), record.Piece{Stretch: "sum (" + unit.Unit + ")", Step: w.Step}) {
+	for _, p := range pieces {
 		table = append(table, []string{p.Stretch, unit.Number(p.From), unit.Number(p.To), unit.Plus(p.By), unit.Plus(p.Low) + " to " + unit.Plus(p.High)})
 	}
 	title := "From " + x.From + " to " + x.To + " " + of
@@ -220,18 +252,18 @@ func waterfall(x *record.Explanation, w record.Waterfall, of string) document.Pa
 }
 
 // visible returns the pieces that are large enough to show.
-func visible(pieces []record.Piece) (large []record.Piece) {
+func visible(pieces []record.Piece) (shown []record.Piece) {
 	for _, p := range pieces {
-		if max(math.Abs(p.From), math.Abs(p.To)) > negligible {
-			large = append(large, p)
+		if max(math.Abs(p.From), math.Abs(p.To)) > say.Negligible {
+			shown = append(shown, p)
 		}
 	}
-	return large
+	return shown
 }
 
 // waterfallChart draws the waterfall: the first bar is the whole time of one arm, each further
 // bar begins where the previous one ended, and the last is the whole time of the other arm.
-func waterfallChart(x *record.Explanation, w record.Waterfall, title string) chart.BarChart {
+func waterfallChart(x *Explanation, w record.Waterfall, title string) chart.BarChart {
 	// A sum may fall below zero on the way, so the scale covers every step and marks 0.
 	low, high, at := 0.0, max(w.From, w.To), w.From
 	for _, p := range w.Pieces {
@@ -256,7 +288,7 @@ func waterfallChart(x *record.Explanation, w record.Waterfall, title string) cha
 
 // ideal tells which part of the difference theory predicts, by the arms' ideal twins. x.Ideal
 // must not be nil.
-func ideal(x *record.Explanation) string {
+func ideal(x *Explanation) string {
 	unit := say.TimeScale(math.Abs(x.Ideal.By), math.Abs(x.Mean.By))
 	rest := fmt.Sprintf("the other %s are what running them takes", unit.Signed(x.Mean.By-x.Ideal.By))
 	if x.Mean.Low <= x.Ideal.High && x.Ideal.Low <= x.Mean.High {

@@ -1,44 +1,33 @@
-package record
+package explain
 
 import (
 	"encoding/json"
-
-	"errors"
 	"io"
-	"io/fs"
-	"path/filepath"
 
 	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
+	"schedlab/internal/record"
 )
 
 // whyFile is the explanation in a run's directory.
 const whyFile = "why.json"
 
-// WriteExplanation writes the explanation into the run's record and replaces an earlier one.
-func (d *Dir) WriteExplanation(x *Explanation) error {
-	// An old explanation has the record's profiles, too.
-	if old, err := d.oldProfiles(); err == nil && old != nil {
-		if p, err := d.Profiles(); err == nil && p != nil {
-			if err := d.WriteProfiles(p); err != nil {
-				return err
-			}
-		}
-	}
-	return d.WriteFile(whyFile, func(w io.Writer) error { return WriteJSON(w, x) })
+// Keep writes the explanation into the run's record, in place of an earlier one.
+func Keep(d *record.Dir, x *Explanation) error {
+	return d.WriteFile(whyFile, func(w io.Writer) error { return record.WriteJSON(w, x) })
 }
 
-// Explanation reads the explanation in the record; nil if there is none.
-func (d *Dir) Explanation() (*Explanation, error) {
+// Kept reads the explanation in a run's record; nil if there is none.
+func Kept(d *record.Dir) (*Explanation, error) {
 	var x Explanation
-	switch err := readJSON(filepath.Join(d.path, whyFile), &x); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
+	if there, err := d.ReadJSON(whyFile, &x); !there || err != nil {
 		return nil, err
 	}
 	return &x, nil
 }
+
+// Key is the explanation's key in the JSON of its run's result.
+func (x *Explanation) Key() string { return "explained" }
 
 // An Explanation is the output of `schedlab explain --output json`: where the time between two
 // arms of a run went, and why. Times are seconds of a good request.
@@ -52,12 +41,12 @@ type Explanation struct {
 	Slower   string `json:"slower,omitempty"` // the arm with the extra time or losses that the causes explain; "" if the arms hardly differ
 	Blocks   int    `json:"blocks"`           // valid blocks; the intervals are over them
 
-	Mean Waterfall `json:"mean"`
-	Tail Waterfall `json:"tail"` // of the slowest 1 % of each window
-	Lost Step      `json:"lost"` // requests without a good reply, as a ratio of all
+	Mean record.Waterfall `json:"mean"`
+	Tail record.Waterfall `json:"tail"` // of the slowest 1 % of each window
+	Lost record.Step      `json:"lost"` // requests without a good reply, as a ratio of all
 	// Ideal is the difference of the arms' ideal twins: the part of the difference that theory
 	// predicts. nil if an arm has no twin.
-	Ideal *Step `json:"ideal,omitempty"`
+	Ideal *record.Step `json:"ideal,omitempty"`
 
 	Witnesses []Witness `json:"witnesses"`
 	Causes    []Suspect `json:"causes"` // suspected causes, the largest share first
@@ -66,11 +55,11 @@ type Explanation struct {
 	// Slower, or where it is not known whether they differ.
 	Outcome outcome.Outcome `json:"outcome"`
 	Answer  string          `json:"answer"`          // Outcome in words: explained, no difference, open, refused
-	Reason  Fact            `json:"reason,omitzero"` // why there are no causes, or why one was not tested
+	Reason  record.Fact     `json:"reason,omitzero"` // why there are no causes, or why one was not tested
 	Tests   *TestRun        `json:"tests,omitempty"` // the extra blocks; nil if none ran
 	// Busy is the doubt that others took much of the CPUs in the run or its tests; zero if they did not. Its value open is
 	// 1 if that is why no cause is known.
-	Busy Fact `json:"busy,omitzero"`
+	Busy record.Fact `json:"busy,omitzero"`
 }
 
 // Faster returns the arm that is not the slower one.
@@ -99,49 +88,6 @@ func (x *Explanation) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A Step is a figure in two arms and its difference, By = To - From. Low and High are the 95 %
-// interval of By over the blocks.
-type Step struct {
-	From float64 `json:"from"`
-	To   float64 `json:"to"`
-	By   float64 `json:"by"`
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-	// Middle is the median of the blocks' differences, where By is their mean; 0 if it is not known.
-	Middle float64 `json:"middle,omitempty"`
-}
-
-// Sure reports whether the interval excludes 0.
-func (s Step) Sure() bool { return s.Low > 0 || s.High < 0 }
-
-// A Waterfall divides the difference of two arms' means into pieces. By is the sum of the pieces' By.
-type Waterfall struct {
-	Step
-	Pieces []Piece `json:"pieces"` // in the order in which a request meets them
-}
-
-// A Difference is the waterfall between an arm and the arm it is compared with. It keeps only
-// pieces with an interval that excludes 0.
-type Difference struct {
-	Arm      string `json:"arm"`
-	Baseline string `json:"baseline"`
-	Tail     bool   `json:"tail,omitempty"` // over the slowest 1 % of requests instead of all
-	Waterfall
-}
-
-// A Piece is one stretch's share of a waterfall.
-type Piece struct {
-	Stretch string `json:"stretch"`
-	Step
-	Phases []PhaseStep `json:"phases,omitempty"` // the phases of the stretch, if it has several
-}
-
-// A PhaseStep is one phase's share of a piece.
-type PhaseStep struct {
-	Phase string `json:"phase"`
-	Step
-}
-
 // A Witness is a further figure that tells what the time of a stretch was spent on. From and To
 // are medians over the blocks, nil if the arm does not have the figure.
 type Witness struct {
@@ -154,11 +100,11 @@ type Witness struct {
 // A Suspect is a possible cause why an arm is slower.
 // Code names the rule that suspects it, Stretch the part of a request's way in which the time was lost.
 type Suspect struct {
-	Code    Code    `json:"code"`
-	Fact    Fact    `json:"fact"` // the cause with its figures
-	Stretch string  `json:"stretch"`
-	Share   float64 `json:"share"` // share of the difference that lies in the stretch, as a ratio
-	Tail    bool    `json:"tail"`  // the difference is of the slowest 1 %, not of the mean
+	Code    record.Code `json:"code"`
+	Fact    record.Fact `json:"fact"` // the cause with its figures
+	Stretch string      `json:"stretch"`
+	Share   float64     `json:"share"` // share of the difference that lies in the stretch, as a ratio
+	Tail    bool        `json:"tail"`  // the difference is of the slowest 1 %, not of the mean
 	// Witnesses are the witnesses of the cause's rule and whether each agrees; unknown ones are absent.
 	Witnesses []Testimony `json:"witnesses"`
 	// Outcome is Yes if the knob removed the time and the control did not, or if the stamps measure the cause directly (Shown),
@@ -172,9 +118,9 @@ type Suspect struct {
 	Control string `json:"control,omitempty"`
 	// Moved and Still are the steps of the stretch's time from the slower arm to the knob and to
 	// the control; nil if the test did not run.
-	Moved *Step `json:"moved,omitempty"`
-	Still *Step `json:"still,omitempty"`
-	Why   Fact  `json:"why,omitzero"` // why the test did not confirm it
+	Moved *record.Step `json:"moved,omitempty"`
+	Still *record.Step `json:"still,omitempty"`
+	Why   record.Fact  `json:"why,omitzero"` // why the test did not confirm it
 }
 
 // UnmarshalJSON reads a cause, also from a record with a state in place of the outcome.

@@ -1,0 +1,33 @@
+package profile
+
+// A FunctionShare is a function's own share of all samples in both arms, 0..1.
+type FunctionShare struct {
+	Function string  `json:"function"`
+	From     float64 `json:"from"`
+	To       float64 `json:"to"`
+}
+
+// RequestTimes are times, in seconds, of the requests in a trace. The means of the states add up to Mean.
+type RequestTimes struct {
+	Requests int         `json:"requests"`
+	Mean     float64     `json:"mean"`
+	P99      float64     `json:"p99"`
+	States   []StateTime `json:"states"`
+}
+
+// A StateTime is the time, in seconds, that requests spent in one state of their goroutine:
+// running, runnable, syscall, GC assist, or waiting for a reason.
+type StateTime struct {
+	State string  `json:"state"`
+	Mean  float64 `json:"mean"`
+	P99   float64 `json:"p99"` // of this state's time alone: the states' P99 do not add up
+}
+
+// A Frame is one function in a flame graph, called by the frame below it. Left is the left edge and Share the
+// width, both as ratios of all samples. Frames are in the order of profile.Tree.Layout: callers before callees.
+type Frame struct {
+	Name        string
+	Depth       int
+	Left, Share float64
+	Change      float64 // Share minus the other arm's share
+}

@@ -1,0 +1,34 @@
+package session
+
+import (
+	"schedlab/internal/explain"
+	"schedlab/internal/judge"
+	"schedlab/internal/profiling"
+	"schedlab/internal/record"
+)
+
+// judged judges a record again, and attaches what other commands keep in it: an explanation, and profiles. With an error about
+// these the result is there all the same.
+func judged(dir *record.Dir, run record.Run) (*record.Result, error) {
+	r, err := judge.FromRecord(dir, run)
+	if err != nil {
+		return nil, err
+	}
+	return r, Attach(dir, r)
+}
+
+// Attach attaches to a result what other commands keep in its record.
+func Attach(dir *record.Dir, r *record.Result) error {
+	x, err := explain.Kept(dir)
+	if err != nil {
+		return err
+	}
+	if x != nil {
+		r.Attach(x)
+	}
+	p, err := profiling.Kept(dir)
+	if p != nil {
+		r.Attach(p)
+	}
+	return err
+}
