@@ -65,7 +65,7 @@ func TestWhyNothingHigherWasOffered(t *testing.T) {
 		// Before its end the search has not stopped yet.
 		cut := slices.Clone(windows[:looks+1])
 		for range trials {
-			cut = append(cut, record.RateWindow{Purpose: Verify, Rate: cut[looks].Rate, Values: map[string]float64{"p99": .001}})
+			cut = append(cut, record.RateWindow{Purpose: Verify, Rate: cut[looks].Rate, Values: map[stats.Measure]float64{{Quantile: .99}: .001}})
 		}
 		if f = Judge(Options{SLO: s.slo, Windows: 24}, cut); f.Outcome != outcome.Yes || f.Stopped != "" {
 			t.Errorf("a search cut short ended in %+v, want beyond without a reason", f)
@@ -79,7 +79,7 @@ func TestWhatTheBenchRefused(t *testing.T) {
 	t.Parallel()
 	s := newSimulated(t, 2000, "p99<=50ms", 3)
 	window := func(purpose string, rate float64, refused record.Code) record.RateWindow {
-		return record.RateWindow{Purpose: purpose, Rate: rate, Values: map[string]float64{"p99": .005}, Refused: record.Fact{Code: refused}}
+		return record.RateWindow{Purpose: purpose, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: .005}, Refused: record.Fact{Code: refused}}
 	}
 	for _, c := range []struct {
 		w    record.RateWindow
@@ -120,7 +120,7 @@ func TestAnObjectiveThatNoRateKeeps(t *testing.T) {
 func TestAGoodputBelowItsLimitIsNoPromise(t *testing.T) {
 	t.Parallel()
 	window := func(why string, rate, p99 float64) record.RateWindow {
-		return record.RateWindow{Purpose: why, Rate: rate, Values: map[string]float64{"p99": p99, "goodput": rate}}
+		return record.RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99, {Figure: stats.Goodput}: rate}}
 	}
 	slo, err := stats.ParseSLO("p99<=10ms,goodput>=500/s")
 	if err != nil {
@@ -332,12 +332,12 @@ func TestKeepsHoldsEveryTerm(t *testing.T) {
 		{600, .009, 0, 450, false},
 		{400, .009, 0, 400, true}, // 500/s cannot be had of 400/s
 	} {
-		w := record.RateWindow{Rate: c.rate, Values: map[string]float64{"p99": c.p99, "errors": c.errors, "goodput": c.goodput}}
+		w := record.RateWindow{Rate: c.rate, Values: map[stats.Measure]float64{{Quantile: .99}: c.p99, {Figure: stats.Errors}: c.errors, {Figure: stats.Goodput}: c.goodput}}
 		if got := Keeps(w, slo); got != c.want {
 			t.Errorf("%+v keeps %v: %v", w, slo, got)
 		}
 	}
-	if Keeps(record.RateWindow{Rate: 600, Values: map[string]float64{"errors": 0, "goodput": 550}}, slo) {
+	if Keeps(record.RateWindow{Rate: 600, Values: map[stats.Measure]float64{{Figure: stats.Errors}: 0, {Figure: stats.Goodput}: 550}}, slo) {
 		t.Error("a window without a p99 keeps it")
 	}
 }

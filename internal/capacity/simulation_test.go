@@ -55,7 +55,7 @@ func (s *simulated) bench(measured [][]record.RateWindow) Bench {
 
 // offer measures one window of a server, which is broken after an overload.
 func (s *simulated) offer(step Step, broken bool) record.RateWindow {
-	w := record.RateWindow{Values: map[string]float64{}}
+	w := record.RateWindow{Values: map[stats.Measure]float64{}}
 	if s.rng.Float64() < s.refuses || s.refusesFrom > 0 && step.Rate >= s.refusesFrom {
 		w.Refused = record.Fact{Code: "refused"}
 		return w
@@ -116,11 +116,11 @@ func (s *simulated) offer(step Step, broken bool) record.RateWindow {
 			if step.Purpose != Overload {
 				w.Refused = record.Fact{Code: "too few requests"}
 			}
-		case t.Quantile > 0:
-			w.Values[t.Metric] = stats.Quantile(took, t.Quantile)
-		case t.Metric == "errors":
+		case t.Metric.Quantile > 0:
+			w.Values[t.Metric] = stats.Quantile(took, t.Metric.Quantile)
+		case t.Metric.Figure == stats.Errors:
 			w.Values[t.Metric] = w.Errors
-		case t.Metric == "goodput":
+		case t.Metric.Figure == stats.Goodput:
 			w.Values[t.Metric] = float64(good) / s.window
 		}
 	}

@@ -400,21 +400,21 @@ func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 	w := window.Reduce(t, e, c)
 	out := record.RateWindow{
 		Trial: t.Number, Purpose: t.Purpose, Rate: t.Rate, Sent: float64(w.Requests) / t.Window.Seconds(),
-		Goodput: w.Values[stats.Goodput].Float(), Errors: w.Values[stats.Errors].Float(), Values: map[string]float64{}, Refused: unfit(&w, e, slo),
+		Goodput: w.Values[stats.Goodput].Float(), Errors: w.Values[stats.Errors].Float(), Values: map[stats.Measure]float64{}, Refused: unfit(&w, e, slo),
 		CPU: w.Values[stats.CPUPerRequest].Float(), Busy: w.Generator,
 	}
 	response := t.Responses()
 	for _, term := range slo {
-		f, _ := stats.FigureOf(term.Metric)
+		f, _ := stats.FigureOf(term.Metric.String())
 		v := w.Values[f].Float()
-		if term.Quantile > 0 { // any, and not only the named ones
-			v = stats.Quantile(response, term.Quantile)
+		if term.Metric.Quantile > 0 { // any, and not only the named ones
+			v = stats.Quantile(response, term.Metric.Quantile)
 		}
 		switch {
 		case w.Requests >= term.Requests() && !math.IsNaN(v):
 			out.Values[term.Metric] = v
 		case out.Refused.None() && out.Purpose != capacity.Overload:
-			out.Refused = tooFewForTerm.At(term.Metric)
+			out.Refused = tooFewForTerm.At(term.Metric.String())
 		}
 	}
 	out.Kept = out.Refused.None() && capacity.Keeps(out, slo)
@@ -426,7 +426,7 @@ func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 // takes if that is above the plan's. It begins with a verb, to follow the arm's name.
 func TooSlow(p record.Plan, o capacity.Options, xmax float64) string {
 	term, other, with := Hardest(o.SLO), "promise less", ""
-	if term.Quantile > 0 {
+	if term.Metric.Quantile > 0 {
 		other = "ask for a lower quantile"
 	}
 	longer := SearchWindow(p.Window.Duration, o.Floor, xmax)
@@ -464,10 +464,10 @@ func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
 	for _, t := range slo {
 		// The term fails from the scheduled times and holds from the sending, so the lateness of
 		// the load alone breaks it.
-		f, _ := stats.FigureOf(t.Metric)
+		f, _ := stats.FigureOf(t.Metric.String())
 		own, sent := w.Values[f].Float(), w.FromSent[f].Float()
 		if f.Row().Quantile > 0 && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
-			return sentLate.Of(lateness{own, sent}).At(t.Metric)
+			return sentLate.Of(lateness{own, sent}).At(t.Metric.String())
 		}
 	}
 	return why

@@ -63,8 +63,8 @@ func TestErrorsAreNotJudgedFromFewRequests(t *testing.T) {
 	slo := objective(t, "p90<=10ms,errors<=0.1%")
 	few := Reduced(searchedTrial(1, "a", "curve", 300, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
 	enough := Reduced(searchedTrial(1, "a", "curve", 340, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	_, told := few.Values["errors"]
-	if of, known := enough.Values["errors"]; told || few.Refused.Code != tooFewForTerm.Code || few.Refused.Metric != "errors" || !enough.Refused.None() || !known || of != 0 {
+	_, told := few.Values[stats.Measure{Figure: stats.Errors}]
+	if of, known := enough.Values[stats.Measure{Figure: stats.Errors}]; told || few.Refused.Code != tooFewForTerm.Code || few.Refused.Metric != "errors" || !enough.Refused.None() || !known || of != 0 {
 		t.Errorf("errors are %v in 900 requests and %v in 1,020; 0.1 %% needs 1,000", few, enough)
 	}
 	for text, floor := range map[string]float64{
@@ -202,7 +202,7 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 	t.Parallel()
 	window := func(why string, rate, p99 float64) record.RateWindow {
-		return record.RateWindow{Purpose: why, Rate: rate, Values: map[string]float64{"p99": p99, "goodput": rate}}
+		return record.RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99, {Figure: stats.Goodput}: rate}}
 	}
 	refused := func(rate float64, why record.Fact) record.RateWindow {
 		w := window(capacity.Reach, rate, .005)

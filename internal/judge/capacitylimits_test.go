@@ -21,7 +21,7 @@ func arm(t *testing.T, windows ...record.RateWindow) searched {
 }
 
 func at99(why string, rate, p99 float64) record.RateWindow {
-	return record.RateWindow{Purpose: why, Rate: rate, Values: map[string]float64{"p99": p99}}
+	return record.RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99}}
 }
 
 // noEvidence is why a window is no evidence.
@@ -135,7 +135,7 @@ func TestOpenAnswerNamesRateAndBudget(t *testing.T) {
 	if got := a.conclusion().String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	a.Windows[3].Values["p99"] = .02 // the windows contradict each other
+	a.Windows[3].Values[stats.Measure{Quantile: .99}] = .02 // the windows contradict each other
 	a.find()
 	if got := a.conclusion().String(); !strings.Contains(got, "(1 of 2 windows at 800/s kept it") || !strings.Contains(got, "--window 6s --budget 2m") {
 		t.Errorf("got %s", got)
@@ -194,7 +194,7 @@ func TestCPUOfASearch(t *testing.T) {
 		"refused":      {window(func(w *record.RateWindow) { w.Refused = noEvidence }), .002, 0},
 		"with errors":  {window(func(w *record.RateWindow) { w.Errors = .001 }), .002, 0},
 		"overloaded":   {window(func(w *record.RateWindow) { w.Purpose = capacity.Overload }), .002, 0},
-		"at the limit": {window(func(w *record.RateWindow) { w.Values = map[string]float64{"p99": .01} }), .002, .002},
+		"at the limit": {window(func(w *record.RateWindow) { w.Values = map[stats.Measure]float64{{Quantile: .99}: .01} }), .002, .002},
 	} {
 		a := arm(t, c.w)
 		a.Windows[0].CPU = c.cpu
@@ -240,7 +240,7 @@ func TestFindingsBesideTheSearch(t *testing.T) {
 func TestDoubtsOfASearch(t *testing.T) {
 	t.Parallel()
 	refused := func(why string) record.RateWindow {
-		return record.RateWindow{Purpose: why, Rate: 100, Refused: noEvidence, Values: map[string]float64{"p99": .001}}
+		return record.RateWindow{Purpose: why, Rate: 100, Refused: noEvidence, Values: map[stats.Measure]float64{{Quantile: .99}: .001}}
 	}
 	for name, c := range map[string]struct {
 		status  record.Status

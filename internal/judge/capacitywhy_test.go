@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // What was cut short is called so, and no fault of the windows.
@@ -42,7 +43,7 @@ func TestASearchThatWasCutSaysSo(t *testing.T) {
 func TestAnOpenRecoveryIsSaid(t *testing.T) {
 	t.Parallel()
 	window := func(why string, rate, p99 float64) record.RateWindow {
-		return record.RateWindow{Purpose: why, Rate: rate, Values: map[string]float64{"p99": p99}}
+		return record.RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99}}
 	}
 	first := slices.Concat(slices.Repeat([]record.RateWindow{window(capacity.Verify, 1000, .005)}, 3), slices.Repeat([]record.RateWindow{window(capacity.Refute, 1100, .05)}, 2),
 		[]record.RateWindow{window(capacity.Overload, 1300, 1)})
@@ -87,7 +88,7 @@ func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 	} {
 		a := arm(t)
 		for _, why := range c.refused {
-			a.Windows = append(a.Windows, record.RateWindow{Purpose: capacity.Curve, Rate: 41000, Values: map[string]float64{"p99": .001}, Refused: why, Busy: c.generator})
+			a.Windows = append(a.Windows, record.RateWindow{Purpose: capacity.Curve, Rate: 41000, Values: map[stats.Measure]float64{{Quantile: .99}: .001}, Refused: why, Busy: c.generator})
 		}
 		n := len(c.refused)
 		want := fmt.Sprintf("a for p99<=10ms: open, no rate is verified or refuted in %[1]d windows; %[1]d of %[1]d windows are refused, the last for %[2]s", n, c.want)

@@ -138,17 +138,17 @@ type RateLine struct {
 
 // A RateWindow is one window of load: what it showed of a server.
 type RateWindow struct {
-	Trial   int                `json:"trial"`   // number of its trial
-	Purpose string             `json:"purpose"` // curve, reach, near, verify, refute, overload, again
-	Rate    float64            `json:"rate"`    // asked for, per second
-	Sent    float64            `json:"sent"`    // requests sent in it, per second
-	Goodput float64            `json:"goodput"`
-	Errors  float64            `json:"errors"`           // ratio of requests without a good reply
-	Values  map[string]float64 `json:"values"`           // by the metrics of the terms; a metric with too few requests is absent
-	Kept    bool               `json:"kept"`             // whether every term held
-	Refused Fact               `json:"refused,omitzero"` // why the window is no evidence about the server
-	CPU     float64            `json:"-"`                // server CPU seconds per request; NaN or below 0 if unknown
-	Busy    float64            `json:"-"`                // ratio of time that the load's CPUs were busy with its process
+	Trial   int                       `json:"trial"`   // number of its trial
+	Purpose string                    `json:"purpose"` // curve, reach, near, verify, refute, overload, again
+	Rate    float64                   `json:"rate"`    // asked for, per second
+	Sent    float64                   `json:"sent"`    // requests sent in it, per second
+	Goodput float64                   `json:"goodput"`
+	Errors  float64                   `json:"errors"`           // ratio of requests without a good reply
+	Values  map[stats.Measure]float64 `json:"values"`           // of the terms; a measure with too few requests is absent
+	Kept    bool                      `json:"kept"`             // whether every term held
+	Refused Fact                      `json:"refused,omitzero"` // why the window is no evidence about the server
+	CPU     float64                   `json:"-"`                // server CPU seconds per request; NaN or below 0 if unknown
+	Busy    float64                   `json:"-"`                // ratio of time that the load's CPUs were busy with its process
 }
 
 // searchedArm is the JSON of an arm in a search for capacity. The arm's figures are in the Capacity.

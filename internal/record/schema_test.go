@@ -54,6 +54,8 @@ func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[record.Fact]():                       ref(),
 		reflect.TypeFor[stats.Figure]():                      {Type: "string"},
+		reflect.TypeFor[stats.Measure]():                     {Type: "string"},
+		reflect.TypeFor[map[stats.Measure]float64]():         figures,
 		reflect.TypeFor[record.Span]():                       {Type: "number"},
 		reflect.TypeFor[stats.Figures]():                     figures,
 		reflect.TypeFor[stats.Series]():                      series,

@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
+	"schedlab/internal/stats"
 )
 
 // capacityDocument builds the report of a search for capacity: the highest rate at which an arm
@@ -59,7 +60,7 @@ func rateSection(r *record.Result) document.Part {
 	}
 	return document.Section{
 		ID: "curves", Title: "Response time over the rate", Parts: charts,
-		Lead: plotted(r.Capacity).Metric + " of every window: filled where the objective was kept, open where it was not kept, grey where the window was refused. " +
+		Lead: plotted(r.Capacity).Metric.String() + " of every window: filled where the objective was kept, open where it was not kept, grey where the window was refused. " +
 			"The thick line across is the promise, the band the interval, the drawn line the fit.",
 	}
 }
@@ -76,7 +77,9 @@ func plotted(c *record.Capacity) record.SLOTerm {
 }
 
 // timed reports whether a term is about a time. Errors are a ratio and goodput is a rate.
-func timed(t record.SLOTerm) bool { return t.Metric != "errors" && t.Metric != "goodput" }
+func timed(t record.SLOTerm) bool {
+	return t.Metric.Figure != stats.Errors && t.Metric.Figure != stats.Goodput
+}
 
 // rateCharts draws every arm that has a window with a time, all on the same axes, so that arms
 // can be compared by eye: windows as points, the objective as a line, and the interval as a
@@ -105,8 +108,8 @@ func rateCharts(r *record.Result, room chart.Px) (charts []chart.Chart) {
 			p.Band = []float64{a.Low, a.High}
 		}
 		// The line was fitted to the term that breaks first. Drawn over another metric it would mean nothing.
-		if a.Line != nil && strings.HasPrefix(a.Term, term.Metric+"<") {
-			addFit(&p, chart.Line{Series: s, Title: "the robust line of 1/" + term.Metric, Stroke: "line robust", Width: 1.6}, fitted(*a.Line, x))
+		if a.Line != nil && strings.HasPrefix(a.Term, term.Metric.String()+"<") {
+			addFit(&p, chart.Line{Series: s, Title: "the robust line of 1/" + term.Metric.String(), Stroke: "line robust", Width: 1.6}, fitted(*a.Line, x))
 		}
 		// Points without a stroke: the windows are not in the order of their rates, and a line
 		// between them would claim a shape.
@@ -117,7 +120,7 @@ func rateCharts(r *record.Result, room chart.Px) (charts []chart.Chart) {
 		if len(windows.Points) > 0 {
 			p.Lines = append(p.Lines, windows)
 			charts = append(charts, chart.Chart{
-				Caption: a.Name, Label: term.Metric + " of " + a.Name + " over the rate: " + a.Fact.String(), Width: 640, Height: 320, Panels: []chart.Panel{p},
+				Caption: a.Name, Label: term.Metric.String() + " of " + a.Name + " over the rate: " + a.Fact.String(), Width: 640, Height: 320, Panels: []chart.Panel{p},
 			})
 		}
 	}
@@ -188,7 +191,7 @@ func CapacitySVG(w io.Writer, r *record.Result) error {
 	const room = 344 // the height of a chart with its title
 	all := chart.Chart{Width: 640}
 	for _, c := range rateCharts(r, room) {
-		c.Panels[0].Title = c.Caption + ": " + plotted(r.Capacity).Metric + " over the rate"
+		c.Panels[0].Title = c.Caption + ": " + plotted(r.Capacity).Metric.String() + " over the rate"
 		all.Panels, all.Height = append(all.Panels, c.Panels...), all.Height+room
 	}
 	return say.SVG(w, all.File())
@@ -197,13 +200,13 @@ func CapacitySVG(w io.Writer, r *record.Result) error {
 // details returns a folded table of all windows for each arm, in the order they ran.
 func details(r *record.Result) []document.Part {
 	head := []string{"trial", "for", "offered", "sent", "goodput"}
-	var metrics []string // beside goodput
+	var metrics []stats.Measure // beside goodput
 	for _, t := range r.Capacity.Terms {
-		if t.Metric != "goodput" {
-			metrics = append(metrics, t.Metric)
+		if t.Metric.Figure != stats.Goodput {
+			metrics, head = append(metrics, t.Metric), append(head, t.Metric.String())
 		}
 	}
-	head = append(append(head, metrics...), "objective")
+	head = append(head, "objective")
 	var tables []document.Part
 	for _, a := range r.Capacity.Arms {
 		rows := [][]string{head}
@@ -216,14 +219,14 @@ func details(r *record.Result) []document.Part {
 }
 
 // windowRow returns the row of a window in the table of all, with its values of these metrics.
-func windowRow(w record.RateWindow, metrics []string) []string {
+func windowRow(w record.RateWindow, metrics []stats.Measure) []string {
 	row := []string{say.Count(w.Trial), w.Purpose, say.Rate(w.Rate), say.Rate(w.Sent), say.Rate(w.Goodput)}
 	for _, metric := range metrics {
 		v, ok := w.Values[metric]
 		switch {
 		case !ok:
 			row = append(row, say.None)
-		case metric == "errors":
+		case metric.Figure == stats.Errors:
 			row = append(row, say.Plain(100*v)+say.NBSP+"%")
 		default:
 			row = append(row, say.Seconds(v))
@@ -418,13 +421,13 @@ func capacityOpen(r *record.Result) (open []string) {
 // on the objective. A time with too few requests is an empty cell.
 func capacityCSV(w io.Writer, r *record.Result) error {
 	head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
-	var metrics []string
+	var metrics []stats.Measure
 	for _, t := range r.Capacity.Terms {
 		if timed(t) {
-			metrics = append(metrics, t.Metric)
+			metrics, head = append(metrics, t.Metric), append(head, t.Metric.String())
 		}
 	}
-	rows := [][]string{slices.Concat(head, metrics, []string{"kept", "refused"})}
+	rows := [][]string{append(head, "kept", "refused")}
 	for _, a := range r.Capacity.Arms {
 		for _, x := range a.Windows {
 			row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Outcome), float(a.Low), float(a.High),

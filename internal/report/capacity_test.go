@@ -38,7 +38,7 @@ func promised() *record.Result {
 		r.Arms = append(r.Arms, record.Arm{Name: name, Mode: name, Role: role, Clients: load, XMax: new(3000.), Command: "schedlab serve --mode " + name})
 	}
 	window := func(trial int, purpose string, rate, p99 float64, refused string) record.RateWindow {
-		return record.RateWindow{Trial: trial, Purpose: purpose, Rate: rate, Sent: rate * 1.01, Goodput: rate, Values: map[string]float64{"p99": p99},
+		return record.RateWindow{Trial: trial, Purpose: purpose, Rate: rate, Sent: rate * 1.01, Goodput: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99},
 			Kept: refused == "" && p99 <= .010, Refused: said(refused)}
 	}
 	line := record.RateLine{Intercept: 625, Slope: -.22}
@@ -64,7 +64,7 @@ func promised() *record.Result {
 	}
 	pool := record.ArmCapacity{
 		Name: "pool", Mode: "pool", Outcome: outcome.Open, XMax: 2800, Fact: said("pool for p99<=10ms: open, all 3 windows are refused, the last for foreign load"),
-		Windows: []record.RateWindow{window(14, "curve", 1400, .003, "foreign load"), {Trial: 15, Purpose: "overload", Rate: 4000, Values: map[string]float64{"p99": 2}}},
+		Windows: []record.RateWindow{window(14, "curve", 1400, .003, "foreign load"), {Trial: 15, Purpose: "overload", Rate: 4000, Values: map[stats.Measure]float64{{Quantile: .99}: 2}}},
 	}
 	late := record.ArmCapacity{
 		Name: "late", Outcome: outcome.No, Stopped: "floor", High: 367, HighBroken: 2, HighOf: 2, XMax: 700,
@@ -80,7 +80,7 @@ func promised() *record.Result {
 		Fact: said("sleepy is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"),
 	}
 	r.Capacity = &record.Capacity{
-		SLO: "p99<=10ms", Budget: 60, Terms: []record.SLOTerm{{Text: "p99<=10ms", Term: stats.Term{Metric: "p99", Limit: .010}}},
+		SLO: "p99<=10ms", Budget: 60, Terms: []record.SLOTerm{{Text: "p99<=10ms", Term: stats.Term{Metric: stats.Measure{Quantile: .99}, Limit: .010}}},
 		Arms: []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}, Lines: []record.Fact{asRecorded(`{"code": "more-capacity", "arm": "shedding", "baseline": "nethttp", "values": {"own": 9000, "baseline": 2480}}`)},
 	}
 	for i, a := range r.Capacity.Arms {
@@ -231,7 +231,7 @@ func TestCapacityJSONRoundTrip(t *testing.T) {
 func TestCapacityWithoutATimeHasNoDrawing(t *testing.T) {
 	t.Parallel()
 	r := promised()
-	r.Capacity.Terms = []record.SLOTerm{{Text: "errors<=1%", Term: stats.Term{Metric: "errors", Limit: .01}}}
+	r.Capacity.Terms = []record.SLOTerm{{Text: "errors<=1%", Term: stats.Term{Metric: stats.Measure{Figure: stats.Errors}, Limit: .01}}}
 	if charts := rateCharts(r, 0); charts != nil {
 		t.Errorf("%d charts of a search for errors alone", len(charts))
 	}

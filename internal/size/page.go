@@ -286,7 +286,7 @@ func (s *Page) brokenTerms(o queueing.Outcome) string {
 	var broken []string
 	for _, t := range s.SLO {
 		if !t.Holds(figureOf(t, o, s.Ask.Rate)) {
-			broken = append(broken, t.Metric)
+			broken = append(broken, t.Metric.String())
 		}
 	}
 	return strings.Join(broken, ", ")

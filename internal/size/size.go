@@ -73,11 +73,11 @@ func (a Answer) Doubts() []fact.Fact {
 	for _, t := range a.SLO {
 		switch {
 		case a.Advice.Expected.Formula != "replay":
-		case t.Metric == "errors" && t.Limit*n < 10:
+		case t.Metric.Figure == stats.Errors && t.Limit*n < 10:
 			// The rule of three: if n requests had no error, 3/n is the upper end of a 95 % interval of the ratio.
 			all = append(all, sizeRareErrors.Of(rareErrors{Term: t.String(), Replayed: counted, Most: 3 / n}))
-		case t.Quantile > 0 && (1-t.Quantile)*n < 100:
-			all = append(all, sizeRareTail.Of(rareTail{Slowest: (1 - t.Quantile) * n, Replayed: counted}).At(quantileName(t.Quantile)))
+		case t.Metric.Quantile > 0 && (1-t.Metric.Quantile)*n < 100:
+			all = append(all, sizeRareTail.Of(rareTail{Slowest: (1 - t.Metric.Quantile) * n, Replayed: counted}).At(quantileName(t.Metric.Quantile)))
 		}
 	}
 	return append(all, sizeTheory)
@@ -87,8 +87,8 @@ func (a Answer) Doubts() []fact.Fact {
 func (a Answer) quantiles() []float64 {
 	all := []float64{0.5, 0.9, 0.99}
 	for _, t := range a.SLO {
-		if t.Quantile > 0 {
-			all = append(all, t.Quantile)
+		if t.Metric.Quantile > 0 {
+			all = append(all, t.Metric.Quantile)
 		}
 	}
 	slices.Sort(all)
@@ -122,9 +122,9 @@ func traceLength(slo stats.SLO) int {
 	n := 100_000.0
 	for _, t := range slo {
 		switch {
-		case t.Quantile > 0:
-			n = max(n, 200/(1-t.Quantile))
-		case t.Metric == "errors" && t.Limit > 0:
+		case t.Metric.Quantile > 0:
+			n = max(n, 200/(1-t.Metric.Quantile))
+		case t.Metric.Figure == stats.Errors && t.Limit > 0:
 			n = max(n, 60/t.Limit)
 		}
 	}
@@ -136,7 +136,7 @@ func traceLength(slo stats.SLO) int {
 // requests. The search calls it for many numbers of workers.
 func keeps(slo stats.SLO, rate float64) func(queueing.Outcome) bool {
 	slo = slices.Clone(slo)
-	slices.SortStableFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Quantile, b.Quantile) }) // cheap terms first: they need no quantile
+	slices.SortStableFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Metric.Quantile, b.Metric.Quantile) }) // cheap terms first: they need no quantile
 	return func(o queueing.Outcome) bool {
 		return !slices.ContainsFunc(slo, func(t stats.Term) bool { return !t.Holds(figureOf(t, o, rate)) })
 	}
@@ -146,11 +146,11 @@ func keeps(slo stats.SLO, rate float64) func(queueing.Outcome) bool {
 // mean, a ratio for errors, requests per second for goodput. Goodput is scaled to rate.
 func figureOf(t stats.Term, o queueing.Outcome, rate float64) float64 {
 	switch {
-	case t.Quantile > 0:
-		return o.Response(t.Quantile)
-	case t.Metric == "mean":
+	case t.Metric.Quantile > 0:
+		return o.Response(t.Metric.Quantile)
+	case t.Metric.Figure == stats.Mean:
 		return o.Mean
-	case t.Metric == "errors":
+	case t.Metric.Figure == stats.Errors:
 		return o.Loss
 	}
 	return o.Throughput / o.Rate * rate
@@ -170,13 +170,13 @@ func Objective(text string, rate float64) (stats.SLO, error) {
 	}
 	for _, t := range slo {
 		switch {
-		case t.Metric == "goodput" && t.Limit > rate:
+		case t.Metric.Figure == stats.Goodput && t.Limit > rate:
 			return nil, fmt.Errorf("--slo %s asks for more than --rate %v/s brings", t, rate)
-		case t.Quantile > 0.9999:
+		case t.Metric.Quantile > 0.9999:
 			return nil, fmt.Errorf("--slo %s is beyond p99.99, of which a trace holds too few requests", t)
 		}
 	}
-	if slices.ContainsFunc(slo, func(t stats.Term) bool { return t.Metric == "errors" }) {
+	if slices.ContainsFunc(slo, func(t stats.Term) bool { return t.Metric.Figure == stats.Errors }) {
 		return slo, nil
 	}
 	more, err := stats.ParseSLO(Assumed)
@@ -231,9 +231,9 @@ func (a Answer) arm(workers int) string {
 func (a Answer) shortest() time.Duration {
 	need := testWindow
 	for _, term := range a.SLO {
-		if term.Quantile > 0 {
+		if term.Metric.Quantile > 0 {
 			// Arrivals are random: with 15 % more, a window rarely has too few.
-			requests := 1.15 * float64(stats.MinRequests(term.Quantile))
+			requests := 1.15 * float64(stats.MinRequests(term.Metric.Quantile))
 			need = max(need, time.Duration(math.Ceil(10*requests/a.Ask.Rate))*100*time.Millisecond)
 		}
 	}

@@ -17,16 +17,44 @@ type SLO []Term
 
 // A Term is one promise about a metric. Goodput must be at least Limit, every other metric at most Limit.
 type Term struct {
-	Metric   string  `json:"metric"`             // "p" and the percentage of a quantile ("p99", "p99.9"), "mean", "errors" or "goodput"
-	Quantile float64 `json:"-"`                  // of a "p" metric, above 0 and below 1; 0 for the others
-	Limit    float64 `json:"limit"`              // seconds; a ratio of 0 to 1 for errors; good replies per second for goodput
-	AtLeast  bool    `json:"at_least,omitempty"` // the value must be Limit or more, rather than Limit or less
+	Metric  Measure `json:"metric"`
+	Limit   float64 `json:"limit"`              // seconds; a ratio of 0 to 1 for errors; good replies per second for goodput
+	AtLeast bool    `json:"at_least,omitempty"` // the value must be Limit or more, rather than Limit or less
 }
 
 const (
 	mostSLO    = 24 * time.Hour // that a term may allow: up to it times are exact in nanoseconds, as a term and its text must be
 	mostDigits = 9              // of a quantile's percentage: more may lie between two numbers that a float64 can tell apart
 )
+
+// A Measure is what a term is about: a quantile of the response times, or the figure Mean, Errors or Goodput. Its text, in
+// JSON too, is p and the percentage of the quantile, as p99.9, or the figure's name.
+type Measure struct {
+	Figure   Figure  // NoFigure of a quantile
+	Quantile float64 // above 0 and below 1; 0 of a figure
+}
+
+// String returns the measure's text.
+func (m Measure) String() string {
+	if m.Quantile > 0 {
+		return "p" + percentage(m.Quantile)
+	}
+	return m.Figure.String()
+}
+
+// MarshalText returns the measure's text.
+func (m Measure) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText reads a measure. A text that only another version knows, in its record, is the zero Measure.
+func (m *Measure) UnmarshalText(text []byte) error {
+	*m = Measure{}
+	if percent, is := strings.CutPrefix(string(text), "p"); is {
+		m.Quantile, _ = hundredth(percent)
+		return nil
+	}
+	m.Figure, _ = FigureOf(string(text))
+	return nil
+}
 
 // ParseSLO reads terms such as "p99<=10ms,errors<=0.1%,goodput>=500/s". Times are above 0 and at most 24 h and have a unit,
 // errors are a percentage or a ratio, and "/s" may be left out. An error names the term and says how to write it.
@@ -53,19 +81,20 @@ func parseTerm(text string) (t Term, err error) {
 	if parts == nil || (parts[1] == "goodput") != (parts[3] == ">=") {
 		return t, errors.New(`write a quantile (p50, p99, p99.9), mean or errors with <=, or goodput with >=, and a limit, as in "p99<=10ms"`)
 	}
-	t.Metric, t.AtLeast = parts[1], parts[3] == ">="
+	t.AtLeast = parts[3] == ">="
+	t.Metric.Figure, _ = FigureOf(parts[1])
 	if percent := parts[2]; percent != "" {
-		t.Quantile, err = hundredth(percent)
-		if err != nil || t.Quantile <= 0 || t.Quantile >= 1 || len(percent) > mostDigits {
-			return t, fmt.Errorf("%q is not a quantile: p and a percentage above 0 and below 100, as in p99 or p99.9", t.Metric)
+		q, err := hundredth(percent)
+		if err != nil || q <= 0 || q >= 1 || len(percent) > mostDigits {
+			return t, fmt.Errorf("%q is not a quantile: p and a percentage above 0 and below 100, as in p99 or p99.9", parts[1])
 		}
-		t.Metric = "p" + percentage(t.Quantile)
+		t.Metric = Measure{Quantile: q}
 	}
 	read := parseTime
-	switch t.Metric {
-	case "errors":
+	switch t.Metric.Figure {
+	case Errors:
 		read = parseRatio
-	case "goodput":
+	case Goodput:
 		read = parseRate
 	}
 	t.Limit, err = read(parts[4])
@@ -142,7 +171,8 @@ func (s SLO) String() string {
 func (s SLO) Asserted(arm string) (string, error) {
 	var all []string
 	for _, t := range s {
-		word := MetricOf(t.Metric).Word
+		f, _ := FigureOf(t.Metric.String())
+		word := f.Row().Word
 		if word == "" {
 			return "", fmt.Errorf("expectations know p50, p90 and p99, and not %s; ask for one of these", t.Metric)
 		}
@@ -169,17 +199,17 @@ func (s SLO) Goodput() (t Term) {
 
 // String returns the term in the form that ParseSLO reads, such as "p99<=10ms".
 func (t Term) String() string {
-	switch t.Metric {
-	case "errors":
+	switch t.Metric.Figure {
+	case Errors:
 		text := percentage(t.Limit)
 		if back, err := hundredth(text); err == nil && back == t.Limit {
 			return "errors<=" + text + "%"
 		}
 		return "errors<=" + strconv.FormatFloat(t.Limit, 'f', -1, 64)
-	case "goodput":
+	case Goodput:
 		return "goodput>=" + strconv.FormatFloat(t.Limit, 'f', -1, 64) + "/s"
 	}
-	return t.Metric + "<=" + time.Duration(math.Round(t.Limit*1e9)).String()
+	return t.Metric.String() + "<=" + time.Duration(math.Round(t.Limit*1e9)).String()
 }
 
 // Requests returns how many requests a window needs before the term can be judged from it: [MinRequests] for a quantile, and
@@ -189,16 +219,16 @@ func (t Term) String() string {
 // requests can prove.
 func (t Term) Requests() int {
 	switch {
-	case t.Quantile > 0:
-		return MinRequests(t.Quantile)
-	case t.Metric == "errors" && t.Limit > 0:
+	case t.Metric.Quantile > 0:
+		return MinRequests(t.Metric.Quantile)
+	case t.Metric.Figure == Errors && t.Limit > 0:
 		return int(math.Ceil(1 / t.Limit * (1 - rounding)))
 	}
 	return 1
 }
 
 // Timed reports whether the term promises a response time: a quantile or the mean.
-func (t Term) Timed() bool { return t.Quantile > 0 || t.Metric == "mean" }
+func (t Term) Timed() bool { return t.Metric.Quantile > 0 || t.Metric.Figure == Mean }
 
 // Holds reports whether a measured or predicted value, in the unit of Limit, keeps the term. NaN keeps none.
 func (t Term) Holds(value float64) bool {

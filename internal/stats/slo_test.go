@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -11,11 +12,11 @@ func TestParseSLO(t *testing.T) {
 	t.Parallel()
 	got, err := ParseSLO("p99 <= 10ms, p99.90<=1.5s,mean<=250us,errors<=0.1%,goodput>=500/s")
 	want := SLO{
-		{Metric: "p99", Quantile: 0.99, Limit: 0.01},
-		{Metric: "p99.9", Quantile: 0.999, Limit: 1.5},
-		{Metric: "mean", Limit: 0.00025},
-		{Metric: "errors", Limit: 0.001},
-		{Metric: "goodput", Limit: 500, AtLeast: true},
+		{Metric: Measure{Quantile: 0.99}, Limit: 0.01},
+		{Metric: Measure{Quantile: 0.999}, Limit: 1.5},
+		{Metric: Measure{Figure: Mean}, Limit: 0.00025},
+		{Metric: Measure{Figure: Errors}, Limit: 0.001},
+		{Metric: Measure{Figure: Goodput}, Limit: 500, AtLeast: true},
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func TestParseSLOErrors(t *testing.T) {
 
 func TestTermHolds(t *testing.T) {
 	t.Parallel()
-	most, least := Term{Metric: "p99", Limit: 0.01}, Term{Metric: "goodput", Limit: 500, AtLeast: true}
+	most, least := Term{Metric: Measure{Quantile: .99}, Limit: 0.01}, Term{Metric: Measure{Figure: Goodput}, Limit: 500, AtLeast: true}
 	for _, c := range []struct {
 		term  Term
 		value float64
@@ -90,7 +91,7 @@ func FuzzParseSLO(f *testing.F) {
 			return
 		}
 		for _, term := range slo {
-			if !(term.Limit >= 0) || math.IsInf(term.Limit, 0) || term.Quantile < 0 || term.Quantile >= 1 {
+			if !(term.Limit >= 0) || math.IsInf(term.Limit, 0) || term.Metric.Quantile < 0 || term.Metric.Quantile >= 1 {
 				t.Errorf("%q is read as %+v", text, term)
 			}
 		}
@@ -182,5 +183,22 @@ func TestAsserted(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
+	}
+}
+
+// What a term is about is its text in JSON, of every quantile.
+func TestMeasureAsText(t *testing.T) {
+	t.Parallel()
+	for text, m := range map[string]Measure{
+		"p99": {Quantile: .99}, "p99.9": {Quantile: .999}, "p7": {Quantile: .07}, "mean": {Figure: Mean}, "errors": {Figure: Errors}, "goodput": {Figure: Goodput}, "": {},
+	} {
+		var back Measure
+		if err := back.UnmarshalText([]byte(text)); err != nil || back != m || m.String() != text {
+			t.Errorf("%+v is %q, which reads as %+v, %v; want %q", m, m, back, err, text)
+		}
+	}
+	text, err := json.Marshal(map[Measure]float64{{Figure: Errors}: 0, {Quantile: .99}: .5})
+	if want := `{"errors":0,"p99":0.5}`; err != nil || string(text) != want {
+		t.Errorf("got %s, %v; want %s", text, err, want)
 	}
 }
