@@ -82,7 +82,7 @@ func pathologies(loadCPU int) []pathology {
 		{
 			name: "silent drop", planted: "`--overflow drop` with two places in the queue",
 			load:  "workload: {sleep: 5ms}\nload: {rate: 500/s, keepalive: false, timeout: 300ms}",
-			clean: "mode: pool, workers: 4", planter: "mode: pool, workers: 4, queue-depth: 2, overflow: drop", cause: record.CauseTurnedAway,
+			clean: "mode: pool, workers: 4", planter: "mode: pool, workers: 4, queue-depth: 2, overflow: drop", cause: "cause-turned-away",
 		},
 		{
 			name: "blocking call on the event loop", planted: "handlers wait 2 ms in `loop-single`",
@@ -240,7 +240,7 @@ func provedBy(c *explain.Suspect) string {
 
 // amount is a figure of a cause's test.
 func amount(c *explain.Suspect, v float64) string {
-	if c.Code == record.CauseTurnedAway {
+	if c.Code == "cause-turned-away" {
 		return fmt.Sprintf("%.2g %%", 100*v)
 	}
 	return fmt.Sprintf("%.3g ms", 1000*v)

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -35,14 +34,6 @@ const (
 	// the control may take at most a quarter as much.
 	mostLeft  = .5  // ratio: how much of the slower arm's extra time may remain when the knob is turned
 	mostMoved = .25 // ratio: how much of the time that the knob took away the control may take away too
-)
-
-// The reasons why the test does not confirm a cause.
-var (
-	whyKnobUnsure   = record.Sentence("why-knob-unsure", `in these blocks the change may be chance ({{lasts .Values.low}} to {{lasts .Values.high}}){{if not .Values.busy}}; explain again, with a longer --budget{{end}}`)
-	whyKnobLittle   = record.Sentence("why-knob-little", `that took away {{lasts .Values.fell}} of {{lasts .Values.longer}}, less than half`)
-	whyControlMoves = record.Sentence("why-control-moves", `the control changed it too ({{lasts .Values.low}} to {{lasts .Values.high}})`)
-	whyNotApart     = record.Sentence("why-not-apart", `in these blocks the difference between both may be chance ({{lasts .Values.low}} to {{lasts .Values.high}}){{if not .Values.busy}}; explain again, with a longer --budget{{end}}`)
 )
 
 // A Test is the comparison that would confirm an explanation's causes. Its arms are the two
@@ -157,7 +148,7 @@ func (c *Case) Profiled(x *Explanation) (Test, error) {
 
 // ruleOf returns the rule of a cause. The code must have one.
 func ruleOf(code record.Code) rule {
-	return rules[slices.IndexFunc(rules, func(r rule) bool { return r.code == code })]
+	return rules[slices.IndexFunc(rules, func(r rule) bool { return r.cause.Code == code })]
 }
 
 // Confirm returns x with the results of the test: each untested cause becomes confirmed or not
@@ -186,19 +177,18 @@ func (c *Case) Confirm(x *Explanation, test *Case) *Explanation {
 		cause.Answer = outcome.Cause.Phrase(cause.Outcome)
 	}
 	// The tests may have been disturbed more than the run, or less.
-	disturbed, of := doubt.Busy(test.Result.Doubts)
+	disturber, of := doubt.Busy(test.Result.Doubts)
 	if before, _ := doubt.MachineBusy.In(x.Busy); of.Share < before.Share {
-		disturbed = x.Busy
+		disturber = x.Busy
 	}
 	for i := range done.Causes {
-		if why := &done.Causes[i].Why; !disturbed.None() && !why.None() {
-			why.Values = maps.Clone(why.Values)
-			why.Values["busy"] = 1
+		if why := &done.Causes[i].Why; !disturber.None() && !why.None() {
+			*why = why.And(disturbed{Busy: true})
 		}
 	}
 	slices.SortStableFunc(done.Causes, func(a, b Suspect) int { return order(a) - order(b) })
 	conclude(&done)
-	done.Busy = busy(&done, []record.Fact{disturbed})
+	done.Busy = busy(&done, []record.Fact{disturber})
 	return &done
 }
 
@@ -211,13 +201,13 @@ func unshown(longer, moved, still, apart record.Step) record.Fact {
 	fell := -moved.By
 	switch {
 	case moved.High >= 0:
-		return record.Fact{Code: whyKnobUnsure, Values: record.Values{"low": moved.Low, "high": moved.High}}
+		return whyKnobUnsure.Of(change{Low: moved.Low, High: moved.High})
 	case fell < (1-mostLeft)*longer.By:
-		return record.Fact{Code: whyKnobLittle, Values: record.Values{"fell": fell, "longer": longer.By}}
+		return whyKnobLittle.Of(fall{Fell: fell, Longer: longer.By})
 	case still.Sure() && math.Abs(still.By) > mostMoved*fell:
-		return record.Fact{Code: whyControlMoves, Values: record.Values{"by": still.By, "low": still.Low, "high": still.High}}
+		return whyControlMoves.Of(moves{change{Low: still.Low, High: still.High}, still.By})
 	case apart.High >= 0:
-		return record.Fact{Code: whyNotApart, Values: record.Values{"low": apart.Low, "high": apart.High}}
+		return whyNotApart.Of(change{Low: apart.Low, High: apart.High})
 	}
 	return record.Fact{}
 }

@@ -107,15 +107,6 @@ func (c *Case) Pair(names []string) (from, to string, err error) {
 	return "", "", errors.New("name two arms, or none for the baseline and the one that differs most from it")
 }
 
-// The reasons why there is no cause.
-var (
-	notSure       = record.Sentence("difference-not-sure", `{{.Names.where}} it is not sure that they differ ({{lasts .Values.low}} to {{lasts .Values.high}}{{with .Values.middle}}; {{lasts .}} in the middle one of the blocks{{end}})`)
-	withinNoise   = record.Sentence("difference-within-noise", `{{.Names.where}} they differ by {{lasts .Values.by}}, and {{.Names.noise}} by up to {{lasts .Values.noise}}`)
-	tooLittle     = record.Sentence("difference-too-little", `{{.Names.where}} they differ by {{lasts .Values.by}} at most, and the least that is explained is {{lasts .Values.least}}`)
-	littleSoFar   = record.Sentence("difference-little-so-far", `{{.Names.where}} they differ by {{lasts .Values.by}} in the mean, and the least that is explained is {{lasts .Values.least}}, which the interval does not exclude`)
-	noRuleApplies = record.Sentence("no-rule-applies", `no rule fits what the stamps and the witnesses show`)
-)
-
 // Limits below which a difference or a cause gets no explanation.
 const (
 	// A difference must reach leastShare and leastSeconds, or for lost requests leastLost; a
@@ -154,7 +145,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*Explanatio
 	if len(all) == 0 {
 		x.Settle(outcome.No)
 		x.Reason = fact.List(why...)
-		if slices.ContainsFunc(why, func(f record.Fact) bool { return f.Code != tooLittle }) {
+		if slices.ContainsFunc(why, func(f fact.Fact) bool { return !tooLittle.Is(f) }) {
 			x.Settle(outcome.Open)
 		}
 		x.Busy = busy(x, c.Result.Doubts)
@@ -187,7 +178,7 @@ func busy(x *Explanation, doubts []record.Fact) record.Fact {
 	if f.None() {
 		return f
 	}
-	of.Open = x.Outcome == outcome.Open && (x.Slower != "" || x.Reason.RestsOn(notSure))
+	of.Open = x.Outcome == outcome.Open && (x.Slower != "" || x.Reason.RestsOn(notSure.Code))
 	return doubt.MachineBusy.Change(f, of)
 }
 
@@ -259,29 +250,30 @@ func (c *Case) whatDiffers(x *Explanation) (all []difference, why []record.Fact)
 	for _, d := range []struct {
 		of, copied record.Step
 		where      string
-	}{{x.Mean.Step, copied.Mean.Step, "on average"}, {x.Tail.Step, copied.Tail.Step, "in the slowest 1 % of requests"}} {
-		f := record.Fact{Names: record.Names{"where": d.where}, Values: record.Values{"by": math.Abs(d.of.By)}}
+		tail       bool
+	}{{x.Mean.Step, copied.Mean.Step, "on average", false}, {x.Tail.Step, copied.Tail.Step, "in the slowest 1 % of requests", true}} {
+		by, most := math.Abs(d.of.By), max(math.Abs(d.of.Low), math.Abs(d.of.High))
 		least := max(leastShare*min(d.of.From, d.of.To), leastSeconds)
 		switch limit := judge.Noise(d.copied, c.run.Env.Floor); {
-		case max(math.Abs(d.of.Low), math.Abs(d.of.High)) < least: // the whole interval
-			f.Code, f.Values["by"], f.Values["least"] = tooLittle, max(math.Abs(d.of.Low), math.Abs(d.of.High)), least
+		case most < least: // the whole interval
+			why = append(why, tooLittle.Of(little{Where: d.where, By: most, Least: least}))
 		case !d.of.Sure():
-			f.Code, f.Values = notSure, record.Values{"low": d.of.Low, "high": d.of.High}
-			if (d.of.High-d.of.Low)/2 > 3*math.Abs(d.of.Middle) && d.of.Middle != 0 {
-				f.Values["middle"] = d.of.Middle
+			v := unsure{Where: d.where, Low: d.of.Low, High: d.of.High}
+			if (d.of.High-d.of.Low)/2 > 3*math.Abs(d.of.Middle) {
+				v.Middle = d.of.Middle
 			}
-		case f.Values["by"] < limit:
-			f.Code, f.Values["noise"], f.Names["noise"] = withinNoise, limit, noise
+			why = append(why, notSure.Of(v))
+		case by < limit:
+			whose := noise
 			if limit > judge.Noise(d.copied, nil) {
-				f.Names["noise"] = "the load engine itself adds to a time"
+				whose = "the load engine itself adds to a time"
 			}
-		case f.Values["by"] < least:
-			f.Code, f.Values["least"] = littleSoFar, least
+			why = append(why, withinNoise.Of(noisy{Where: d.where, By: by, Noise: limit, Whose: whose}))
+		case by < least:
+			why = append(why, littleSoFar.Of(little{Where: d.where, By: by, Least: least}))
 		default:
-			all = append(all, difference{step: d.of, tail: d.where != "on average"})
-			continue
+			all = append(all, difference{step: d.of, tail: d.tail})
 		}
-		why = append(why, f)
 	}
 	return all, why
 }
@@ -291,7 +283,7 @@ func conclude(x *Explanation) {
 	x.Settle(outcome.Open)
 	switch {
 	case len(x.Causes) == 0:
-		x.Reason = record.Fact{Code: noRuleApplies}
+		x.Reason = noRuleApplies
 	case x.Causes[0].Outcome == outcome.Yes:
 		x.Settle(outcome.Yes)
 	}

@@ -138,7 +138,7 @@ func gap(x *Explanation) string {
 	s, where, tail := x.Mean.Step, "on average", !x.Mean.Sure()
 	if len(x.Causes) > 0 {
 		tail = x.Causes[0].Tail
-		if x.Causes[0].Code == record.CauseTurnedAway {
+		if x.Causes[0].Code == turnedAway.Code {
 			more, less := say.Percent("%.2g", max(x.Lost.From, x.Lost.To)), say.Percent("%.2g", min(x.Lost.From, x.Lost.To))
 			return fmt.Sprintf("%s leaves %s of its requests without a good reply, %s %s", x.Slower, more, x.Faster(), less)
 		}
@@ -161,7 +161,7 @@ func proof(c Suspect) string {
 	if c.Tail {
 		of += " in the slowest 1" + say.NBSP + "% of requests"
 	}
-	if c.Code == record.CauseTurnedAway {
+	if c.Code == turnedAway.Code {
 		figure, of = func(v float64) string { return say.Percent("%.2g", v) }, "the share of "+c.Stretch
 	}
 	way := "fell"

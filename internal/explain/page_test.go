@@ -236,8 +236,8 @@ func TestExplanationNamesItsFigures(t *testing.T) {
 		}
 	}
 	for code, want := range map[record.Code]string{
-		record.CauseTurnedAway: "in the extra blocks the share of its part fell from 30 % to 1 % with K, and with the control, C, it was 31 %",
-		"cause-batches":        "in the extra blocks the mean of its part in the slowest 1 % of requests fell from 300 ms to 10.0 ms with K, and with the control, C, it was 310 ms",
+		turnedAway.Code: "in the extra blocks the share of its part fell from 30 % to 1 % with K, and with the control, C, it was 31 %",
+		"cause-batches": "in the extra blocks the mean of its part in the slowest 1 % of requests fell from 300 ms to 10.0 ms with K, and with the control, C, it was 310 ms",
 	} {
 		moved, still := stepped(.3, .01), stepped(.3, .31)
 		c := Suspect{Code: code, Stretch: "its part", Tail: code == "cause-batches", Knob: "K", Control: "C", Moved: &moved, Still: &still}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -18,9 +19,9 @@ import (
 // difference, and no witness that must agree disagrees (suspect.go). Rules know modes by their
 // traits and flags, never by name.
 type rule struct {
-	code record.Code    // with its sentence
-	part record.Stretch // the name to print and the phases that get longer; no phases: requests are lost
-	tail bool           // only for the slowest requests: the cause makes others faster
+	cause fact.Kind[clues] // with its sentence
+	part  record.Stretch   // the name to print and the phases that get longer; no phases: requests are lost
+	tail  bool             // only for the slowest requests: the cause makes others faster
 	// applies reports whether the slower arm can have the cause at all.
 	applies   func(s *side) bool
 	witnesses []condition
@@ -59,7 +60,7 @@ var rules = []rule{
 	{
 		// Requests wait for a worker while the CPU has time. If the CPU has none, more workers
 		// would wait for it: that is no lack of workers.
-		code:      record.Sentence("cause-workers", `its {{plural .Values.workers "worker"}} are in use for {{percent .Values.used}} of the time{{with .Values.cpu}}, and the CPUs for {{percent .}}{{end}}: too few workers, requests wait for one`),
+		cause:     fact.New[clues]("cause-workers", 0, `its {{plural .Workers "worker"}} are in use for {{percent .Used}} of the time{{with .CPU}}, and the CPUs for {{percent .}}{{end}}: too few workers, requests wait for one`),
 		part:      whole("the wait for a worker", "queue", "kernel"),
 		applies:   func(s *side) bool { return s.mode.Has("workers") && s.workers() > 0 },
 		witnesses: []condition{{witness: workersInUse, least: .6, must: true}, {witness: cpuUse, most: .9, must: true}, {witness: queueWait, times: 1.5}},
@@ -68,7 +69,7 @@ var rules = []rule{
 	{
 		// A handler that sleeps on the loop stops all connections of the loop. The knob is the mode
 		// that runs handlers elsewhere.
-		code:      record.Sentence("cause-inline", `its handlers wait on the event loop that reads, so that all its other connections wait too, while {{with .Values.cpu}}{{percent .}}{{else}}little{{end}} of the CPU is in use`),
+		cause:     fact.New[clues]("cause-inline", 0, `its handlers wait on the event loop that reads, so that all its other connections wait too, while {{with .CPU}}{{percent .}}{{else}}little{{end}} of the CPU is in use`),
 		part:      whole("the wait for the event loop", "kernel", "run queue"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.Inline] != "" && s.sleeps },
 		witnesses: []condition{{witness: cpuUse, most: .9, must: true}, {witness: loopLag, times: 1.5}},
@@ -77,7 +78,7 @@ var rules = []rule{
 	{
 		// A goroutine locked to a thread costs a switch by the kernel where Go's scheduler would
 		// switch. The knob unlocks it.
-		code:      record.Sentence("cause-threads", `its goroutines are locked to threads, which the kernel switches {{printf "%.3g" .Values.switches}} times a request ({{printf "%.3g" .Values.switches_faster}} in {{.Baseline}})`),
+		cause:     fact.New[clues]("cause-threads", 0, `its goroutines are locked to threads, which the kernel switches {{printf "%.3g" .Switches}} times a request ({{printf "%.3g" .SwitchesFaster}} in {{.Baseline}})`),
 		part:      whole("the way to a thread and back", "run queue", "kernel", "queue", "http", "interference", "handler"),
 		applies:   func(s *side) bool { return s.asked.Flags["locked"] == "true" },
 		witnesses: []condition{{witness: switches, times: 1.2, must: true}, {witness: cpuCost, times: 1.02}},
@@ -85,7 +86,7 @@ var rules = []rule{
 	},
 	{
 		// Workers meet at the lock of one queue, which shows as waits for mutexes.
-		code:      record.Sentence("cause-queue-lock", `all its workers take from one queue under one lock: a request waits {{lasts .Values.mutex}} for mutexes`),
+		cause:     fact.New[clues]("cause-queue-lock", 0, `all its workers take from one queue under one lock: a request waits {{lasts .Mutex}} for mutexes`),
 		part:      whole("the way through the queue", "queue", "run queue", "interference", "handler"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.SharedQueue] != "" },
 		witnesses: []condition{{witness: mutexWait, times: 1.5, least: 1e-6, must: true}, {witness: workersInUse, most: .6}},
@@ -98,7 +99,7 @@ var rules = []rule{
 	{
 		// A hand-off pays if it bounds the requests served at a time. With idle workers it bounds
 		// nothing and only costs. The knob is the mode without it.
-		code:      record.Sentence("cause-hand-off", `each request is handed to another goroutine and back, while {{with .Values.used}}{{part .}}{{else}}few{{end}} of its workers are in use: the hand-off bounds nothing and takes time`),
+		cause:     fact.New[clues]("cause-hand-off", 0, `each request is handed to another goroutine and back, while {{with .Used}}{{part .}}{{else}}few{{end}} of its workers are in use: the hand-off bounds nothing and takes time`),
 		part:      whole("the way to a worker and back", "queue", "run queue", "kernel", "http"),
 		applies:   func(s *side) bool { return s.mode.Without[mode.HandOff] != "" },
 		witnesses: []condition{{witness: workersInUse, most: .6, must: true}, {witness: switches, times: 1.1}, {witness: cpuCost, times: 1.02}},
@@ -107,7 +108,7 @@ var rules = []rule{
 	{
 		// A long request blocks all behind it in its worker's queue, while other workers idle.
 		// Stealing takes them out.
-		code:      record.Sentence("cause-own-queues", `a queue of a worker's own is not served by others: requests wait behind a long one while other workers idle`),
+		cause:     fact.New[clues]("cause-own-queues", 0, `a queue of a worker's own is not served by others: requests wait behind a long one while other workers idle`),
 		part:      whole("the wait behind others", "queue", "kernel"),
 		applies:   func(s *side) bool { return s.mode.Has("steal") && s.asked.Flags["steal"] != "true" },
 		witnesses: []condition{{witness: workersInUse, most: .9, must: true}, {witness: steals, most: 1e-9}},
@@ -116,7 +117,7 @@ var rules = []rule{
 	{
 		// A lock in the handlers. Only the key-value store has a setting that divides its lock;
 		// other locks stay untested.
-		code:      record.Sentence("cause-lock", `its requests wait for a lock: {{lasts .Values.mutex}} each, {{lasts .Values.mutex_faster}} in {{.Baseline}}`),
+		cause:     fact.New[clues]("cause-lock", 0, `its requests wait for a lock: {{lasts .Mutex}} each, {{lasts .MutexFaster}} in {{.Baseline}}`),
 		part:      whole("the wait for a lock", "interference", "handler", "run queue", "kernel", "queue"),
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
 		witnesses: []condition{{witness: mutexWait, times: 2, least: 20e-6, must: true}},
@@ -130,7 +131,7 @@ var rules = []rule{
 	{
 		// With GOGC=400 the collector runs about a quarter as often as by default. The environment
 		// reaches any Go program that is started here.
-		code:      record.Sentence("cause-gc", `the garbage collector takes {{percent .Values.gc}} of its CPU time ({{percent .Values.gc_faster}} in {{.Baseline}})`),
+		cause:     fact.New[clues]("cause-gc", 0, `the garbage collector takes {{percent .GC}} of its CPU time ({{percent .GCFaster}} in {{.Baseline}})`),
 		part:      whole("the server's own time", "interference", "handler", "run queue", "http", "kernel", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
 		witnesses: []condition{{witness: gcShare, times: 1.5, least: .05, must: true}, {witness: cpuCost, times: 1.02}},
@@ -139,7 +140,7 @@ var rules = []rule{
 	{
 		// A connection that finds the accept queue full is tried again a second later, which shows
 		// in the time to connect.
-		code:      record.Sentence("cause-backlog", `its accept queue is too short: in a window {{count .Values.overflows}} attempts to connect (repeats included) found one full, and a client repeats after a second`),
+		cause:     fact.New[clues]("cause-backlog", 0, `its accept queue is too short: in a window {{count .Overflows}} attempts to connect (repeats included) found one full, and a client repeats after a second`),
 		part:      record.Stretch{Name: "connecting", Phases: []string{"connect", "accept"}},
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
 		witnesses: []condition{{witness: overflows, times: 1.5, least: 1, must: true}},
@@ -148,7 +149,7 @@ var rules = []rule{
 	{
 		// The kernel deals connections to listeners by a hash of their addresses, so one listener
 		// gets more than its share.
-		code:      record.Sentence("cause-uneven", `its connections are dealt out unevenly: the fullest listener has {{printf "%.3g" .Values.uneven}} times its share`),
+		cause:     fact.New[clues]("cause-uneven", 0, `its connections are dealt out unevenly: the fullest listener has {{printf "%.3g" .Uneven}} times its share`),
 		part:      whole("the wait for the fullest listener", "kernel", "run queue", "queue"),
 		applies:   func(s *side) bool { return s.mode.Has("deal") },
 		witnesses: []condition{{witness: unevenSockets, least: 1.25, must: true}},
@@ -163,7 +164,7 @@ var rules = []rule{
 	{
 		// One acceptor can be too slow for new connections while the CPU and the workers have time.
 		// The knob has four.
-		code:      record.Sentence("cause-acceptor", `connections wait to be accepted by its one acceptor, while {{with .Values.cpu}}{{percent .}}{{else}}not all{{end}} of the CPU is in use`),
+		cause:     fact.New[clues]("cause-acceptor", 0, `connections wait to be accepted by its one acceptor, while {{with .CPU}}{{percent .}}{{else}}not all{{end}} of the CPU is in use`),
 		part:      record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
 		applies:   func(s *side) bool { return s.mode.Without[mode.OneAcceptor] != "" },
 		witnesses: []condition{{witness: cpuUse, most: .9, must: true}, {witness: workersInUse, most: .9, must: true}},
@@ -174,8 +175,8 @@ var rules = []rule{
 	{
 		// The newest first is good for the mean and bad for the tail: a request can be overtaken
 		// again and again.
-		code: record.Sentence("cause-batches", `it serves the newest first of the connections that a poll finds ready: {{percent .Values.overtaken}} of its requests are read after one that was sent later ({{percent .Values.overtaken_faster}} in {{.Baseline}})`),
-		part: whole("the wait behind newer requests", "kernel", "run queue"), tail: true,
+		cause: fact.New[clues]("cause-batches", 0, `it serves the newest first of the connections that a poll finds ready: {{percent .Overtaken}} of its requests are read after one that was sent later ({{percent .OvertakenFaster}} in {{.Baseline}})`),
+		part:  whole("the wait behind newer requests", "kernel", "run queue"), tail: true,
 		applies: func(s *side) bool {
 			return s.plan.KeepAlive && (s.reversed() || s.mode.Without[mode.NewestFirst] != "" && !s.sleeps)
 		},
@@ -199,9 +200,9 @@ var rules = []rule{
 		// The only rule about lost requests, so its part has no phases. The knob lets clients wait,
 		// or makes the queue so deep that nothing is turned away. The control is the limit on
 		// connections, because the queue is the cause's own setting.
-		code: record.CauseTurnedAway, part: record.Stretch{Name: "requests without a good reply"},
+		cause: turnedAway, part: record.Stretch{Name: "requests without a good reply"},
 		applies:   func(s *side) bool { return s.mode.Overflow != "" },
-		witnesses: []condition{{witness: turnedAway, times: 1.5, least: .005, must: true}},
+		witnesses: []condition{{witness: turnedAwayRatio, times: 1.5, least: .005, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
 			if s.mode.Allows("block") {
 				return s.with("overflow", "block")
@@ -213,7 +214,7 @@ var rules = []rule{
 	{
 		// Not the server's doing. The stamps measure the lateness of the load, so no test is
 		// needed.
-		code:      record.Sentence("cause-load", `the load sent late, {{lasts .Values.late}} at p99: it was kept from its CPU, and the server is not to blame`),
+		cause:     fact.New[clues]("cause-load", 0, `the load sent late, {{lasts .Late}} at p99: it was kept from its CPU, and the server is not to blame`),
 		part:      record.Stretch{Name: "the load's own lateness", Phases: []string{"lag"}},
 		applies:   func(*side) bool { return true },
 		witnesses: []condition{{witness: lateLoad, times: 1.5, least: 50e-6, must: true}, {witness: keptAway, times: 1.5}},
@@ -222,7 +223,7 @@ var rules = []rule{
 	{
 		// The rest: more CPU time for a request, for no reason that another rule knows. No setting
 		// takes that away.
-		code:      record.Sentence("cause-cost", `a request costs it {{lasts .Values.cost}} of CPU time, {{lasts .Values.cost_faster}} in {{.Baseline}}`),
+		cause:     fact.New[clues]("cause-cost", 0, `a request costs it {{lasts .Cost}} of CPU time, {{lasts .CostFaster}} in {{.Baseline}}`),
 		part:      whole("the server's own time", "http", "run queue", "kernel", "interference", "handler", "cpu", "queue"),
 		applies:   func(*side) bool { return true },
 		witnesses: []condition{{witness: cpuCost, times: 1.1, must: true}},

@@ -24,30 +24,30 @@ func TestRulesAreComplete(t *testing.T) {
 	}
 	seen := map[record.Code]bool{}
 	for _, r := range rules {
-		if seen[r.code] || r.applies == nil || r.part.Name == "" || len(r.witnesses) == 0 {
-			t.Errorf("%s: twice, or without what a rule needs", r.code)
+		if seen[r.cause.Code] || r.applies == nil || r.part.Name == "" || len(r.witnesses) == 0 {
+			t.Errorf("%s: twice, or without what a rule needs", r.cause.Code)
 		}
-		seen[r.code] = true
+		seen[r.cause.Code] = true
 		if r.knob == nil && r.control != nil || r.shown && r.knob != nil {
-			t.Errorf("%s: a control without a knob, or a knob where stamps are proof", r.code)
+			t.Errorf("%s: a control without a knob, or a knob where stamps are proof", r.cause.Code)
 		}
 		for _, p := range r.part.Phases {
 			if !phases[p] {
-				t.Errorf("%s: no phase is called %q", r.code, p)
+				t.Errorf("%s: no phase is called %q", r.cause.Code, p)
 			}
 		}
 		must := false
 		for _, w := range r.witnesses {
 			must = must || w.must
 			if !slices.Contains(witnesses, w.witness) {
-				t.Errorf("%s: %q is no witness that is reported", r.code, w.witness.name)
+				t.Errorf("%s: %q is no witness that is reported", r.cause.Code, w.witness.name)
 			}
 		}
 		if !must {
-			t.Errorf("%s: no witness can rule it out", r.code)
+			t.Errorf("%s: no witness can rule it out", r.cause.Code)
 		}
-		if !strings.Contains(string(page), "`"+string(r.code)+"`") {
-			t.Errorf("%s: docs/guide/explain.md does not name it", r.code)
+		if !strings.Contains(string(page), "`"+string(r.cause.Code)+"`") {
+			t.Errorf("%s: docs/guide/explain.md does not name it", r.cause.Code)
 		}
 	}
 }

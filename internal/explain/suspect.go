@@ -7,7 +7,6 @@ import (
 
 	"schedlab/internal/judge"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -34,8 +33,8 @@ func (c *Case) suspect(x *Explanation, about difference, s *side, tailOnly bool)
 			continue
 		}
 		cause := Suspect{
-			Code: r.code, Stretch: r.part.Name, Share: share, Tail: about.tail, Witnesses: heard,
-			Fact:    record.Fact{Code: r.code, Arm: x.Slower, Baseline: fast, Values: values(s, slow, quick), Names: record.Names{"part": r.part.Name}},
+			Code: r.cause.Code, Stretch: r.part.Name, Share: share, Tail: about.tail, Witnesses: heard,
+			Fact:    r.cause.Of(cluesOf(r.part.Name, s, slow, quick)).On(x.Slower).Against(fast),
 			Outcome: outcome.Refused,
 		}
 		if r.shown {
@@ -92,23 +91,21 @@ func hear(all []condition, quick, slow testified) (heard []Testimony, agree bool
 	return heard, agree
 }
 
-// values returns the figures that a cause's sentence can use. A key with _faster holds the faster
-// arm's. An unknown figure has no key, which the sentences read as 0.
-func values(s *side, slow, quick testified) record.Values {
-	v := record.Values{}
-	for _, w := range witnesses {
-		if w.key == "" {
-			continue
-		}
-		if is, known := slow[w].Get(); known {
-			v[w.key] = is
-		}
-		if was, known := quick[w].Get(); known {
-			v[w.key+"_faster"] = was
-		}
-	}
-	if w := s.workers(); w > 0 {
-		v["workers"] = float64(w)
-	}
-	return v
+// cluesOf returns the figures that a cause's sentence can use.
+func cluesOf(part string, s *side, slow, quick testified) clues {
+	of := func(w *witness) (slower, faster stats.Opt) { return slow[w], quick[w] }
+	c := clues{Part: part, Workers: s.workers()}
+	c.CPU, c.CPUFaster = of(cpuUse)
+	c.Cost, c.CostFaster = of(cpuCost)
+	c.Used, c.UsedFaster = of(workersInUse)
+	c.Mutex, c.MutexFaster = of(mutexWait)
+	c.GC, c.GCFaster = of(gcShare)
+	c.Switches, c.SwitchesFaster = of(switches)
+	c.Overflows, c.OverflowsFaster = of(overflows)
+	c.Away, c.AwayFaster = of(turnedAwayRatio)
+	c.Uneven, c.UnevenFaster = of(unevenSockets)
+	c.Overtaken, c.OvertakenFaster = of(overtaken)
+	c.Lag, c.LagFaster = of(loopLag)
+	c.Late, c.LateFaster = of(lateLoad)
+	return c
 }

@@ -145,7 +145,7 @@ var evidence = map[record.Code]struct {
 		pro:   seen{parts: parts(timeline.Service, .5e-3), tails: parts(timeline.Ingress, 2e-3), overtaken: .5}, knob: "made,batch=in-order",
 		against: seen{parts: parts(timeline.Service, .5e-3), tails: parts(timeline.Ingress, 2e-3), overtaken: .1},
 	},
-	record.CauseTurnedAway: {
+	turnedAway.Code: {
 		mode: mode.Mode{Overflow: "drop", Axes: mode.Axes{Overflow: "block|drop"}},
 		pro:  seen{values: stats.Figures{stats.Errors: stats.Known(.05)}, shown: map[string]float64{"schedlab_connections_dropped_total": 50}}, knob: "made,overflow=block",
 		against: seen{values: stats.Figures{stats.Errors: stats.Known(.05)}, shown: map[string]float64{"schedlab_connections_dropped_total": 0}},
@@ -175,9 +175,9 @@ func TestRulesAreSuspectedFromEvidence(t *testing.T) {
 	quick := seen{parts: parts(timeline.Service, .5e-3), cpu: .2, workers: 8, fullest: 5,
 		values: stats.Figures{stats.Switches: stats.Known(2), stats.CPUPerRequest: stats.Known(1e-3)}, shown: map[string]float64{mutex: 1e-3, "go_cpu_classes_gc_total_cpu_seconds_total": .02}}
 	for _, r := range rules {
-		e, ok := evidence[r.code]
+		e, ok := evidence[r.cause.Code]
 		if !ok {
-			t.Errorf("%s: no case", r.code)
+			t.Errorf("%s: no case", r.cause.Code)
 			continue
 		}
 		modes := map[string]mode.Mode{"made": e.mode, "plain": {Flags: []string{"steal", "listeners"}}}
@@ -189,21 +189,21 @@ func TestRulesAreSuspectedFromEvidence(t *testing.T) {
 			return x
 		}
 		find := func(x *Explanation) int {
-			return slices.IndexFunc(x.Causes, func(c Suspect) bool { return c.Code == r.code })
+			return slices.IndexFunc(x.Causes, func(c Suspect) bool { return c.Code == r.cause.Code })
 		}
 		x := of(quick, e.pro)
 		if i := find(x); i < 0 {
-			t.Errorf("%s: not suspected from its evidence; got %+v", r.code, x.Causes)
+			t.Errorf("%s: not suspected from its evidence; got %+v", r.cause.Code, x.Causes)
 		} else if c := x.Causes[i]; c.Knob != e.knob || (c.Knob == "") != (c.Control == "") || c.Knob != "" && c.Control == c.Knob {
-			t.Errorf("%s: got the knob %q and the control %q, want %q and another", r.code, c.Knob, c.Control, e.knob)
+			t.Errorf("%s: got the knob %q and the control %q, want %q and another", r.cause.Code, c.Knob, c.Control, e.knob)
 		} else if c.Outcome == outcome.Yes && !c.Shown {
-			t.Errorf("%s: confirmed without a test", r.code)
+			t.Errorf("%s: confirmed without a test", r.cause.Code)
 		}
 		if x := of(quick, e.against); find(x) >= 0 {
-			t.Errorf("%s: suspected although a witness that must agree says the contrary", r.code)
+			t.Errorf("%s: suspected although a witness that must agree says the contrary", r.cause.Code)
 		}
 		if x := of(e.pro, e.pro); len(x.Causes) > 0 || x.Outcome != outcome.No {
-			t.Errorf("%s: of two equal arms: %s, %+v", r.code, x.Outcome, x.Causes)
+			t.Errorf("%s: of two equal arms: %s, %+v", r.cause.Code, x.Outcome, x.Causes)
 		}
 	}
 }

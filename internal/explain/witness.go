@@ -106,7 +106,6 @@ type arm struct {
 // and the proof that the load kept of itself.
 type witness struct {
 	name, unit string // as reports print them
-	key        string // of the figure in the sentences of causes; "" for none
 	of         func(a *arm, block int) float64
 }
 
@@ -125,15 +124,15 @@ const requests = "schedlab_requests_started_total"
 // bucket's lower end, and the buckets are ten times as wide as that. A program that publishes no others
 // has no figure for waits to run.
 var (
-	cpuUse = &witness{"CPU in use", "ratio", "cpu", func(a *arm, i int) float64 {
+	cpuUse = &witness{"CPU in use", "ratio", func(a *arm, i int) float64 {
 		t := a.windows[i].Trial
 		return known(min(t.Server.CPU/(t.Window.Seconds()*float64(a.cpus)), 1), t.Server.CPU >= 0 && a.cpus > 0)
 	}}
-	cpuCost = &witness{"CPU time of a request", "s", "cost", valued(stats.CPUPerRequest)}
+	cpuCost = &witness{"CPU time of a request", "s", valued(stats.CPUPerRequest)}
 	// The utilisation law: throughput × time held / workers. The throughput is of replies within the window: in an overload
 	// the workers serve the window's other requests after it. As the two are means over other requests, the product may be
 	// a little above 1 where all workers are always in use.
-	workersInUse = &witness{"workers in use", "ratio", "used", func(a *arm, i int) float64 {
+	workersInUse = &witness{"workers in use", "ratio", func(a *arm, i int) float64 {
 		w := a.windows[i]
 		if a.plan.Station == nil || a.plan.Station.Workers == 0 || !w.Phases.Stamped {
 			return math.NaN()
@@ -146,19 +145,19 @@ var (
 		}
 		return min(w.Values[stats.Goodput].Float()*held/float64(a.plan.Station.Workers), 1)
 	}}
-	queueWait = &witness{"wait in the queue, as the server counts it", "s", "", averaged("schedlab_queue_wait_seconds")}
-	mutexWait = &witness{"wait for mutexes, of a request", "s", "mutex", counted("go_sync_mutex_wait_total_seconds_total", requests)}
-	schedWait = &witness{"a wait of a runnable goroutine (not all of a request)", "s", "", averaged("schedlab_sched_latency_seconds")}
-	gcShare   = &witness{"CPU time of the garbage collector", "ratio", "gc",
+	queueWait = &witness{"wait in the queue, as the server counts it", "s", averaged("schedlab_queue_wait_seconds")}
+	mutexWait = &witness{"wait for mutexes, of a request", "s", counted("go_sync_mutex_wait_total_seconds_total", requests)}
+	schedWait = &witness{"a wait of a runnable goroutine (not all of a request)", "s", averaged("schedlab_sched_latency_seconds")}
+	gcShare   = &witness{"CPU time of the garbage collector", "ratio",
 		counted("go_cpu_classes_gc_total_cpu_seconds_total", "process_cpu_seconds_total")}
-	gcPause = &witness{"pauses for the garbage collector, of a second", "ratio", "", func(a *arm, i int) float64 {
+	gcPause = &witness{"pauses for the garbage collector, of a second", "ratio", func(a *arm, i int) float64 {
 		const name = "go_gc_duration_seconds_sum" // exact, of the runtime's own total
 		c, t := a.counters[i], a.windows[i].Trial
 		return known(c.sum(name)/(t.Warmup.Seconds()+t.Window.Seconds()), c[name] != nil)
 	}}
-	switches   = &witness{"context switches of a request", "count", "switches", valued(stats.Switches)}
-	overflows  = &witness{"attempts to connect (repeats included) that found an accept queue full", "count", "overflows", valued(stats.Overflows)}
-	turnedAway = &witness{"connections turned away", "ratio", "away", func(a *arm, i int) float64 {
+	switches        = &witness{"context switches of a request", "count", valued(stats.Switches)}
+	overflows       = &witness{"attempts to connect (repeats included) that found an accept queue full", "count", valued(stats.Overflows)}
+	turnedAwayRatio = &witness{"connections turned away", "ratio", func(a *arm, i int) float64 {
 		c := a.counters[i]
 		// Connections and single requests that were turned away, over the connections accepted.
 		accepted := c.sum("schedlab_connections_accepted_total")
@@ -166,7 +165,7 @@ var (
 			c.sum("schedlab_requests_refused_total")
 		return known(away/accepted, accepted > 0)
 	}}
-	unevenSockets = &witness{"connections of the fullest listener, of an even share", "ratio", "uneven", func(a *arm, i int) float64 {
+	unevenSockets = &witness{"connections of the fullest listener, of an even share", "ratio", func(a *arm, i int) float64 {
 		// The fullest listener's connections over an even share of all. One listener has no share.
 		const name = "schedlab_listener_connections_accepted_total"
 		all, sum := a.counters[i][name], a.counters[i].sum(name)
@@ -175,29 +174,29 @@ var (
 		}
 		return slices.Max(all) * float64(len(all)) / sum
 	}}
-	overtaken = &witness{"requests read after one that was sent later", "ratio", "overtaken", func(a *arm, i int) float64 {
+	overtaken = &witness{"requests read after one that was sent later", "ratio", func(a *arm, i int) float64 {
 		return known(a.windows[i].Phases.Overtaken, a.windows[i].Phases.Joined > 0)
 	}}
-	evenness = &witness{"evenness of answers over connections", "ratio", "", func(a *arm, i int) float64 {
+	evenness = &witness{"evenness of answers over connections", "ratio", func(a *arm, i int) float64 {
 		return known(a.windows[i].Jain, a.windows[i].Jain > 0)
 	}}
-	steals   = &witness{"jobs taken from another worker's queue", "ratio", "", counted("schedlab_steals_total", requests)}
-	loopLag  = &witness{"lag of an event loop", "s", "lag", averaged("schedlab_loop_lag_seconds")}
-	lateLoad = &witness{"lateness of the load at p99", "s", "late", func(a *arm, i int) float64 { return a.windows[i].Late[stats.P99].Float() }}
-	keptAway = &witness{"time for which the load was kept from its CPU", "ratio", "", func(a *arm, i int) float64 {
+	steals   = &witness{"jobs taken from another worker's queue", "ratio", counted("schedlab_steals_total", requests)}
+	loopLag  = &witness{"lag of an event loop", "s", averaged("schedlab_loop_lag_seconds")}
+	lateLoad = &witness{"lateness of the load at p99", "s", func(a *arm, i int) float64 { return a.windows[i].Late[stats.P99].Float() }}
+	keptAway = &witness{"time for which the load was kept from its CPU", "ratio", func(a *arm, i int) float64 {
 		p, t := a.windows[i].Trial.Client.Proof, a.windows[i].Trial
 		if p == nil {
 			return math.NaN()
 		}
 		return p.Away / (t.Warmup.Seconds() + t.Window.Seconds())
 	}}
-	foreignCPU = &witness{"CPU time of others on the server's CPUs", "ratio", "", func(a *arm, i int) float64 { return a.windows[i].Foreign.Float() }}
+	foreignCPU = &witness{"CPU time of others on the server's CPUs", "ratio", func(a *arm, i int) float64 { return a.windows[i].Foreign.Float() }}
 )
 
 // witnesses are all witnesses, in the order in which they are reported.
 var witnesses = []*witness{
 	cpuUse, cpuCost, workersInUse, queueWait, mutexWait, schedWait, gcShare, gcPause, switches, overflows,
-	turnedAway, unevenSockets, overtaken, evenness, steals, loopLag, lateLoad, keptAway, foreignCPU,
+	turnedAwayRatio, unevenSockets, overtaken, evenness, steals, loopLag, lateLoad, keptAway, foreignCPU,
 }
 
 // valued returns the reader of a witness that is a figure of the window.
