@@ -59,15 +59,12 @@ func (p Program) options() experiment.Options {
 	return experiment.Options{Self: p.Self, Version: p.Version, Modes: p.Modes, Sign: true}
 }
 
-// DrawSeed draws a seed. It has 32 bits, which are short enough to type.
-func DrawSeed() uint64 { return uint64(rand.Uint32()) }
-
-// seedOf draws a seed if none was given.
+// seedOf draws a seed if none was given. It has 32 bits, which are short enough to type.
 func seedOf(given *uint64) uint64 {
 	if given != nil {
 		return *given
 	}
-	return DrawSeed()
+	return uint64(rand.Uint32())
 }
 
 // run looks at the machine and plans all questions. Then it returns the plans of a dry run, runs the pack, or

@@ -19,8 +19,8 @@ import (
 	"schedlab/internal/stats"
 )
 
-// OutMark stands for the built program in Build and Start of a Gate. The path that replaces it is quoted for the shell.
-const OutMark = "{out}"
+// outMark stands for the built program in Build and Start of a Gate. The path that replaces it is quoted for the shell.
+const outMark = "{out}"
 
 // Run builds what must be built and compares the two builds. A gate is a comparison of two arms, old and new, with its
 // own question: is new worse? The code is the answer: Done fine, NotKept worse, NoAnswer open or refused; verdicts and
@@ -164,9 +164,9 @@ func (r Gate) checkBuilds() error {
 	// Two ways to name builds, and no way to tell which one is meant.
 	case commits && r.Old+r.New != "":
 		return Usagef("--old and --new name two programs, and --old-ref two commits to build; give one or the other")
-	case commits && !strings.Contains(r.Build, OutMark):
+	case commits && !strings.Contains(r.Build, outMark):
 		return Usagef("--build %q does not say where {out} is written; give one like 'go build -o {out} ./cmd/app'", r.Build)
-	case commits && !strings.Contains(r.Start, OutMark):
+	case commits && !strings.Contains(r.Start, outMark):
 		return Usagef("--run %q does not start {out}; give one like '{out} -listen {addr}'", r.Start)
 	}
 	return nil
@@ -184,14 +184,14 @@ func (r Gate) build(ctx context.Context, dir, flag, ref string, show Observer) (
 	if err := said(exec.CommandContext(ctx, "git", "worktree", "add", "--quiet", "--detach", tree, ref)); err != nil {
 		return "", Usagef("--%s %s: %w", flag, ref, err)
 	}
-	if err := buildIn(ctx, tree, strings.ReplaceAll(r.Build, OutMark, command.Quote(out))); err != nil {
+	if err := buildIn(ctx, tree, strings.ReplaceAll(r.Build, outMark, command.Quote(out))); err != nil {
 		return "", fmt.Errorf("--%s %s: %w", flag, ref, err)
 	}
 	// A build command that ignores {out} succeeds and leaves nothing there.
 	if info, err := os.Stat(out); err != nil || info.Mode()&0o111 == 0 {
 		return "", Usagef("--build %q left no program at {out} for --%s %s", r.Build, flag, ref)
 	}
-	return strings.ReplaceAll(r.Start, OutMark, command.Quote(out)), nil
+	return strings.ReplaceAll(r.Start, outMark, command.Quote(out)), nil
 }
 
 // buildIn runs a shell command in a git worktree, and then removes the worktree: also after an
