@@ -40,7 +40,7 @@ and how long they take. It changes nothing, keeps no record, and takes about 15 
 			if err := checkValues(cmd.Flags(), "out"); err != nil {
 				return err
 			}
-			r.Scenario = append(args, "")[0]
+			r.Scenario = append(args, session.DefaultScenario)[0]
 			d, err := r.Run(cmd.Context(), thisProgram(), newProgress(cmd.ErrOrStderr(), f.progress))
 			if err == nil {
 				err = d.Write(cmd.OutOrStdout(), f.output, f.verbose)

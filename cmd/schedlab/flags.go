@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,19 +128,6 @@ func (m mistakes) first() error {
 	for _, one := range m {
 		if one.made {
 			return usagef("%s", one.msg)
-		}
-	}
-	return nil
-}
-
-// fill sets flags that were not given to what a scenario says, in the flags' own notation, so that
-// their parsers check it. Nothing or 0 means that the scenario does not say: the flag's default holds.
-func fill(fl *pflag.FlagSet, said map[string]string) error {
-	for _, flag := range slices.Sorted(maps.Keys(said)) {
-		if value := said[flag]; !fl.Changed(flag) && !slices.Contains([]string{"", "0", "0s"}, value) {
-			if err := fl.Lookup(flag).Value.Set(value); err != nil {
-				return fmt.Errorf("%s: %w", flag, err)
-			}
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 // demand reads that source. Package session has the computing, and package size the page. margin is a ratio of the rate, 0..1. With cores 0 the advice is
 // for the CPUs that a comparison here gives the server.
 type sizeFlags struct {
-	rate              perSecond
+	rate              session.PerSecond
 	slo               string
 	held, workload    string
 	histogram, metric string

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +17,10 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A Doctor asks what of this machine would spoil a measurement. Of Where it has CPUs, AllowRemote and Out.
+// A Doctor asks what of this machine would spoil a measurement. Of Where it has CPUs, AllowRemote and Out, the directory that is looked at.
 type Doctor struct {
 	Where
-	Scenario string // "" is DefaultScenario
+	Scenario string // its name, or a file
 	Quick    bool   // start no server
 	Full     bool   // measure what a full comparison can judge as well
 }
@@ -56,7 +55,6 @@ func (r Doctor) Run(ctx context.Context, p Program, show Observer) (report docto
 	if r.Quick && r.Full {
 		return report, Usagef("--quick and --full exclude each other; drop one of them")
 	}
-	r.Out, r.Scenario = cmp.Or(r.Out, record.DefaultRoot), cmp.Or(r.Scenario, DefaultScenario)
 	e := examining{Program: p, Doctor: r, o: p.options(), show: show}
 	e.o.CPUs = r.CPUs
 	// Wrong CPUs are found here.

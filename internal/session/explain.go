@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +23,8 @@ import (
 // TestBudget is how long the tests of an explanation may take, if nothing else is said.
 const TestBudget = time.Minute
 
-// An Explain asks why one arm of a run is slower than another. CPUs of Where do not matter: the tests take those of the
-// run.
+// An Explain asks why one arm of a run is slower than another. Of Where it has Out, AllowRemote and
+// WaitIdle: the tests take the CPUs of the run.
 type Explain struct {
 	Where
 	RunName  string        // a run's name below Out, a path, or latest
@@ -55,7 +54,6 @@ func (r Explain) Run(ctx context.Context, p Program, show Observer) (*explain.Ex
 	if err := checkWaitIdle(r.WaitIdle, false); err != nil {
 		return nil, err
 	}
-	r.Out = cmp.Or(r.Out, record.DefaultRoot)
 	dir, run, err := record.Open(r.RunName, r.Out)
 	if err != nil {
 		return nil, Usage(err)
