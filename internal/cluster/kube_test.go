@@ -97,8 +97,8 @@ func TestServerIsAPod(t *testing.T) {
 	if _, err := site.Start(t.Context(), []string{"GOMAXPROCS=1", "/schedlab", "serve"}); err != nil || strings.Count(api.made[2], "GOMAXPROCS") != 1 || !strings.Contains(api.made[2], `{name: "GOMAXPROCS", value: "1"}`) {
 		t.Errorf("a GOMAXPROCS of the arm's own: %v\n%s", err, api.made[2])
 	}
-	if c := site.Describe(); !slices.Equal(c.ServerNodes, []string{"b"}) {
-		t.Errorf("servers ran on %q", c.ServerNodes)
+	if c := site.Describe(); !slices.Equal(c.ServerMachines, []string{"b"}) {
+		t.Errorf("servers ran on %q", c.ServerMachines)
 	}
 }
 

@@ -46,7 +46,7 @@ type Site struct {
 	client *http.Client // to the shards
 	shards []*remoteShard
 
-	about  record.Cluster
+	about  record.Site
 	number int // servers started so far
 }
 
@@ -63,7 +63,7 @@ func NewSite(file, self string) (*Site, error) {
 	s.Owner = os.Getenv("POD_UID")
 	k, err := newKube(s.Namespace)
 	client := &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: dialLimit}).DialContext, DisableKeepAlives: true}}
-	return &Site{Settings: s, self: self, kube: k, client: client, about: record.Cluster{Shards: s.Shards, ServerCPUs: s.ServerCPU}}, err
+	return &Site{Settings: s, self: self, kube: k, client: client, about: record.Site{Senders: s.Shards, ServerCPUs: s.ServerCPU}}, err
 }
 
 // findShards waits until every shard runs, and notes where. Later calls do nothing.
@@ -108,7 +108,7 @@ func (s *Site) findShards(ctx context.Context) error {
 	}
 	slices.SortFunc(s.shards, func(a, b *remoteShard) int { return a.Index - b.Index })
 	for _, shard := range s.shards {
-		s.about.LoadNodes = with(s.about.LoadNodes, shard.Node)
+		s.about.LoadMachines = with(s.about.LoadMachines, shard.Node)
 	}
 	return nil
 }
@@ -141,8 +141,11 @@ func pause(ctx context.Context, d time.Duration) error {
 // ServerCPUs implements experiment.Site.
 func (s *Site) ServerCPUs() int { return s.ServerCPU }
 
+// TrialCost implements experiment.Site: a Pod has to be started and ended for each trial.
+func (s *Site) TrialCost() time.Duration { return 900 * time.Millisecond }
+
 // Describe implements experiment.Site.
-func (s *Site) Describe() *record.Cluster {
+func (s *Site) Describe() *record.Site {
 	c := s.about
 	return &c
 }
@@ -181,7 +184,7 @@ func (s *Site) Start(ctx context.Context, argv []string) (*process.Remote, error
 		s.kill(p.Pod)
 		return nil, err
 	}
-	s.about.ServerNodes = with(s.about.ServerNodes, at.Spec.NodeName)
+	s.about.ServerMachines = with(s.about.ServerMachines, at.Spec.NodeName)
 	r := &process.Remote{
 		Addr: net.JoinHostPort(at.Status.PodIP, strconv.Itoa(dataPort)),
 		Stop: func() error { return s.stop(p.Pod) },

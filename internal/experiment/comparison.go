@@ -128,7 +128,7 @@ func (c *Comparison) Env() record.Env {
 	e := host.Fingerprint(c.plan.opts.Version, c.plan.cpus)
 	e.ItersPerUsec = c.plan.opts.Iters
 	if site := c.plan.opts.Site; site != nil {
-		e.Cluster = site.Describe()
+		e.Site = site.Describe()
 	}
 	return e
 }
@@ -202,7 +202,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	})
 	run.Others, run.Ended, run.Trials = others.End(), time.Now().UTC(), max(run.Trials, 0)
 	if p.opts.Site != nil {
-		run.Env.Cluster = p.opts.Site.Describe()
+		run.Env.Site = p.opts.Site.Describe()
 	}
 	switch {
 	case runErr == nil:

@@ -33,9 +33,8 @@ const (
 	// requestCost joins the stamps of one request and writes it. probeCost is for a server's
 	// start, its probe and its end. fixedCost is everything else of a run. They only have to be
 	// about right: the budget is kept by the clock, see blocks.go. trialCost is the time to start
-	// and end a trial's server, and podCost what a cluster needs more for it.
+	// and end a trial's server; another site adds its own.
 	trialCost   = 100 * time.Millisecond
-	podCost     = 900 * time.Millisecond
 	requestCost = 15 * time.Microsecond
 	probeCost   = 950 * time.Millisecond // including a rehearsal
 	fixedCost   = 3 * time.Second
@@ -354,10 +353,10 @@ func (p *plan) takeTimes() error {
 		return err
 	}
 	p.budget = stretched(cmp.Or(time.Duration(asked.Budget), scenario.Quick.Budget))
-	// The same number of blocks takes longer on a cluster.
+	// The same number of blocks takes longer on another site.
 	if o.Site != nil {
 		here := p.span() + trialCost
-		p.budget = roundUp(time.Duration(float64(p.budget)*float64(here+podCost)/float64(here)), time.Second)
+		p.budget = roundUp(time.Duration(float64(p.budget)*float64(here+o.Site.TrialCost())/float64(here)), time.Second)
 	}
 	p.budget = cmp.Or(o.Budget, p.budget)
 	// Fewer blocks than MinBlocks decide nothing, so do not even start.
@@ -437,7 +436,7 @@ func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 	span := p.Warmup.Duration + window
 	each := trialCost
 	if p.opts.Site != nil {
-		each += podCost
+		each += p.opts.Site.TrialCost()
 	}
 	for _, a := range p.Arms { // the rate is 0 if it is not known yet: in a closed loop, or if it is relative
 		cost += span + each + time.Duration(min(a.Clients.Rate*span.Seconds(), judge.MostRequests))*requestCost

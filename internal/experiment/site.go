@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"schedlab/internal/host"
 	"schedlab/internal/load"
@@ -11,8 +12,8 @@ import (
 	"schedlab/internal/workload"
 )
 
-// A Site is where the servers run and the load comes from, if not this machine: the Pods of a
-// cluster. A comparison uses it from one goroutine.
+// A Site is where the servers run and the load comes from, if not this machine. A comparison uses it from one
+// goroutine.
 type Site interface {
 	// ServerCPUs returns how many CPUs a server may use.
 	ServerCPUs() int
@@ -23,8 +24,10 @@ type Site interface {
 	// Result alone. Of the options' functions it calls Started and Closing only. think is a closed
 	// loop's time between a reply and the next request.
 	Send(ctx context.Context, o load.Options, think workload.Dist) (load.ClosedResult, Clocks, error)
+	// TrialCost is by how much a trial takes longer than on this machine.
+	TrialCost() time.Duration
 	// Describe returns the site as the record tells it, as far as it is known.
-	Describe() *record.Cluster
+	Describe() *record.Site
 }
 
 // Clocks are seconds in a load's window.

@@ -104,10 +104,10 @@ func oneCPU(r *record.Result) []record.Fact {
 // tenths rounds a time to tenths of a millisecond, upwards.
 func tenths(seconds float64) float64 { return math.Ceil(seconds*1e4) / 1e4 }
 
-// HostDoubts returns the doubts about any run with server and load on one machine, or on a cluster.
+// HostDoubts returns the doubts about any run with server and load on one machine, or on another site.
 func HostDoubts(e record.Env) (all []record.Fact) {
-	if c := e.Cluster; c != nil {
-		both := slices.DeleteFunc(slices.Clone(c.ServerNodes), func(node string) bool { return !slices.Contains(c.LoadNodes, node) })
+	if c := e.Site; c != nil {
+		both := slices.DeleteFunc(slices.Clone(c.ServerMachines), func(node string) bool { return !slices.Contains(c.LoadMachines, node) })
 		return []record.Fact{onCluster.Of(nodes{tenths(c.ClockError), tenths(c.Late), strings.Join(both, ", ")})}
 	}
 	if e.Virtualised {

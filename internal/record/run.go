@@ -47,20 +47,20 @@ type Env struct {
 	Pause float64 `json:"pause,omitempty"`
 	// Floor is the response time that the load itself adds; nil if not measured.
 	Floor *Floor `json:"floor,omitempty"`
-	// Cluster tells where a run of `schedlab cluster` took place; nil for this machine alone.
-	Cluster *Cluster `json:"cluster,omitempty"`
+	// Site tells where servers and load ran; nil for this machine alone.
+	Site *Site `json:"cluster,omitempty"`
 }
 
-// A Cluster is where servers and load ran, if that was a Kubernetes cluster. Times are seconds.
-type Cluster struct {
-	Shards      int      `json:"shards"` // Pods that sent the load
-	ServerCPUs  int      `json:"server_cpus"`
-	ServerNodes []string `json:"server_nodes"`
-	LoadNodes   []string `json:"load_nodes"`
-	// ClockError is the most by which the clock of a shard may have been taken wrongly: half of the
+// A Site is where servers and load ran, if not on the machine that kept the record. Times are seconds.
+type Site struct {
+	Senders        int      `json:"shards"` // processes that sent the load
+	ServerCPUs     int      `json:"server_cpus"`
+	ServerMachines []string `json:"server_nodes"`
+	LoadMachines   []string `json:"load_nodes"`
+	// ClockError is the most by which the clock of a sender may have been taken wrongly: half of the
 	// quickest round trip to it.
 	ClockError float64 `json:"clock_error"`
-	Late       float64 `json:"late"` // the latest start of a shard, after the time agreed
+	Late       float64 `json:"late"` // the latest start of a sender, after the time agreed
 }
 
 // SharedCPUs returns the servers' CPUs that the load used too. It returns nil if either side was

@@ -210,11 +210,11 @@ func askedBriefly(r *record.Result) string {
 }
 
 // onCPUs tells where servers and load ran: "; servers on CPU 0, load on CPU 1". "" if they were free.
-// Of a cluster it names the nodes.
+// Of another site it names the machines.
 func onCPUs(e record.Env) string {
 	switch shared := e.SharedCPUs(); {
-	case e.Cluster != nil:
-		return "; " + inPods(e.Cluster)
+	case e.Site != nil:
+		return "; " + elsewhere(e.Site)
 	case e.ServerCPUs == "":
 		return ""
 	case len(shared) > 0:

@@ -104,24 +104,6 @@ func transposed(columns [][]string) [][]string {
 	return rows
 }
 
-// each returns f of every element, in order. It is nil for no elements.
-func each[T, U any](all []T, f func(T) U) (of []U) {
-	for _, x := range all {
-		of = append(of, f(x))
-	}
-	return of
-}
-
-// only returns a new list of the elements for which f is true, in order; nil for none.
-func only[T any](all []T, f func(T) bool) (kept []T) {
-	for _, x := range all {
-		if f(x) {
-			kept = append(kept, x)
-		}
-	}
-	return kept
-}
-
 // unique returns the different values of all, in order of first appearance.
 func unique(all []string) (different []string) {
 	for _, s := range all {
@@ -130,33 +112,6 @@ func unique(all []string) (different []string) {
 		}
 	}
 	return different
-}
-
-// when returns a part of a sentence, formatted as by Sprintf, where it applies; else "". Its
-// arguments are evaluated in either case.
-func when(applies bool, format string, args ...any) string {
-	if !applies {
-		return ""
-	}
-	return fmt.Sprintf(format, args...)
-}
-
-// either returns yes if the condition holds, else no. Both are evaluated.
-func either[T any](condition bool, yes, no T) T {
-	if condition {
-		return yes
-	}
-	return no
-}
-
-// labelled returns the lines that are not empty, each as a fact with the label.
-func labelled(label string, lines ...string) (facts document.Facts) {
-	for _, line := range lines {
-		if line != "" {
-			facts = append(facts, document.Fact{Label: label, Text: line})
-		}
-	}
-	return facts
 }
 
 // name returns the arm's name, for use as a cell of a column.

@@ -441,8 +441,8 @@ func machine(e record.Env, arms []record.Arm) string {
 		return "the machine was not recorded"
 	}
 	var parts []string
-	if e.Cluster != nil {
-		parts = []string{inPods(e.Cluster)}
+	if e.Site != nil {
+		parts = []string{elsewhere(e.Site)}
 	} else {
 		parts = []string{"server " + servers(e, arms), "load " + side(e.LoadCPUs, e.CPUs, e.LoadProcs)}
 		if e.CPU != "" {
@@ -458,13 +458,13 @@ func machine(e record.Env, arms []record.Arm) string {
 	return strings.Join(parts, "; ")
 }
 
-// inPods tells where servers and load of a run on a cluster were.
-func inPods(c *record.Cluster) string {
-	return fmt.Sprintf("each server in a Pod with %s%s, load from %s%s", say.Plural(c.ServerCPUs, "CPU"), onNodes(c.ServerNodes), say.Plural(c.Shards, "Pod"), onNodes(c.LoadNodes))
+// elsewhere tells where servers and load were, if not on this machine.
+func elsewhere(c *record.Site) string {
+	return fmt.Sprintf("each server in a Pod with %s%s, load from %s%s", say.Plural(c.ServerCPUs, "CPU"), onMachines(c.ServerMachines), say.Plural(c.Senders, "Pod"), onMachines(c.LoadMachines))
 }
 
-// onNodes names the nodes of a cluster, or counts them if they are many: " on a, b".
-func onNodes(nodes []string) string {
+// onMachines names the machines, or counts them if they are many: " on a, b".
+func onMachines(nodes []string) string {
 	switch {
 	case len(nodes) == 0:
 		return ""

@@ -1,0 +1,174 @@
+// Owners counts, for each capability, the packages outside its own that name its types or codes, and the exported names of
+// package record. Tests are not counted.
+//
+// Usage, from tools/: go run ./owners [ROOT]
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A capability has its packages, below internal/, and the names that other packages declare for it.
+type capability struct {
+	name     string
+	packages []string
+	names    []string // as package.Name
+}
+
+var capabilities = []capability{
+	{"attack", []string{"attack"}, []string{"record.Attack", "report.Attack"}},
+	{"audit", []string{"audit", "audit/tools"}, []string{"record.Audit", "record.AuditRun", "record.AuditFinding", "record.AuditLines", "report.Audit"}},
+	{"capacity", []string{"capacity"}, []string{
+		"record.Capacity", "record.SLOTerm", "record.ArmCapacity", "record.SearchEnd", "record.RateLine", "record.RateWindow", "report.CapacitySVG",
+	}},
+	{"cluster", []string{"cluster"}, []string{"record.Cluster"}},
+	{"doctor", []string{"doctor"}, nil},
+	{"explain", []string{"explain"}, []string{
+		"record.Explanation", "record.Witness", "record.Suspect", "record.Testimony", "record.TestRun", "record.CauseTurnedAway",
+		"doubt.CauseTurnedAway", "report.Explain", "report.ExplainFormats",
+	}},
+	{"profiles", []string{"profiling", "profile"}, []string{
+		"record.Profiles", "record.ProfiledArm", "record.FunctionShare", "record.RequestTimes", "record.StateTime", "record.Flame", "record.Frame", "report.FlameSVG",
+	}},
+	{"size", []string{"size"}, nil},
+	{"ui", []string{"ui"}, nil},
+}
+
+// A file is a parsed file, and its package's directory below the root.
+type file struct {
+	dir string
+	ast *ast.File
+}
+
+func main() {
+	root := ".."
+	if len(os.Args) > 1 {
+		root = os.Args[1]
+	}
+	files, err := parsed(root)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Printf("%-10s %-8s %s\n", "capability", "outside", "packages outside its own that name it")
+	for _, c := range capabilities {
+		all := outside(c, files)
+		fmt.Printf("%-10s %-8d %s\n", c.name, len(all), strings.Join(all, " "))
+	}
+	fmt.Printf("\nrecord exports %d names at the top level, methods and fields not counted\n", exported(files, "internal/record"))
+}
+
+// parsed returns the files below cmd and internal, without tests.
+func parsed(root string) (files []file, err error) {
+	set := token.NewFileSet()
+	for _, top := range []string{"cmd", "internal"} {
+		err = filepath.WalkDir(filepath.Join(root, top), func(name string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			f, err := parser.ParseFile(set, name, nil, 0)
+			if err != nil {
+				return err
+			}
+			dir, err := filepath.Rel(root, filepath.Dir(name))
+			files = append(files, file{filepath.ToSlash(dir), f})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// outside returns the packages that name a capability and are none of its own, in order.
+func outside(c capability, files []file) (all []string) {
+	for _, f := range files {
+		below := strings.TrimPrefix(f.dir, "internal/")
+		if !slices.Contains(c.packages, below) && !slices.Contains(all, below) && names(c, f) {
+			all = append(all, below)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// names reports whether a file outside a capability names it: it uses one of its packages, or one of the names that another
+// package declares for it. The other package itself names what it declares.
+func names(c capability, f file) (found bool) {
+	imports := map[string]string{} // by name in the file, the path below internal/
+	for _, i := range f.ast.Imports {
+		at, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "schedlab/internal/")
+		if !ours {
+			continue
+		}
+		name := path.Base(at)
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		imports[name] = at
+	}
+	own := f.ast.Name.Name
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok {
+				at := imports[x.Name]
+				found = found || slices.Contains(c.packages, at) || at != "" && slices.Contains(c.names, path.Base(at)+"."+n.Sel.Name)
+			}
+		case *ast.TypeSpec:
+			found = found || slices.Contains(c.names, own+"."+n.Name.Name)
+		case *ast.FuncDecl:
+			found = found || n.Recv == nil && slices.Contains(c.names, own+"."+n.Name.Name)
+		case *ast.ValueSpec:
+			for _, x := range n.Names {
+				found = found || slices.Contains(c.names, own+"."+x.Name)
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// exported counts the exported types, functions, constants and variables of a package.
+func exported(files []file, dir string) (n int) {
+	count := func(id *ast.Ident) {
+		if id.IsExported() {
+			n++
+		}
+	}
+	for _, f := range files {
+		if f.dir != dir {
+			continue
+		}
+		for _, d := range f.ast.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					count(d.Name)
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					switch s := s.(type) {
+					case *ast.TypeSpec:
+						count(s.Name)
+					case *ast.ValueSpec:
+						for _, id := range s.Names {
+							count(id)
+						}
+					}
+				}
+			}
+		}
+	}
+	return n
+}
