@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/session"
@@ -86,7 +87,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	} else {
 		writeBudget(w, c)
 	}
-	for _, d := range record.ByWeight(p.Doubts) {
+	for _, d := range fact.ByWeight(p.Doubts) {
 		fmt.Fprintf(w, "doubt       %s\n", report.Doubt(d))
 	}
 	for _, a := range p.Arms {

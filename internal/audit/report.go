@@ -46,11 +46,14 @@ type Finding struct {
 }
 
 // findingOf returns a finding with the code and the values of a fact.
-func findingOf(f fact.Fact) Finding { return Finding{Code: f.Code, Numbers: f.Values, Names: f.Names} }
+func findingOf(f fact.Fact) Finding {
+	numbers, names := f.Told()
+	return Finding{Code: f.Code, Numbers: numbers, Names: names}
+}
 
 // Fact returns the finding as a Fact, which report puts into words.
 func (f Finding) Fact() fact.Fact {
-	return fact.Fact{Code: f.Code, Values: f.Numbers, Names: f.Names}
+	return fact.Told(f.Code, f.Numbers, f.Names)
 }
 
 // Lines are lines that belong to no run, or one line that cannot be read.

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"math"
 	"os"
@@ -52,11 +53,19 @@ func digits(v float64) float64 {
 // said is a fact in its own words, of a code that nobody knows.
 func said(text string) fact.Fact { return fact.Fact{Code: "test", Text: text} }
 
+// asRecorded is a fact as a record has it.
+func asRecorded(text string) (f fact.Fact) {
+	if err := json.Unmarshal([]byte(text), &f); err != nil {
+		panic(err)
+	}
+	return f
+}
+
 // hogged is the doubt that a program took the server's CPU; open says that it is why there is no answer.
 func hogged(open bool) fact.Fact {
 	return doubt.MachineBusy.Of(doubt.Taken{Side: "server", Program: "hog", CPUs: 1, Share: .83, Open: open, Challenger: "pool", Low: .8, High: 1.31}).
 		Against("nethttp").At("p99").
-		Since(fact.Fact{Code: "program-time", Values: record.Values{"share": .83, "pid": 7}, Names: record.Names{"program": "hog", "side": "server"}})
+		Since(asRecorded(`{"code": "program-time", "values": {"share": 0.83, "pid": 7}, "names": {"program": "hog", "side": "server"}}`))
 }
 
 // stepped is a figure of two arms, with an interval of a tenth around the difference.
@@ -95,9 +104,9 @@ func because() *Explanation {
 	}
 	moved, still, not := stepped(4.2e-3, 1.1e-4), stepped(4.2e-3, 4.25e-3), stepped(2.1e-4, 2.2e-4)
 	ideal := stepped(4e-4, 3.4e-3)
-	values := record.Values{"workers": 4, "used": .93, "cpu": .21, "cost": 2.4e-4, "cost_faster": 2e-4, "gc": .08, "gc_faster": .04}
+	const values = `"values": {"workers": 4, "used": 0.93, "cpu": 0.21, "cost": 2.4e-4, "cost_faster": 2e-4, "gc": 0.08, "gc_faster": 0.04}`
 	said := func(code record.Code) record.Fact {
-		return record.Fact{Code: code, Arm: "pool,workers=4", Baseline: "nethttp", Values: values, Names: record.Names{"part": "the wait for a worker"}}
+		return asRecorded(`{"code": "` + string(code) + `", "arm": "pool,workers=4", "baseline": "nethttp", ` + values + `, "names": {"part": "the wait for a worker"}}`)
 	}
 	return &Explanation{
 		Schema: record.Schema, Run: "20261123-080000-why-cafe", Dir: "schedlab-runs/20261123-080000-why-cafe", Scenario: "why-workers",
@@ -132,10 +141,10 @@ func nothing() *Explanation {
 	x.Mean, x.Tail = record.Waterfall{Step: record.Step{From: 1e-3, To: 1e-3, Low: -1e-5, High: 1e-5}}, record.Waterfall{}
 	x.Slower, x.Causes, x.Ideal, x.Tests = "", []Suspect{}, nil, nil
 	x.Settle(outcome.Open)
-	x.Reason = record.Fact{Code: "list", Because: []record.Fact{
-		{Code: "difference-not-sure", Names: record.Names{"where": "on average"}, Values: record.Values{"low": -1e-5, "high": 1e-5}},
-		{Code: "difference-within-noise", Names: record.Names{"where": "in the slowest 1 % of requests", "noise": "nethttp and its own copy may differ"}, Values: record.Values{"by": 1.31e-4, "noise": 1.8e-4}},
-	}}
+	x.Reason = fact.List(
+		asRecorded(`{"code": "difference-not-sure", "names": {"where": "on average"}, "values": {"low": -1e-5, "high": 1e-5}}`),
+		asRecorded(`{"code": "difference-within-noise", "names": {"where": "in the slowest 1 % of requests", "noise": "nethttp and its own copy may differ"}, "values": {"by": 1.31e-4, "noise": 1.8e-4}}`),
+	)
 	return x
 }
 

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -19,19 +20,16 @@ import (
 //
 // Arm, Baseline and Metric are set where the fact is about a comparison of two arms at a metric.
 type Fact struct {
-	Code     Code   `json:"code"`
-	Arm      string `json:"arm,omitempty"` // the arm it is about, "" for the run
-	Baseline string `json:"baseline,omitempty"`
-	Metric   string `json:"metric,omitempty"`
-	// Values are the figures of the fact by name: seconds, ratios 0..1, counts, rates per second.
-	Values map[string]float64 `json:"values,omitempty"`
-	// Names are the CPUs, settings, files and errors of system calls in the fact, by name.
-	Names map[string]string `json:"names,omitempty"`
-	// Because are the facts that this one rests on.
-	Because []Fact `json:"because,omitempty"`
-	// Text is the fact in words, set by MarshalJSON. It is printed only for a code that this
-	// program does not know.
-	Text string `json:"text,omitempty"`
+	Code             Code
+	Arm              string // the arm it is about, "" for the run
+	Baseline, Metric string
+	Because          []Fact // the facts that this one rests on
+	Text             string // its words in the record that it was read from, printed only for a code that this program does not know
+
+	// The values as JSON has them: only [Kind.In] reads them, and only by the fields of its struct. So a fact that was read is
+	// written with every value that it had, also of another version's.
+	values map[string]float64
+	names  map[string]string
 }
 
 // A Code identifies a kind of fact. It is recorded, so it keeps its meaning; its words may change.
@@ -108,7 +106,7 @@ func (f Fact) Part(name string) string {
 		if t := sentences.Lookup(k.template(name)); t != nil {
 			var b bytes.Buffer
 			if err := t.Execute(&b, k.dot(f)); err != nil { // recorded by another version, with other values
-				return fmt.Sprintf("%s (%v %v)", f.Code, f.Values, f.Names)
+				return fmt.Sprintf("%s (%v %v)", f.Code, f.values, f.names)
 			}
 			return b.String()
 		}
@@ -122,14 +120,38 @@ func (f Fact) Has(name string) bool {
 	return k != nil && sentences.Lookup(k.template(name)) != nil
 }
 
-// MarshalJSON writes the fact with its Text filled in. It escapes no HTML: the encoder of the whole document does if it
-// wants to.
+// Equal reports whether two facts say the same of the same arms and metric.
+func (f Fact) Equal(g Fact) bool {
+	return f.Code == g.Code && f.Arm == g.Arm && f.Baseline == g.Baseline && f.Metric == g.Metric &&
+		maps.Equal(f.values, g.values) && maps.Equal(f.names, g.names) && slices.EqualFunc(f.Because, g.Because, Fact.Equal)
+}
+
+// recorded is a fact as JSON has it: figures are in seconds, ratios 0..1, counts, and rates per second; names are CPUs,
+// settings, files and errors of system calls.
+type recorded struct {
+	Code     Code               `json:"code"`
+	Arm      string             `json:"arm,omitempty"`
+	Baseline string             `json:"baseline,omitempty"`
+	Metric   string             `json:"metric,omitempty"`
+	Values   map[string]float64 `json:"values,omitempty"`
+	Names    map[string]string  `json:"names,omitempty"`
+	Because  []Fact             `json:"because,omitempty"`
+	Text     string             `json:"text,omitempty"`
+}
+
+// MarshalJSON writes the fact with its words. It escapes no HTML: the encoder of the whole document does if it wants to.
 func (f Fact) MarshalJSON() ([]byte, error) {
-	type plain Fact
-	f.Text = f.String()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(plain(f))
+	err := e.Encode(recorded{f.Code, f.Arm, f.Baseline, f.Metric, f.values, f.names, f.Because, f.String()})
 	return b.Bytes(), err
+}
+
+// UnmarshalJSON reads a fact, also one of a kind that this program does not know.
+func (f *Fact) UnmarshalJSON(data []byte) error {
+	var r recorded
+	err := json.Unmarshal(data, &r)
+	*f = Fact{Code: r.Code, Arm: r.Arm, Baseline: r.Baseline, Metric: r.Metric, Because: r.Because, Text: r.Text, values: r.Values, names: r.Names}
+	return err
 }

@@ -87,7 +87,7 @@ func TestSomeValuesOfAKind(t *testing.T) {
 func TestKindOfATable(t *testing.T) { // registers kinds, so no other test may run
 	text := map[string]string{"": `{{count .InFlight}} of {{.Tool}}{{with .Least}}, {{count .}} at least{{end}}`, "do": `not {{.Tool}}`}
 	fact.Named("test-table", text, []string{"in_flight", "least"}, []string{"tool"})
-	f := fact.Fact{Code: "test-table", Values: map[string]float64{"in_flight": 3}, Names: map[string]string{"tool": "ab"}}
+	f := fact.Told("test-table", map[string]float64{"in_flight": 3}, map[string]string{"tool": "ab"})
 	if f.String() != "3 of ab" || f.Part("do") != "not ab" {
 		t.Errorf("got %q, %q", f, f.Part("do"))
 	}

@@ -70,7 +70,7 @@ func (k Kind[T]) Of(values T) Fact {
 
 // And returns f with more values, a struct with fields that its kind has, too: what is known only after the fact was made.
 func (f Fact) And(values any) Fact {
-	f.Values, f.Names = maps.Clone(f.Values), maps.Clone(f.Names)
+	f.values, f.names = maps.Clone(f.values), maps.Clone(f.names)
 	v := reflect.ValueOf(values)
 	for _, of := range fieldsOf(v.Type()) {
 		if !slices.ContainsFunc(kinds[f.Code].fields, func(own field) bool { return own.key == of.key && own.of == of.of }) {
@@ -205,12 +205,12 @@ func (of field) encode(f *Fact, values reflect.Value) {
 		return
 	}
 	if of.isName() {
-		if f.Names == nil {
-			f.Names = map[string]string{}
+		if f.names == nil {
+			f.names = map[string]string{}
 		}
-		f.Names[of.key] = v.String()
+		f.names[of.key] = v.String()
 		if several, is := reflect.TypeAssert[[]string](v); is {
-			f.Names[of.key] = strings.Join(several, between)
+			f.names[of.key] = strings.Join(several, between)
 		}
 		return
 	}
@@ -220,10 +220,10 @@ func (of field) encode(f *Fact, values reflect.Value) {
 	} else if figure, is = opt.Get(); !is {
 		return
 	}
-	if f.Values == nil {
-		f.Values = map[string]float64{}
+	if f.values == nil {
+		f.values = map[string]float64{}
 	}
-	f.Values[of.key] = figure
+	f.values[of.key] = figure
 }
 
 // between stands between several strings: no name of an arm has it.
@@ -235,8 +235,8 @@ func (of field) isName() bool { return of.of.Kind() == reflect.String || of.of.K
 // in returns the field in values, to be set to what f has. A nil pointer on the way to it is set where f has the field, else
 // there is nothing to set.
 func (of field) in(f Fact, values reflect.Value) (v reflect.Value, has bool) {
-	_, value := f.Values[of.key]
-	_, name := f.Names[of.key]
+	_, value := f.values[of.key]
+	_, name := f.names[of.key]
 	for _, i := range of.index {
 		if values.Kind() == reflect.Pointer {
 			if values.IsNil() && !value && !name {
@@ -254,14 +254,14 @@ func (of field) in(f Fact, values reflect.Value) (v reflect.Value, has bool) {
 
 // decode sets v to the field's value in f, the zero value if f has none.
 func (of field) decode(f Fact, v reflect.Value) {
-	figure := f.Values[of.key]
+	figure := f.values[of.key]
 	switch v.Kind() {
 	case reflect.Int64:
 		v.SetInt(int64(nearest(figure)))
 	case reflect.String:
-		v.SetString(f.Names[of.key])
+		v.SetString(f.names[of.key])
 	case reflect.Slice:
-		if name := f.Names[of.key]; name != "" {
+		if name := f.names[of.key]; name != "" {
 			v.Set(reflect.ValueOf(strings.Split(name, between)))
 		}
 	case reflect.Bool:
@@ -269,13 +269,13 @@ func (of field) decode(f Fact, v reflect.Value) {
 	case reflect.Int:
 		v.SetInt(int64(figure))
 	case reflect.Pointer:
-		if _, has := f.Values[of.key]; has {
+		if _, has := f.values[of.key]; has {
 			v.Set(reflect.ValueOf(new(int(figure))))
 		}
 	case reflect.Float64:
 		v.SetFloat(figure)
 	case reflect.Struct:
-		if _, has := f.Values[of.key]; has {
+		if _, has := f.values[of.key]; has {
 			v.Set(reflect.ValueOf(stats.Known(figure)))
 		}
 	}
@@ -325,9 +325,6 @@ func (k *kind) viewOf() reflect.Type {
 
 // dot returns what the sentences of the kind see of f.
 func (k *kind) dot(f Fact) any {
-	if k.view == nil {
-		return f
-	}
 	v := reflect.New(k.view).Elem()
 	for i, of := range []any{f.Arm, f.Baseline, f.Metric, f.Because} {
 		v.Field(i).Set(reflect.ValueOf(of))
@@ -345,9 +342,6 @@ func (k *kind) template(part string) string { return strings.TrimSpace(string(k.
 func (k *kind) say(part, text string) {
 	name := k.template(part)
 	add(name, text)
-	if k.view == nil {
-		return
-	}
 	if err := check(name, k.view); err != nil {
 		panic(fmt.Sprintf("fact %q: %v", name, err))
 	}
@@ -373,13 +367,4 @@ func add(name, text string) {
 		panic(fmt.Sprintf("two sentences for %q", name))
 	}
 	template.Must(sentences.New(name).Parse(text))
-}
-
-// Sentence registers the words for a code whose values are not typed; the dot is the [Fact] itself. It goes when all
-// kinds are typed.
-func Sentence(code Code, weight Weight, disturbs func(Fact) bool, text string) Code {
-	k := &kind{code: code, weight: weight, disturbs: disturbs}
-	register(k)
-	k.say("", text)
-	return code
 }

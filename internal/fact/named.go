@@ -32,3 +32,11 @@ func Field(key string) string {
 	}
 	return name.String()
 }
+
+// Told returns a fact of a kind that [Named] registered, with its values by their keys.
+func Told(code Code, numbers map[string]float64, names map[string]string) Fact {
+	return Fact{Code: code, values: numbers, names: names}
+}
+
+// Told returns the values of the fact by their keys, for a table of such facts.
+func (f Fact) Told() (numbers map[string]float64, names map[string]string) { return f.values, f.names }

@@ -66,7 +66,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		of.Open = questionOpen(j.aim, r)
 		j.doubts = append(j.doubts, doubt.MachineBusy.Change(busy, of))
 	}
-	r.Doubts = record.ByWeight(slices.Concat(
+	r.Doubts = fact.ByWeight(slices.Concat(
 		j.doubts, lacking(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms),
 	))
 	return r, nil

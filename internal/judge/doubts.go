@@ -21,7 +21,7 @@ import (
 // strong enough refuses it instead (refuse.go, verdicts.go).
 func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
 	busy := b.busy(r)
-	all := record.ByWeight(slices.Concat(
+	all := fact.ByWeight(slices.Concat(
 		b.standing(r), b.stoodStill(), othersDoubts(b.run.Others), withoutAdvice(withoutFirstLook(b.run.Plan.Doubts, r.Others), busy), of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), HostDoubts(r.Env),
 	))
 	if openByNoise(r) {

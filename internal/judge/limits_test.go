@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
@@ -94,8 +95,8 @@ func TestRequestsOfAPlan(t *testing.T) {
 	}
 	b := of(stats.Figures{})
 	b.run.Plan = plan(10)
-	if why := b.refuseMetric(stats.P50.Row(), record.Arm{Name: "a"}); why.None() || why.Values["requests"] != 20 || math.Abs(why.Values["needed"]-22) > 1e-9 {
-		t.Errorf("20 requests a window of 22: %+v", why)
+	if few, is := doubt.FewRequests.In(b.refuseMetric(stats.P50.Row(), record.Arm{Name: "a"})); !is || few.Requests != 20 || math.Abs(few.Needed-22) > 1e-9 {
+		t.Errorf("20 requests a window of 22: %+v", few)
 	}
 
 	closed := record.Plan{Window: record.Lasting(2 * time.Second), Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}

@@ -2,13 +2,8 @@ package record
 
 import "schedlab/internal/fact"
 
-// Facts are in package fact; these names go when every package names it.
+// Facts are in package fact; a record has them in many places.
 type (
-	Fact   = fact.Fact
-	Code   = fact.Code
-	Values = map[string]float64
-	Names  = map[string]string
+	Fact = fact.Fact
+	Code = fact.Code
 )
-
-// ByWeight is fact.ByWeight.
-func ByWeight(doubts []Fact) []Fact { return fact.ByWeight(doubts) }
