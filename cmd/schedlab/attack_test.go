@@ -19,6 +19,7 @@ import (
 
 	"schedlab/internal/attack"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // An attacker is a running `schedlab attack` that writes results.
@@ -174,7 +175,7 @@ func TestAttackOutlivesTheServer(t *testing.T) {
 	serve(t, "nethttp", "--addr", s.addr)
 	sum := a.end(t, exitPartial)
 	arm, failed := sum.Arms[0], 0
-	for end, n := range record.Lost(arm.Failures) {
+	for end, n := range request.Lost(arm.Failures) {
 		if failed += n; end == "malformed reply" || end == "cut off" {
 			t.Errorf("%d requests ended as %q", n, end)
 		}

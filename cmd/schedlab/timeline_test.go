@@ -15,6 +15,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/model"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
@@ -46,7 +47,7 @@ func (c *child) accounts(t *testing.T, a *load.Result) (all map[int]timeline.Par
 
 // divides the good requests that bear these numbers and that the server knows, by
 // their place.
-func (c *child) divides(t *testing.T, start time.Time, requests []record.Request, stamps []record.Stamps, seqs []uint64) (all map[int]timeline.Parts) {
+func (c *child) divides(t *testing.T, start time.Time, requests []request.Request, stamps []request.Stamps, seqs []uint64) (all map[int]timeline.Parts) {
 	t.Helper()
 	server := map[uint64]timeline.Server{}
 	for _, s := range c.timeline(t) {
@@ -71,7 +72,7 @@ func (c *child) divides(t *testing.T, start time.Time, requests []record.Request
 	return all
 }
 
-func good(requests []record.Request) (n int) {
+func good(requests []request.Request) (n int) {
 	for _, r := range requests {
 		if r.Good() {
 			n++
@@ -129,7 +130,7 @@ func TestEveryNanosecondIsAccountedFor(t *testing.T) {
 
 // exact fails the test unless the parts of every request are none below zero and
 // add up to its time.
-func exact(t *testing.T, requests []record.Request, all map[int]timeline.Parts) {
+func exact(t *testing.T, requests []request.Request, all map[int]timeline.Parts) {
 	t.Helper()
 	for i, p := range all {
 		r, sum := requests[i], int64(0)

@@ -30,7 +30,7 @@ type Schedule struct {
 // Limits of a schedule, in requests.
 const (
 	// MostKept limits a load that keeps its requests to 3.3 GB of memory: a request takes about 165 bytes (a
-	// record.Request, its stamps and its place in the schedule).
+	// request.Request, its stamps and its place in the schedule).
 	MostKept = 20_000_000
 	// MostStreamed limits a schedule that is drawn while it is sent. The load's log has int32 for an index.
 	MostStreamed = math.MaxInt32

@@ -20,6 +20,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 	"schedlab/internal/window"
@@ -54,7 +55,7 @@ func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*re
 	s := sending{Tally: window.NewTally(trial, l.Clients), load: l}
 	if o := &s.load.Options; !l.Closed() {
 		o.Started = files.Start
-		o.Ended = func(seq int, r record.Request, stamps record.Stamps) {
+		o.Ended = func(seq int, r request.Request, stamps request.Stamps) {
 			s.add(r, stamps)
 			if line := s.soFar(time.Duration(r.Done)); line != "" {
 				tell(line)
@@ -132,9 +133,9 @@ type sending struct {
 }
 
 // add counts a request that was sent.
-func (s *sending) add(r record.Request, stamps record.Stamps) {
+func (s *sending) add(r request.Request, stamps request.Stamps) {
 	s.lastSent = max(s.lastSent, time.Duration(r.Sent))
-	if r.Outcome == record.Cut {
+	if r.Outcome == request.Cut {
 		s.cut++
 		return
 	}
@@ -211,7 +212,7 @@ const (
 // requests among thousands raise none.
 func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record.Status) []fact.Fact {
 	lost := 0
-	for _, n := range record.Lost(w.Failures) {
+	for _, n := range request.Lost(w.Failures) {
 		lost += n
 	}
 	l, closed, p, idle := &s.load, s.load.Closed(), got.Proof, got.Idle

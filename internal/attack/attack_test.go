@@ -9,18 +9,19 @@ import (
 	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
 
 // attacked sums up requests of a load that ran as planned, written as soon as they were sent unless ready is later by that
 // much, and returns the window with its doubts.
-func attacked(loop string, over time.Duration, waited int, ready int64, requests []record.Request) (window.Window, []record.Fact) {
+func attacked(loop string, over time.Duration, waited int, ready int64, requests []request.Request) (window.Window, []record.Fact) {
 	l := Load{Options: load.Options{Clients: record.Clients{Loop: loop}, Duration: over}}
 	trial := record.Trial{Window: record.Lasting(over), Server: record.UnknownServer()}
 	s := sending{Tally: window.NewTally(trial, l.Clients), load: l}
 	for _, r := range requests {
-		s.add(r, record.Stamps{Ready: r.Sent + ready, Wrote: r.Sent + ready, First: r.Done})
+		s.add(r, request.Stamps{Ready: r.Sent + ready, Wrote: r.Sent + ready, First: r.Done})
 	}
 	w := s.Window(trial, record.Env{})
 	return w, s.doubts(&w, &load.ClosedResult{Result: load.Result{Waited: waited}}, record.Complete)
@@ -30,10 +31,10 @@ func attacked(loop string, over time.Duration, waited int, ready int64, requests
 // a client of a closed loop without a pace has no schedule to be late for.
 func TestBlamesOpenLoopsForLag(t *testing.T) {
 	t.Parallel()
-	var requests []record.Request
+	var requests []request.Request
 	for i := range int64(1000) {
 		at := i * int64(time.Millisecond)
-		requests = append(requests, record.Request{Scheduled: at, Sent: at + 5e6, Done: at + 7e6, Status: 200})
+		requests = append(requests, request.Request{Scheduled: at, Sent: at + 5e6, Done: at + 7e6, Status: 200})
 	}
 	for loop, blamed := range map[string]bool{"open": true, "closed": false} {
 		w, doubts := attacked(loop, time.Second, 0, 0, requests)
@@ -64,14 +65,14 @@ func TestSoFar(t *testing.T) {
 	streamed.Rate, streamed.Times = 2100/over.Seconds(), func(func(time.Duration) bool) {}
 	s := sending{Tally: window.NewTally(record.Trial{Window: record.Lasting(over)}, kept.Clients)}
 	for i := range int64(2000) {
-		r := record.Request{Scheduled: i, Sent: i, Done: i + 2e6, Status: 200}
+		r := request.Request{Scheduled: i, Sent: i, Done: i + 2e6, Status: 200}
 		switch {
 		case i < 3:
-			r.Outcome, r.Status = record.Reset, 0
+			r.Outcome, r.Status = request.Reset, 0
 		case i < 10:
 			r.Status = 503
 		}
-		s.add(r, record.Stamps{Ready: i, Wrote: i, First: i})
+		s.add(r, request.Stamps{Ready: i, Wrote: i, First: i})
 	}
 	const counts = ": 2000 of 2100 requests ended, 3 without a reply, 7 not good; of those that ended p50 2.00 ms, p99 2.00 ms"
 	for _, line := range []struct {
@@ -95,10 +96,10 @@ func TestGoodput(t *testing.T) {
 	t.Parallel()
 	second := int64(time.Second)
 	// A hundred a second for three seconds, answered after wait, or ended as one of these says.
-	run := func(wait func(i int64) int64, end record.Outcome, ended ...int) (requests []record.Request) {
+	run := func(wait func(i int64) int64, end request.End, ended ...int) (requests []request.Request) {
 		for i := range int64(300) {
 			at := i * second / 100
-			requests = append(requests, record.Request{Scheduled: at, Sent: at, Done: at + wait(i), Status: 200})
+			requests = append(requests, request.Request{Scheduled: at, Sent: at, Done: at + wait(i), Status: 200})
 		}
 		for _, i := range ended {
 			r := &requests[i]
@@ -109,14 +110,14 @@ func TestGoodput(t *testing.T) {
 	prompt := func(int64) int64 { return 1e6 }
 	for _, c := range []struct {
 		name     string
-		requests []record.Request
+		requests []request.Request
 		want     float64
 		failed   int
 	}{
-		{"prompt", run(prompt, record.Answered), 100, 0},
-		{"the last ones lost", run(prompt, record.TimedOut, 297, 298, 299), 99, 3},
-		{"half of the rate", run(func(i int64) int64 { return (i + 1) * second / 100 }, record.Answered), 50, 0},
-		{"the last ones cut off", run(prompt, record.Cut, 298, 299), 298. / 3, 0},
+		{"prompt", run(prompt, request.Answered), 100, 0},
+		{"the last ones lost", run(prompt, request.TimedOut, 297, 298, 299), 99, 3},
+		{"half of the rate", run(func(i int64) int64 { return (i + 1) * second / 100 }, request.Answered), 50, 0},
+		{"the last ones cut off", run(prompt, request.Cut, 298, 299), 298. / 3, 0},
 	} {
 		w, _ := attacked("open", 3*time.Second, 0, 0, c.requests)
 		if goodput := w.Values[stats.Goodput].Float(); !(math.Abs(goodput-c.want) <= .01*c.want) || w.Requests-w.Good != c.failed {
@@ -129,10 +130,10 @@ func TestGoodput(t *testing.T) {
 // requests that waited long because the server died.
 func TestAdviceOnConnections(t *testing.T) {
 	t.Parallel()
-	var requests []record.Request
+	var requests []request.Request
 	for i := range int64(1931) {
 		at := i * int64(time.Millisecond)
-		requests = append(requests, record.Request{Scheduled: at, Sent: at, Done: at + 10e6, Status: 200})
+		requests = append(requests, request.Request{Scheduled: at, Sent: at, Done: at + 10e6, Status: 200})
 	}
 	for waited, advised := range map[int]bool{3: false, 19: false, 200: true} {
 		if _, doubts := attacked("open", 1931*time.Millisecond, waited, 5e6, requests); len(doubts) > 0 != advised {

@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // partSuffix ends the name of a results file until its attack has finished. A killed attack
@@ -87,7 +88,7 @@ func (a *Files) Start(at time.Time) {
 }
 
 // Write appends request seq to the results. After an error it writes nothing more.
-func (a *Files) Write(seq int, r record.Request) error {
+func (a *Files) Write(seq int, r request.Request) error {
 	if a.writer == nil {
 		return nil
 	}

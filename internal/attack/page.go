@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/report"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -79,19 +80,19 @@ const lateShare = .1
 func answer(r *record.Result) string {
 	a := r.Arms[0]
 	good, lost := a.Requests-a.Errors, 0
-	for _, n := range record.Lost(a.Failures) {
+	for _, n := range request.Lost(a.Failures) {
 		lost += n
 	}
 	switch {
 	// Not even a bad reply came, so nothing listens there, or it never answers.
 	case good == 0 && lost == a.Requests && lost > 0:
 		answer := "Nothing answered at "
-		if a.Failures[record.Short.String()]+a.Failures[record.Malformed.String()] > 0 { // a part of a reply is more than nothing
+		if a.Failures[request.Short.String()]+a.Failures[request.Malformed.String()] > 0 { // a part of a reply is more than nothing
 			answer = "No whole reply came from "
 		}
-		return answer + a.Name + ": " + record.Mostly(a.Failures) + "."
+		return answer + a.Name + ": " + request.Mostly(a.Failures) + "."
 	case good == 0 && len(a.Failures) > 0:
-		return "No request got a good reply: " + record.Mostly(a.Failures) + "."
+		return "No request got a good reply: " + request.Mostly(a.Failures) + "."
 	case good == 0:
 		return "No request got a good reply."
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"schedlab/internal/load"
-	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // BenchmarkMerge: what the collector needs to deal out a load of a million requests and to put the
@@ -20,9 +20,9 @@ func BenchmarkMerge(b *testing.B) {
 		dealt := parts(o, n)
 		answers := make([]*Answer, n)
 		for i, p := range dealt {
-			r := &load.Result{Requests: make([]record.Request, len(p.Trace.At)), Stamps: make([]record.Stamps, len(p.Trace.At))}
+			r := &load.Result{Requests: make([]request.Request, len(p.Trace.At)), Stamps: make([]request.Stamps, len(p.Trace.At))}
 			for k, at := range p.Trace.At {
-				r.Requests[k] = record.Request{Scheduled: int64(at), Sent: int64(at), Done: int64(at) + 1000}
+				r.Requests[k] = request.Request{Scheduled: int64(at), Sent: int64(at), Done: int64(at) + 1000}
 			}
 			answers[i] = &Answer{Load: load.ClosedResult{Result: *r}}
 		}
@@ -45,8 +45,8 @@ func BenchmarkAnswer(b *testing.B) {
 	for i, at := range o.Trace.At {
 		t := int64(at)
 		done := t + 1_000_000 + int64(i%9973)*1000
-		r.Requests = append(r.Requests, record.Request{Scheduled: t, Sent: t + 12_000, Done: done, Bytes: 13, Status: 200, Iters: o.Trace.Demand[i].Iters})
-		r.Stamps = append(r.Stamps, record.Stamps{Ready: t + 13_000, Wrote: t + 14_000, First: done})
+		r.Requests = append(r.Requests, request.Request{Scheduled: t, Sent: t + 12_000, Done: done, Bytes: 13, Status: 200, Iters: o.Trace.Demand[i].Iters})
+		r.Stamps = append(r.Stamps, request.Stamps{Ready: t + 13_000, Wrote: t + 14_000, First: done})
 	}
 	for name, value := range map[string]any{"job": job{Options: o}, "answer": Answer{Load: load.ClosedResult{Result: *r}}} {
 		b.Run(name, func(b *testing.B) {

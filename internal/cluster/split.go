@@ -7,7 +7,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
-	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // parts deals a load out to at most n shards. Request i of an open loop goes to shard i modulo their
@@ -88,7 +88,7 @@ type Answer struct {
 // merge puts the parts of an open loop together: request i of the trace is request i of the result. A
 // nil answer is of a shard that was lost: its requests count as not sent, with the outcome Cut.
 func merge(o load.Options, parts []load.Options, answers []*Answer) *load.Result {
-	sum := &load.Result{Requests: make([]record.Request, len(o.Trace.At)), Stamps: make([]record.Stamps, len(o.Trace.At))}
+	sum := &load.Result{Requests: make([]request.Request, len(o.Trace.At)), Stamps: make([]request.Stamps, len(o.Trace.At))}
 	n := len(parts)
 	for i, a := range answers {
 		if a == nil {
@@ -108,8 +108,8 @@ func merge(o load.Options, parts []load.Options, answers []*Answer) *load.Result
 
 // unsent returns the record of request k of a trace that a lost shard had. Nobody knows whether it was
 // sent.
-func unsent(t arrivals.Trace, k int, at time.Duration) record.Request {
-	r := record.Request{Scheduled: int64(at), Sent: -1, Done: int64(at), Outcome: record.Cut}
+func unsent(t arrivals.Trace, k int, at time.Duration) request.Request {
+	r := request.Request{Scheduled: int64(at), Sent: -1, Done: int64(at), Outcome: request.Cut}
 	if t.Demand != nil {
 		r.Iters, r.Sleep = t.Demand[k].Iters, int64(t.Demand[k].Sleep)
 	}
@@ -121,8 +121,8 @@ func unsent(t arrivals.Trace, k int, at time.Duration) record.Request {
 func mergeClosed(answers []*Answer) load.ClosedResult {
 	var sum load.ClosedResult
 	type sent struct {
-		r record.Request
-		s record.Stamps
+		r request.Request
+		s request.Stamps
 	}
 	var all []sent
 	for _, a := range answers {

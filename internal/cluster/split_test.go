@@ -15,6 +15,7 @@ import (
 	"schedlab/internal/arrivals"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/workload"
 )
 
@@ -151,7 +152,7 @@ func TestClosedFromShards(t *testing.T) {
 	if r.Answered != len(r.Requests) || r.Answered < 50 || r.Answered > 205 || r.Failed != 0 || r.Asked != 5 || int(served.Load()) < r.Answered {
 		t.Errorf("%d answered of %d, %d failed, %d clients, %d served; want some 180 of 5 clients", r.Answered, len(r.Requests), r.Failed, r.Asked, served.Load())
 	}
-	if !slices.IsSortedFunc(r.Requests, func(a, b record.Request) int { return int(a.Sent - b.Sent) }) {
+	if !slices.IsSortedFunc(r.Requests, func(a, b request.Request) int { return int(a.Sent - b.Sent) }) {
 		t.Error("requests are not in the order they were sent")
 	}
 }
@@ -179,7 +180,7 @@ func TestLostShard(t *testing.T) {
 		t.Fatalf("lost: %v, error: %v", used.Lost, err)
 	}
 	for i, q := range r.Requests {
-		if lost := q.Outcome == record.Cut && q.Sent == -1; lost != (i%3 == 1) {
+		if lost := q.Outcome == request.Cut && q.Sent == -1; lost != (i%3 == 1) {
 			t.Fatalf("request %d: %+v", i, q)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 )
@@ -206,7 +207,7 @@ func (r *running) runBlock(ctx context.Context, block, room int, each time.Durat
 		overloaded := w.Values[stats.Goodput].Float() > 0 || a.asked.Mode != "" && w.Status[0] == 1
 		if block == 0 && w.Requests > 0 && w.Good == 0 && !overloaded {
 			return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed: %s); try it with curl first",
-				a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests, record.Mostly(w.Failures))
+				a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(command.AddrMark)[0].URL, "http://"+command.AddrMark), w.Requests, request.Mostly(w.Failures))
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ import (
 	"schedlab/internal/process/stub"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/request"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 	"schedlab/internal/stats"
@@ -121,7 +122,7 @@ func TestRun(t *testing.T) {
 			if trial.Server.PID == 0 || trial.Client.Dialled == 0 || trial.Server.Accepted != -1 {
 				t.Errorf("trial %d: got %+v, %+v", trial.Number, trial.Server, trial.Client)
 			}
-			if !slices.ContainsFunc(trial.Requests, record.Request.Good) {
+			if !slices.ContainsFunc(trial.Requests, request.Request.Good) {
 				t.Errorf("trial %d has no good reply", trial.Number)
 			}
 		}

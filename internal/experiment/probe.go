@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/load"
 	"schedlab/internal/process"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -267,7 +268,7 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 			found.sendable, err = rehearse(ctx, p, server, a, found.x, result.Proof.Work()/float64(result.Answered))
 			return found, err
 		case result.Failed > 0 || o.Duration >= p.Timeout.Duration:
-			why := cmp.Or(record.Mostly(record.FailedEnds(result.Requests)), "no reply came at all")
+			why := cmp.Or(request.Mostly(request.FailedEnds(result.Requests)), "no reply came at all")
 			return found, fmt.Errorf("not one good reply to %s in %v of closed-loop load (%d failed: %s); try it with curl first", o.Targets[0].URL, o.Duration, result.Failed, why)
 		}
 	}
@@ -450,7 +451,7 @@ func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*reco
 	if err != nil {
 		return nil, fmt.Errorf("measuring the null server: %w", err)
 	}
-	good := slices.DeleteFunc(got.Requests, func(r record.Request) bool { return !r.Good() })
+	good := slices.DeleteFunc(got.Requests, func(r request.Request) bool { return !r.Good() })
 	trial := record.Trial{Warmup: record.Lasting(floorWarmup), Window: record.Lasting(span)}
 	w := window.Reduce(record.TrialRecord{Trial: trial, Requests: good}, record.Env{}, record.Clients{})
 	if w.Good < stats.MinRequests(.99) {

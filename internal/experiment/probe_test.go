@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 )
@@ -62,7 +63,7 @@ func TestUnevenness(t *testing.T) {
 		r := load.ClosedResult{Answered: c.first + c.second, Elapsed: probeWindow}
 		add := func(n int, at time.Duration, status int) {
 			for range n {
-				r.Requests = append(r.Requests, record.Request{Done: int64(at), Outcome: record.Answered, Status: uint16(status)})
+				r.Requests = append(r.Requests, request.Request{Done: int64(at), Outcome: request.Answered, Status: uint16(status)})
 			}
 		}
 		add(c.first, probeWarmup+probeWindow/4, 200)

@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -22,7 +23,7 @@ func lagging(p probed, number, block int, a arm, most float64) (record.TrialReco
 		at := float64(i) / a.Clients.Rate
 		free = max(free, at) + 1/most
 		done := free + .01
-		t.Requests = append(t.Requests, record.Request{Scheduled: int64(1e9 * at), Sent: int64(1e9 * at), Done: int64(1e9 * done), Status: 200})
+		t.Requests = append(t.Requests, request.Request{Scheduled: int64(1e9 * at), Sent: int64(1e9 * at), Done: int64(1e9 * done), Status: 200})
 	}
 	return t, time.Duration(1e9*max(span, free)) + 300*time.Millisecond
 }

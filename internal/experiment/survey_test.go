@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"schedlab/internal/load"
-	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // The longest gap is between two good replies, or at an end of the time asked for.
@@ -15,7 +15,7 @@ func TestLongestGap(t *testing.T) {
 	from := int64(probeWarmup)
 	replies := func(at ...int64) (r load.ClosedResult) {
 		for _, end := range at {
-			r.Requests = append(r.Requests, record.Request{Done: from + end, Status: 200, Outcome: record.Answered})
+			r.Requests = append(r.Requests, request.Request{Done: from + end, Status: 200, Outcome: request.Answered})
 		}
 		return r
 	}

@@ -21,6 +21,7 @@ import (
 	"schedlab/internal/process"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/scenario"
 	"schedlab/internal/timeline"
 )
@@ -190,11 +191,11 @@ func (t *trial) write(dir *record.Dir) error {
 
 // brokeOff reports whether the last request to end was refused or reset: the server may be gone. A
 // connection that breaks is the first sign.
-func brokeOff(requests []record.Request) bool {
+func brokeOff(requests []request.Request) bool {
 	if len(requests) == 0 {
 		return false
 	}
-	last := slices.MaxFunc(requests, func(a, b record.Request) int { return cmp.Compare(a.Done, b.Done) })
+	last := slices.MaxFunc(requests, func(a, b request.Request) int { return cmp.Compare(a.Done, b.Done) })
 	return last.Outcome.Broke()
 }
 
@@ -376,7 +377,7 @@ func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Se
 //
 // In an open loop the number of a request is its place in the schedule, and seqs is nil. In a closed
 // loop only finished requests are recorded, so numbers are missing: seqs has them, ascending.
-func join(start time.Time, client []record.Stamps, seqs []uint64, server []timeline.Server) {
+func join(start time.Time, client []request.Stamps, seqs []uint64, server []timeline.Server) {
 	zero := timeline.At(start)
 	from := func(at int64) int64 {
 		if at == 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/timeline"
 	"schedlab/internal/window"
 )
@@ -18,16 +19,16 @@ import (
 // its death.
 func TestBrokeOff(t *testing.T) {
 	t.Parallel()
-	at := func(done int64, how record.Outcome) record.Request { return record.Request{Done: done, Outcome: how} }
+	at := func(done int64, how request.End) request.Request { return request.Request{Done: done, Outcome: how} }
 	for _, c := range []struct {
-		requests []record.Request
+		requests []request.Request
 		want     bool
 	}{
 		{nil, false},
-		{[]record.Request{at(1, record.Answered), at(2, record.Reset)}, true},
-		{[]record.Request{at(3, record.Refused), at(2, record.Answered)}, true},
-		{[]record.Request{at(3, record.Answered), at(2, record.Reset)}, false},
-		{[]record.Request{at(1, record.Reset), at(2, record.TimedOut)}, false},
+		{[]request.Request{at(1, request.Answered), at(2, request.Reset)}, true},
+		{[]request.Request{at(3, request.Refused), at(2, request.Answered)}, true},
+		{[]request.Request{at(3, request.Answered), at(2, request.Reset)}, false},
+		{[]request.Request{at(1, request.Reset), at(2, request.TimedOut)}, false},
 	} {
 		if got := brokeOff(c.requests); got != c.want {
 			t.Errorf("%v: got %v, want %v", c.requests, got, c.want)
@@ -121,13 +122,13 @@ func TestJoinClosedLoop(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	zero := timeline.At(start)
-	client := []record.Stamps{{Ready: 3, Wrote: 4, First: 80}, {Ready: 1, Wrote: 2, First: 90}, {Ready: 5, Wrote: 6, First: 95}}
+	client := []request.Stamps{{Ready: 3, Wrote: 4, First: 80}, {Ready: 1, Wrote: 2, First: 90}, {Ready: 5, Wrote: 6, First: 95}}
 	of := func(seq uint64) timeline.Server {
 		at := zero + 10*int64(seq)
 		return timeline.Server{Seq: seq, Read: at, Begin: at + 1, End: at + 2, Write: at + 3}
 	}
 	join(start, client, []uint64{5, 8, 9}, []timeline.Server{of(4), of(5), of(6), of(8), of(10), {Seq: timeline.Unnumbered, Read: zero, Write: zero}})
-	want := []record.Stamps{
+	want := []request.Stamps{
 		{Ready: 3, Wrote: 4, First: 80, Read: 50, Begin: 51, End: 52, Write: 53},
 		{Ready: 1, Wrote: 2, First: 90, Read: 80, Begin: 81, End: 82, Write: 83},
 		{Ready: 5, Wrote: 6, First: 95},
@@ -142,14 +143,14 @@ func TestJoin(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	zero := timeline.At(start)
-	client := []record.Stamps{{Wrote: 100, First: 900}, {Wrote: 200, First: 950}, {Wrote: 300, First: 990}}
+	client := []request.Stamps{{Wrote: 100, First: 900}, {Wrote: 200, First: 950}, {Wrote: 300, First: 990}}
 	join(start, client, nil, []timeline.Server{
 		{Seq: 2, Accept: zero - 5000, Received: zero + 310, Read: zero + 320, Enqueue: zero + 330, Dequeue: zero + 400, Begin: zero + 410, End: zero + 800, Write: zero + 900},
 		{Seq: 0, Read: zero + 150, Begin: zero + 160, End: zero + 700, Write: zero + 800},
 		{Seq: 3, Read: zero + 1, Write: zero + 2},
 		{Seq: timeline.Unnumbered, Read: zero + 1, Write: zero + 2},
 	})
-	want := []record.Stamps{
+	want := []request.Stamps{
 		{Wrote: 100, First: 900, Read: 150, Begin: 160, End: 700, Write: 800},
 		{Wrote: 200, First: 950}, // nobody told of it
 		{Wrote: 300, First: 990, Accept: 1, Received: 310, Read: 320, Enqueue: 330, Dequeue: 400, Begin: 410, End: 800, Write: 900}, // of a connection older than the attack
@@ -160,7 +161,7 @@ func TestJoin(t *testing.T) {
 	if client[1].Joined() || !client[2].Joined() {
 		t.Error("joined is not what has a server's stamps")
 	}
-	r := record.Request{Scheduled: 50, Sent: 60, Done: 1000}
+	r := request.Request{Scheduled: 50, Sent: 60, Done: 1000}
 	for i, s := range client {
 		s.Ready = 90
 		parts, sum := window.PartsOf(r, s), int64(0)

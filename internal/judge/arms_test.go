@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 	"schedlab/internal/window"
@@ -23,7 +24,7 @@ func TestKernelFigures(t *testing.T) {
 		`switches("nethttp") > 1.99 && switches("nethttp") < 2.01`, `overflows("nethttp") == 0`,
 		`switches("pool") > 0`, `overflows("pool") == 7`, `switches("fasthttp") > 0`, `overflows("fasthttp") == 0`,
 	}
-	s := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+	s := synthetic{edit: func(t *record.Trial, requests []request.Request) []request.Request {
 		switch k := (&record.Kernel{Voluntary: 2000, Involuntary: 400}); {
 		case t.Arm == "fasthttp":
 		case t.Arm == "pool":
@@ -50,7 +51,7 @@ func TestKernelFigures(t *testing.T) {
 // A quantile of an arm's sessions is the windows' median, and needs enough in each.
 func TestArmSessions(t *testing.T) {
 	t.Parallel()
-	r := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+	r := synthetic{edit: func(t *record.Trial, requests []request.Request) []request.Request {
 		complete := map[string]int{"nethttp": 120, "fasthttp": 50, "pool": 3}[t.Arm]
 		if complete > 0 {
 			t.Client.Sessions = &record.Sessions{Complete: complete + t.Block%2, Broken: 1, Duration: record.Quantiles{P50: .01 * float64(t.Block), P90: .02 * float64(t.Block)}}
@@ -80,10 +81,10 @@ func TestArmSessions(t *testing.T) {
 // What is known of a run without a block that counts, or of arms that fail, and what is not.
 func TestArmsKnowWhatTheyMeasured(t *testing.T) {
 	t.Parallel()
-	fails := func(every int) func(*record.Trial, []record.Request) []record.Request {
-		return some(every, func(r *record.Request) { r.Status = 500 })
+	fails := func(every int) func(*record.Trial, []request.Request) []request.Request {
+		return some(every, func(r *request.Request) { r.Status = 500 })
 	}
-	r := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+	r := synthetic{edit: func(t *record.Trial, requests []request.Request) []request.Request {
 		proof := &record.Proof{Planned: len(requests) + 2, Sent: len(requests)}
 		switch t.Arm {
 		case "fasthttp":
@@ -137,7 +138,7 @@ func TestSessionsAtTheirLimits(t *testing.T) {
 // perhaps of a time without load, does not lower the rates.
 func TestCounters(t *testing.T) {
 	t.Parallel()
-	s := synthetic{edit: func(trial *record.Trial, requests []record.Request) []record.Request {
+	s := synthetic{edit: func(trial *record.Trial, requests []request.Request) []request.Request {
 		n := int64(trial.Block)
 		if trial.Arm == "pool" && n == 5 {
 			return requests
@@ -313,7 +314,7 @@ func TestDifferencesThatAreTold(t *testing.T) {
 func TestRedirectsAreDoubted(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[uint16]bool{302: true, 304: false, 200: false} {
-		r := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+		r := synthetic{edit: func(t *record.Trial, requests []request.Request) []request.Request {
 			for i := range requests {
 				if t.Arm == "pool" && i%2 == 0 {
 					requests[i].Status = status

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/window"
 )
 
@@ -24,7 +25,7 @@ func TestOwedRequests(t *testing.T) {
 	}{
 		{"all sent", 320, false}, {"a third not sent", 480, true},
 	} {
-		r := closedRun(t, func(*record.Trial, []record.Request) {}, record.Clients{Rate: c.rate})
+		r := closedRun(t, func(*record.Trial, []request.Request) {}, record.Clients{Rate: c.rate})
 		told := slices.ContainsFunc(doubtTexts(r), func(d string) bool { return strings.Contains(d, "did not send 33 % of the 480 requests/s planned") })
 		v, g := verdictOf(t, r.Verdicts, "b", "p50"), verdictOf(t, r.Verdicts, "b", "goodput")
 		if unsent := strings.HasPrefix(words(v.Reason), "requests not sent"); told != c.told || unsent != c.told || g.Verdict.String() != "SAME" {
@@ -45,7 +46,7 @@ func thinkingTrial() record.TrialRecord {
 				t.Client.Pending.Add(record.Pending{Requests: 1, Time: left, Squares: left * left})
 			} else if done >= 1e9 {
 				answers++
-				t.Requests = append(t.Requests, record.Request{Scheduled: at, Sent: at, Done: done, Status: 200})
+				t.Requests = append(t.Requests, request.Request{Scheduled: at, Sent: at, Done: done, Status: 200})
 			}
 		}
 		t.Client.ConnAnswers = append(t.Client.ConnAnswers, answers)
@@ -56,7 +57,7 @@ func thinkingTrial() record.TrialRecord {
 
 // closedRun is a judged run of closed loops alike, of 8 clients that ask 40 times a
 // second each.
-func closedRun(t *testing.T, edit func(*record.Trial, []record.Request), more record.Clients) *record.Result {
+func closedRun(t *testing.T, edit func(*record.Trial, []request.Request), more record.Clients) *record.Result {
 	t.Helper()
 	run := synthetic{}.run()
 	run.Plan.Warmup, run.Plan.Window, run.Plan.Rate = record.Lasting(time.Second), record.Lasting(time.Second), 0
@@ -87,7 +88,7 @@ func closedRun(t *testing.T, edit func(*record.Trial, []record.Request), more re
 // The audit shows each law's worst valid window beside its limit.
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	r := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+	r := synthetic{edit: func(t *record.Trial, requests []request.Request) []request.Request {
 		t.Client.Proof = &record.Proof{Planned: len(requests), Sent: len(requests)}
 		switch {
 		case t.Arm == "pool" && t.Block == 4:
@@ -135,7 +136,7 @@ func TestNotChecked(t *testing.T) {
 		{"throttling: ", func(t *record.Trial) { t.Client.Throttled = -1 }},
 	} {
 		s := whole
-		s.edit = func(t *record.Trial, requests []record.Request) []record.Request {
+		s.edit = func(t *record.Trial, requests []request.Request) []request.Request {
 			whole.edit(t, requests)
 			if t.Arm == "pool" && t.Block == 2 {
 				c.edit(t)

@@ -8,6 +8,7 @@ import (
 	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
@@ -128,7 +129,7 @@ func mayBeOthers(r *record.Result, why record.Fact) bool {
 		return ofNoise(why)
 	}
 	a := armOf(r.Arms, behind.Arm)
-	if a == nil || doubt.TooManyFailed.Is(behind) && 2*a.Failures[record.TimedOut.String()] <= a.Errors {
+	if a == nil || doubt.TooManyFailed.Is(behind) && 2*a.Failures[request.TimedOut.String()] <= a.Errors {
 		return false
 	}
 	cost := 0. // of a request: CPU time of an arm that gave no reply in a window is not known, so another's stands for it

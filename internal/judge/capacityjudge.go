@@ -348,7 +348,7 @@ func comparedCapacities(arms []record.ArmCapacity) []record.Fact {
 
 const (
 	// MostRequests limits the requests of one trial. Each takes about 140 bytes of memory: 48 for
-	// a record.Request, 88 for its stamps. Vegeta's garbage, about 2 KB
+	// a request.Request, 88 for its stamps. Vegeta's garbage, about 2 KB
 	// per hit, is left to the collector: see pauseGC.
 	MostRequests = 5_000_000
 

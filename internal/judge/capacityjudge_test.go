@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -32,7 +33,7 @@ func searchedTrial(number int, arm, purpose string, rate float64, took func(i in
 	gap := time.Duration(float64(time.Second) / rate)
 	for i := range int(rate * 3.5) {
 		at := int64(i) * int64(gap)
-		t.Requests = append(t.Requests, record.Request{Scheduled: at, Sent: at + 1000, Done: at + int64(took(i)), Status: status})
+		t.Requests = append(t.Requests, request.Request{Scheduled: at, Sent: at + 1000, Done: at + int64(took(i)), Status: status})
 	}
 	return t
 }

@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
@@ -174,7 +175,7 @@ func (b blocks) redirects(a record.Arm) (f record.Fact) {
 	}
 	share, most, status := 0., 0., 0
 	for code := uint16(300); code < 400; code++ {
-		if !record.Redirect(code) {
+		if !request.Redirect(code) {
 			continue
 		}
 		of := 0.

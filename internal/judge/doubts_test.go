@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -57,7 +58,7 @@ func TestBaselineAlone(t *testing.T) {
 		plan: func(p *record.Plan) {
 			p.Arms, p.Order = p.Arms[:2], slices.Repeat([][]int{{0, 1}}, fakeBlocks)
 		},
-		edit: func(t *record.Trial, requests []record.Request) []record.Request {
+		edit: func(t *record.Trial, requests []request.Request) []request.Request {
 			if t.Arm == "fasthttp" || t.Arm == "pool" {
 				return nil
 			}
@@ -193,8 +194,8 @@ func TestBusy(t *testing.T) {
 // and neither where an arm answers wrongly.
 func TestOthersMakeArmsFallBehind(t *testing.T) {
 	t.Parallel()
-	behind := func(cpu float64) func(*record.Trial, []record.Request) []record.Request {
-		return func(t *record.Trial, requests []record.Request) []record.Request {
+	behind := func(cpu float64) func(*record.Trial, []request.Request) []request.Request {
+		return func(t *record.Trial, requests []request.Request) []request.Request {
 			t.Server.CPU = cpu
 			for i := range requests {
 				requests[i].Done = requests[i].Scheduled*10/6 + 2e6
@@ -202,10 +203,10 @@ func TestOthersMakeArmsFallBehind(t *testing.T) {
 			return requests
 		}
 	}
-	failing := some(10, func(r *record.Request) { r.Status = 500 })
-	waiting := some(10, func(r *record.Request) { r.Status, r.Outcome = 0, record.TimedOut })
+	failing := some(10, func(r *request.Request) { r.Status = 500 })
+	waiting := some(10, func(r *request.Request) { r.Status, r.Outcome = 0, request.TimedOut })
 	for name, c := range map[string]struct {
-		edit func(*record.Trial, []record.Request) []record.Request
+		edit func(*record.Trial, []request.Request) []request.Request
 		open bool
 	}{
 		"little work": {behind(.3), true}, "too much work": {behind(.95), false},
@@ -242,7 +243,7 @@ func TestTimesOfServersWithoutTheirCPU(t *testing.T) {
 		"slower by more CPU":        {.51, 1.5, 1.3, "refused", causeTaken.Code},
 		"slower with less":          {.51, 1.5, .8, "SLOWER", ""},
 	} {
-		s := synthetic{times: scaled(map[string]float64{"pool": c.times}), edit: func(trial *record.Trial, requests []record.Request) []record.Request {
+		s := synthetic{times: scaled(map[string]float64{"pool": c.times}), edit: func(trial *record.Trial, requests []request.Request) []request.Request {
 			trial.Server.Foreign = c.taken * trial.Window.Seconds()
 			if trial.Arm == "pool" {
 				trial.Server.CPU *= c.cpu
@@ -303,8 +304,8 @@ func TestBusyWindows(t *testing.T) {
 // A window in which the load stood still for 3 s has no weight: its block is left out, and a doubt says so.
 func TestALoadThatStoodStillHasNoWeight(t *testing.T) {
 	t.Parallel()
-	still := func(seconds float64, rest string) func(*record.Trial, []record.Request) []record.Request {
-		return at("pool", func(t *record.Trial, requests []record.Request) []record.Request {
+	still := func(seconds float64, rest string) func(*record.Trial, []request.Request) []request.Request {
+		return at("pool", func(t *record.Trial, requests []request.Request) []request.Request {
 			t.Client.Proof = &record.Proof{Planned: len(requests), Sent: len(requests), Rest: rest, LongestGap: seconds}
 			if rest == "" { // another engine
 				t.Client.Proof.LongestGap, t.Client.Proof.LongestLag = 0, seconds
@@ -338,7 +339,7 @@ func TestALoadThatStoodStillHasNoWeight(t *testing.T) {
 // A server on a cluster whose CPU limit stopped it is named; the run's verdicts stand.
 func TestLimitedServerIsTold(t *testing.T) {
 	t.Parallel()
-	limit := func(trial *record.Trial, requests []record.Request) []record.Request {
+	limit := func(trial *record.Trial, requests []request.Request) []request.Request {
 		if trial.Arm == "pool" {
 			trial.Server.Throttled = .05 * trial.Window.Seconds()
 		}

@@ -8,6 +8,7 @@ import (
 	"schedlab/internal/expect"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // asserted judges assertions on a run.
@@ -156,7 +157,7 @@ func TestExpectationOnTheBorder(t *testing.T) {
 
 func TestExpectationRefused(t *testing.T) {
 	t.Parallel()
-	failing := at("pool", some(50, func(r *record.Request) { r.Status = 503 }))
+	failing := at("pool", some(50, func(r *request.Request) { r.Status = 503 }))
 	for text, c := range map[string]struct {
 		s       synthetic
 		outcome outcome.Outcome

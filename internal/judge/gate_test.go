@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -22,7 +23,7 @@ func TestPairs(t *testing.T) {
 	const every = 9 // requests that fasthttp answers with a 500
 	dir, run := synthetic{
 		times: scaled(map[string]float64{"pool": 2}),
-		edit:  at("fasthttp", some(every, func(r *record.Request) { r.Status = http.StatusInternalServerError })),
+		edit:  at("fasthttp", some(every, func(r *request.Request) { r.Status = http.StatusInternalServerError })),
 	}.write(t)
 	pairs := []struct {
 		Pair
@@ -67,8 +68,8 @@ func TestPairs(t *testing.T) {
 // that starve, and a load that was late for one of them.
 func TestPairsAreRefused(t *testing.T) {
 	t.Parallel()
-	late := at("pool", some(1, func(r *record.Request) { r.Sent, r.Done = r.Sent+3e6, r.Done+3e6 }))
-	starved := func(t *record.Trial, requests []record.Request) []record.Request {
+	late := at("pool", some(1, func(r *request.Request) { r.Sent, r.Done = r.Sent+3e6, r.Done+3e6 }))
+	starved := func(t *record.Trial, requests []request.Request) []request.Request {
 		if t.Arm == "pool" {
 			t.Client.ConnAnswers, t.Client.Asked, t.Client.Starved = []uint32{600, 600, 0}, 10, 9
 		}

@@ -15,6 +15,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -38,12 +39,12 @@ func wantRefused(t *testing.T, r *record.Result, arm, reason string) {
 // Two thirds of the blocks noisy, in both arms alike: all of them count.
 func TestNoisyBlocksCount(t *testing.T) {
 	t.Parallel()
-	noisy := func(t *record.Trial, requests []record.Request) []record.Request {
+	noisy := func(t *record.Trial, requests []request.Request) []request.Request {
 		if t.Block%3 == 0 {
 			return requests
 		}
 		t.Server.Foreign, t.Client.Steal, t.Client.Throttled, t.Client.CPU = .3, .2, .05, .95
-		return some(50, func(r *record.Request) {
+		return some(50, func(r *request.Request) {
 			r.Sent += 5e6
 			r.Done = max(r.Done, r.Sent)
 		})(t, requests)
@@ -66,8 +67,8 @@ func TestNoisyBlocksCount(t *testing.T) {
 func TestErrorsOfAFewBlocks(t *testing.T) {
 	t.Parallel()
 	stalled := func(blocks ...int) synthetic {
-		return synthetic{times: scaled(map[string]float64{"pool": 1.5}), edit: at("fasthttp", some(3, func(r *record.Request) {
-			r.Done, r.Status, r.Outcome = r.Sent+15e6, 0, record.TimedOut
+		return synthetic{times: scaled(map[string]float64{"pool": 1.5}), edit: at("fasthttp", some(3, func(r *request.Request) {
+			r.Done, r.Status, r.Outcome = r.Sent+15e6, 0, request.TimedOut
 		}), blocks...)}
 	}
 	few := stalled(4).judged(t)
@@ -98,9 +99,11 @@ func TestLeans(t *testing.T) {
 // Blocks whose data are wrong or not whole are left out, and told.
 func TestWrongBlocksAreTold(t *testing.T) {
 	t.Parallel()
-	gone := at("fasthttp", func(*record.Trial, []record.Request) []record.Request { return nil }, 5, 6)
+	gone := at("fasthttp", func(*record.Trial, []request.Request) []request.Request { return nil }, 5, 6)
 	wrong := each("pool", func(t *record.Trial) { t.Server.Accepted++ }, 3)
-	r := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request { return gone(t, wrong(t, requests)) }}.judged(t)
+	r := synthetic{edit: func(t *record.Trial, requests []request.Request) []request.Request {
+		return gone(t, wrong(t, requests))
+	}}.judged(t)
 	if want := "3 blocks of 12 left out, for all arms: flow law (connections), trials that are missing, failed or cannot be read"; r.Valid != 9 || !slices.Contains(doubtTexts(r), want) {
 		t.Errorf("%d blocks, doubts %q\nwant %q", r.Valid, doubtTexts(r), want)
 	}
@@ -109,7 +112,7 @@ func TestWrongBlocksAreTold(t *testing.T) {
 func TestCutShort(t *testing.T) {
 	t.Parallel()
 	for _, status := range []record.Status{record.Interrupted, record.Partial} {
-		r := synthetic{status: status, blocks: 11, times: scaled(map[string]float64{"fasthttp": .5}), edit: at("pool", func(*record.Trial, []record.Request) []record.Request { return nil }, 11)}.judged(t)
+		r := synthetic{status: status, blocks: 11, times: scaled(map[string]float64{"fasthttp": .5}), edit: at("pool", func(*record.Trial, []request.Request) []request.Request { return nil }, 11)}.judged(t)
 		if got := decisions(r, "fasthttp"); got["p99"] != "FASTER" || got["goodput"] != "SAME" {
 			t.Errorf("the looks that it reached decide: got %v", got)
 		}
@@ -120,7 +123,7 @@ func TestCutShort(t *testing.T) {
 			t.Errorf("the figures of the blocks that there are: got %+v", r.Arms[0])
 		}
 	}
-	none := synthetic{status: record.Partial, edit: func(*record.Trial, []record.Request) []record.Request { return nil }}.judged(t)
+	none := synthetic{status: record.Partial, edit: func(*record.Trial, []request.Request) []request.Request { return nil }}.judged(t)
 	wantRefused(t, none, "pool", "no block has run: the run was cut short")
 	if v := none.Verdicts[0]; v.Reason.Code != causeNoBlocks.Code || report.Headline(none) != "No verdict: no block has run: the run was cut short." {
 		t.Errorf("got %+v, %q", v, report.Headline(none))
@@ -154,7 +157,7 @@ func TestDamagedTrials(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, doubt string
-		edit        func(*record.Trial, []record.Request) []record.Request
+		edit        func(*record.Trial, []request.Request) []request.Request
 	}{
 		{"a dead server", "pool: trial 11 is left out: it died", each("pool", func(t *record.Trial) { t.Failure = "it died" }, 3)},
 		{"a foreign arm", `ghost: trial 11 is left out: the plan has no arm "ghost"`, each("pool", func(t *record.Trial) { t.Arm = "ghost" }, 3)},
@@ -204,11 +207,11 @@ func TestJudgeAgain(t *testing.T) {
 	t.Parallel()
 	s := synthetic{
 		times: scaled(map[string]float64{"fasthttp": .8, "pool": 1.3}),
-		edit: func(tr *record.Trial, requests []record.Request) []record.Request {
+		edit: func(tr *record.Trial, requests []request.Request) []request.Request {
 			tr.Client.Steal = 1e-3 / float64(tr.Number) // a sum that depends on its order
 			tr.Server.Foreign = .2 * float64(stats.Count(tr.Block == 4))
 			if tr.Arm == "pool" {
-				return some(90, func(r *record.Request) { r.Status = 404 + uint16(r.Scheduled%3) })(tr, requests)
+				return some(90, func(r *request.Request) { r.Status = 404 + uint16(r.Scheduled%3) })(tr, requests)
 			}
 			return requests
 		},

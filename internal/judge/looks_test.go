@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -41,7 +42,7 @@ func noisy(block int, arm string, u float64) float64 {
 }
 
 // slowly makes pool serve 0.6 of what arrives, so that its backlog grows.
-var slowly = at("pool", func(_ *record.Trial, requests []record.Request) []record.Request {
+var slowly = at("pool", func(_ *record.Trial, requests []request.Request) []request.Request {
 	for i := range requests {
 		requests[i].Done = max(requests[i].Done, requests[i].Scheduled*10/6)
 	}
@@ -178,7 +179,7 @@ func TestLookKnowsItsRoom(t *testing.T) {
 // would decide may not fit, and names that verdict as open.
 func TestLookAtOpenGoodputOfAnOverloadedArm(t *testing.T) {
 	t.Parallel()
-	j := taken(t, synthetic{edit: func(trial *record.Trial, requests []record.Request) []record.Request {
+	j := taken(t, synthetic{edit: func(trial *record.Trial, requests []request.Request) []request.Request {
 		if trial.Block%3 == 0 {
 			return requests
 		}
@@ -222,7 +223,7 @@ func TestWhoDoesNotKeepUpIsToldBeforeALook(t *testing.T) {
 // What was told of an arm that does not keep up is taken back once when it keeps up in a later block.
 func TestRecoveryIsToldBeforeALook(t *testing.T) {
 	t.Parallel()
-	s := synthetic{blocks: 4, edit: func(trial *record.Trial, requests []record.Request) []record.Request {
+	s := synthetic{blocks: 4, edit: func(trial *record.Trial, requests []request.Request) []request.Request {
 		if trial.Block < 3 {
 			return slowly(trial, requests)
 		}

@@ -8,13 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
 // What the trials serverDoubts of their servers is told once, and footprints are medians.
 func TestNotes(t *testing.T) {
 	t.Parallel()
-	s := synthetic{edit: func(trial *record.Trial, requests []record.Request) []record.Request {
+	s := synthetic{edit: func(trial *record.Trial, requests []request.Request) []request.Request {
 		if trial.Arm != "pool" {
 			trial.Server.Footprint = &record.Footprint{Memory: int64(trial.Block) << 20, Threads: 4, Processes: 1}
 		}

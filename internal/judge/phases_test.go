@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/window"
 )
 
@@ -19,8 +20,8 @@ const us = int64(time.Microsecond)
 // stampedAt are the stamps of a request that took took ns from its scheduled time, of
 // which the last but 200 µs lay in a queue when waited says so, and in the handler
 // otherwise.
-func stampedAt(r record.Request, waited bool) record.Stamps {
-	s := record.Stamps{
+func stampedAt(r request.Request, waited bool) request.Stamps {
+	s := request.Stamps{
 		Ready: r.Sent + 10*us, Wrote: r.Sent + 20*us,
 		Accept: r.Sent + 30*us, Received: r.Sent + 35*us, Read: r.Sent + 40*us, Enqueue: r.Sent + 50*us,
 		Write: r.Done - 20*us, First: r.Done - 10*us,
@@ -37,7 +38,7 @@ func stampedAt(r record.Request, waited bool) record.Stamps {
 // stamped judges expectations on a run of which every request has stamps; the pool
 // takes twice the usual time, and what is more in its queue. edit changes a trial's
 // stamps.
-func stamped(t *testing.T, edit func(arm string, block int, stamps []record.Stamps), texts ...string) *record.Result {
+func stamped(t *testing.T, edit func(arm string, block int, stamps []request.Stamps), texts ...string) *record.Result {
 	t.Helper()
 	s := synthetic{times: scaled(map[string]float64{"pool": 2})}
 	run := s.run()
@@ -107,10 +108,10 @@ func TestExplainedAndPhase(t *testing.T) {
 // beyond the demand, and the phases add up to the response time all the same.
 func TestInterferenceKeepsItsSign(t *testing.T) {
 	t.Parallel()
-	r := record.Request{Done: 1080 * us, Iters: 537, Sleep: 500 * us, Status: 200, Outcome: record.Answered}
+	r := request.Request{Done: 1080 * us, Iters: 537, Sleep: 500 * us, Status: 200, Outcome: request.Answered}
 	for perIter, want := range map[float64]float64{1e-6: -37e-6, 2e-7: 392.6e-6} { // of a service of 1 ms
 		p := window.PhasesOf(record.TrialRecord{
-			Trial: record.Trial{Window: record.Lasting(time.Second)}, Requests: []record.Request{r}, Stamps: []record.Stamps{stampedAt(r, false)},
+			Trial: record.Trial{Window: record.Lasting(time.Second)}, Requests: []request.Request{r}, Stamps: []request.Stamps{stampedAt(r, false)},
 		}, perIter)
 		sum := 0.0
 		for _, phase := range p.List() {
@@ -156,25 +157,25 @@ func TestPhasesOfAServerThatStampsNothing(t *testing.T) {
 // spoil the block they are in.
 func TestStampsRefuseBlocks(t *testing.T) {
 	t.Parallel()
-	in := func(arm string, change func(stamps []record.Stamps)) func(string, int, []record.Stamps) {
-		return func(of string, block int, stamps []record.Stamps) {
+	in := func(arm string, change func(stamps []request.Stamps)) func(string, int, []request.Stamps) {
+		return func(of string, block int, stamps []request.Stamps) {
 			if of == arm && block == 3 {
 				change(stamps)
 			}
 		}
 	}
-	unjoin := func(n int) func([]record.Stamps) {
-		return func(stamps []record.Stamps) {
+	unjoin := func(n int) func([]request.Stamps) {
+		return func(stamps []request.Stamps) {
 			for i := range n {
 				s := &stamps[len(stamps)-1-i]
-				*s = record.Stamps{Ready: s.Ready, Wrote: s.Wrote, First: s.First}
+				*s = request.Stamps{Ready: s.Ready, Wrote: s.Wrote, First: s.First}
 			}
 		}
 	}
-	back := func(stamps []record.Stamps) { stamps[len(stamps)-1].Begin = stamps[len(stamps)-1].End + us }
+	back := func(stamps []request.Stamps) { stamps[len(stamps)-1].Begin = stamps[len(stamps)-1].End + us }
 	for _, c := range []struct {
 		name  string
-		edit  func(string, int, []record.Stamps)
+		edit  func(string, int, []request.Stamps)
 		valid int
 		rule  string
 		value float64
@@ -219,7 +220,7 @@ func TestPhasesOf(t *testing.T) {
 	t.Parallel()
 	trial := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(100 * time.Millisecond), Window: record.Lasting(time.Second)}}
 	add := func(at, took int64, status uint16) {
-		r := record.Request{Scheduled: at * us, Sent: at*us + 20*us, Done: (at + took) * us, Status: status, Iters: 50, Sleep: 100 * us}
+		r := request.Request{Scheduled: at * us, Sent: at*us + 20*us, Done: (at + took) * us, Status: status, Iters: 50, Sleep: 100 * us}
 		trial.Requests = append(trial.Requests, r)
 		trial.Stamps = append(trial.Stamps, stampedAt(r, false))
 	}
@@ -279,7 +280,7 @@ func TestRingTooSmall(t *testing.T) {
 		for i, r := range trial.Requests {
 			stamps := stampedAt(r, false)
 			if old := i < len(trial.Requests)/2; old && trial.Arm == "pool" {
-				stamps = record.Stamps{Ready: stamps.Ready, Wrote: stamps.Wrote, First: stamps.First}
+				stamps = request.Stamps{Ready: stamps.Ready, Wrote: stamps.Wrote, First: stamps.First}
 				trial.Server.StampsLost++
 			}
 			trial.Stamps = append(trial.Stamps, stamps)

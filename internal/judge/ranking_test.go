@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -259,7 +260,7 @@ func TestConclusions(t *testing.T) {
 // share of answers.
 func TestUnknownFigures(t *testing.T) {
 	t.Parallel()
-	r := synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+	r := synthetic{edit: func(t *record.Trial, requests []request.Request) []request.Request {
 		t.Server.Accepted++
 		return requests
 	}}.judged(t)
@@ -330,7 +331,7 @@ func TestPublishedProcsOutweighThePlan(t *testing.T) {
 				p.Arms[i].Procs = 1
 			}
 		},
-		edit: func(t *record.Trial, requests []record.Request) []record.Request {
+		edit: func(t *record.Trial, requests []request.Request) []request.Request {
 			t.Server.Procs = map[string]int{"nethttp": 1, "fasthttp": 2}[t.Arm]
 			return requests
 		},
@@ -349,7 +350,7 @@ func TestUnequalCPUs(t *testing.T) {
 	r := synthetic{
 		times: scaled(map[string]float64{"fasthttp": 2, "pool": 2}),
 		plan:  func(p *record.Plan) { p.Arms[0].URL, p.Arms[1].URL = "http://127.0.0.1:1", "http://127.0.0.1:1" },
-		edit: func(t *record.Trial, requests []record.Request) []record.Request {
+		edit: func(t *record.Trial, requests []request.Request) []request.Request {
 			if t.Arm == "nethttp" || t.Arm == "nethttp'" {
 				t.Server.CPUs = "0-1"
 			}

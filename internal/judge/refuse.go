@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/doubt"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -186,7 +187,7 @@ func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 	if len(who) == 0 {
 		return why
 	}
-	common := record.Ends(ends)
+	common := request.Ends(ends)
 	return causeErrors.Of(errorsOf{LimitPercent: 100 * errorLimit, Kinds: len(common), Mostly: common[0]}).Since(who...)
 }
 

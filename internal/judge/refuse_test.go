@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
@@ -103,8 +104,8 @@ func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
 func TestStarvationIsInTheHeadline(t *testing.T) {
 	t.Parallel()
 	slow := scaled(map[string]float64{"pool": 1.5})
-	starve := func(starving map[string]int) func(*record.Trial, []record.Request) []record.Request {
-		return func(t *record.Trial, requests []record.Request) []record.Request {
+	starve := func(starving map[string]int) func(*record.Trial, []request.Request) []request.Request {
+		return func(t *record.Trial, requests []request.Request) []request.Request {
 			t.Client.ConnAnswers, t.Client.Asked, t.Client.Starved = []uint32{600, 600, 0}, 10, starving[t.Arm]
 			return requests
 		}
@@ -179,7 +180,7 @@ func TestShortWindowsShowNoStarvation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		few := func(t *record.Trial, requests []record.Request) []record.Request {
+		few := func(t *record.Trial, requests []request.Request) []request.Request {
 			t.Client.ConnAnswers, t.Client.Asked = slices.Repeat([]uint32{5}, 42), 256
 			if strings.HasPrefix(t.Arm, "nethttp") {
 				t.Client.Starved = 214
@@ -207,9 +208,9 @@ func TestShortWindowsShowNoStarvation(t *testing.T) {
 // lack the waits. That refuses this arm alone, and leaves no block out.
 func TestStarvedOpenLoopSpoilsNothing(t *testing.T) {
 	t.Parallel()
-	starve := at("pool", func(t *record.Trial, requests []record.Request) []record.Request {
+	starve := at("pool", func(t *record.Trial, requests []request.Request) []request.Request {
 		for i := range 55 {
-			requests[i].Done, requests[i].Status, requests[i].Outcome = 11e9, 0, record.TimedOut
+			requests[i].Done, requests[i].Status, requests[i].Outcome = 11e9, 0, request.TimedOut
 		}
 		t.Client.ConnAnswers, t.Client.Asked, t.Client.Starved = []uint32{600, 600, 0}, 64, 55
 		return requests
@@ -235,8 +236,8 @@ func TestStarvedOpenLoopSpoilsNothing(t *testing.T) {
 }
 
 // inBlock restricts an edit to one block of every arm.
-func inBlock(block int, change func(*record.Trial, []record.Request) []record.Request) func(*record.Trial, []record.Request) []record.Request {
-	return func(t *record.Trial, requests []record.Request) []record.Request {
+func inBlock(block int, change func(*record.Trial, []request.Request) []request.Request) func(*record.Trial, []request.Request) []request.Request {
+	return func(t *record.Trial, requests []request.Request) []request.Request {
 		if t.Block != block {
 			return requests
 		}
@@ -245,7 +246,7 @@ func inBlock(block int, change func(*record.Trial, []record.Request) []record.Re
 }
 
 // late answers every request after the window has ended, as when the machine stands still.
-func late(_ *record.Trial, requests []record.Request) []record.Request {
+func late(_ *record.Trial, requests []request.Request) []request.Request {
 	for i := range requests {
 		requests[i].Done = int64((fakeWarmup+fakeWindow)*1e9) + int64(i)*1000
 	}
@@ -253,9 +254,9 @@ func late(_ *record.Trial, requests []record.Request) []record.Request {
 }
 
 // never answers no request.
-func never(_ *record.Trial, requests []record.Request) []record.Request {
+func never(_ *record.Trial, requests []request.Request) []request.Request {
 	for i := range requests {
-		requests[i].Done, requests[i].Status, requests[i].Outcome = requests[i].Sent+15e6, 0, record.TimedOut
+		requests[i].Done, requests[i].Status, requests[i].Outcome = requests[i].Sent+15e6, 0, request.TimedOut
 	}
 	return requests
 }
@@ -273,7 +274,7 @@ func screen(t *testing.T, r *record.Result) string {
 // A block in which the machine stood still for every arm is left out and told. It changes no verdict.
 func TestStalledBlockIsLeftOut(t *testing.T) {
 	t.Parallel()
-	for name, stall := range map[string]func(*record.Trial, []record.Request) []record.Request{"late": late, "never": never} {
+	for name, stall := range map[string]func(*record.Trial, []request.Request) []request.Request{"late": late, "never": never} {
 		r := synthetic{edit: inBlock(3, stall)}.judged(t)
 		if got := screen(t, r); r.Valid != fakeBlocks-1 || !strings.Contains(got, "11 blocks, 1 left out") {
 			t.Errorf("%s: %d blocks count: %s", name, r.Valid, got)
@@ -293,7 +294,7 @@ func TestStalledBlockIsLeftOut(t *testing.T) {
 func TestSilentArmKeepsItsBlock(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		edit                func(*record.Trial, []record.Request) []record.Request
+		edit                func(*record.Trial, []request.Request) []request.Request
 		metric, says, doubt string
 	}{
 		{late, "goodput", "in block 3 nethttp answered none of its requests before the window ended, so that it has no goodput", "nethttp: it answered none of its requests before the window ended in block 3"},
@@ -327,7 +328,7 @@ func TestFailingArmsAreNotAStall(t *testing.T) {
 // An arm that answers nothing in time, in any block, has surely less goodput.
 func TestSilentArmHasLessGoodput(t *testing.T) {
 	t.Parallel()
-	silent := func(blocks ...int) func(*record.Trial, []record.Request) []record.Request {
+	silent := func(blocks ...int) func(*record.Trial, []request.Request) []request.Request {
 		return at("pool", never, blocks...)
 	}
 	var all []int

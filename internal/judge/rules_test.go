@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -24,16 +25,16 @@ func TestWindowRules(t *testing.T) {
 	for _, c := range []struct {
 		rule         string
 		value, limit float64
-		edit         func(*record.Trial, []record.Request) []record.Request
+		edit         func(*record.Trial, []request.Request) []request.Request
 	}{
-		{"stamps out of order", 24, 0, some(50, func(r *record.Request) { r.Sent = r.Scheduled - 1 })},
+		{"stamps out of order", 24, 0, some(50, func(r *request.Request) { r.Sent = r.Scheduled - 1 })},
 		{"utilisation law (ratio of CPU time)", 1.1, 1.02, one(func(t *record.Trial) { t.Server.CPU = 1.1 })},
 		{"flow law (connections)", 1, 0, one(func(t *record.Trial) { t.Server.Accepted++ })},
-		{"too few requests for p99", 900, 1000, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:120+900] }},
-		{"requests in the window", 0, 1, func(_ *record.Trial, requests []record.Request) []record.Request { return requests[:100] }},
+		{"too few requests for p99", 900, 1000, func(_ *record.Trial, requests []request.Request) []request.Request { return requests[:120+900] }},
+		{"requests in the window", 0, 1, func(_ *record.Trial, requests []request.Request) []request.Request { return requests[:100] }},
 		// Three requests that fill the window from outside are in flight in it
 		// and yet not among its response times.
-		{"Little's law (ratio)", 3 / (1200 * 1.5e-3), .02 + 7./1200, func(_ *record.Trial, requests []record.Request) []record.Request {
+		{"Little's law (ratio)", 3 / (1200 * 1.5e-3), .02 + 7./1200, func(_ *record.Trial, requests []request.Request) []request.Request {
 			for i := range 3 {
 				requests[i].Done = end + 1
 			}
@@ -61,8 +62,8 @@ func TestWindowRules(t *testing.T) {
 }
 
 // one is an edit of the trial alone.
-func one(change func(*record.Trial)) func(*record.Trial, []record.Request) []record.Request {
-	return func(t *record.Trial, requests []record.Request) []record.Request {
+func one(change func(*record.Trial)) func(*record.Trial, []request.Request) []request.Request {
+	return func(t *record.Trial, requests []request.Request) []request.Request {
 		change(t)
 		return requests
 	}
@@ -73,11 +74,11 @@ func one(change func(*record.Trial)) func(*record.Trial, []record.Request) []rec
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	const end = int64((fakeWarmup + fakeWindow) * 1e9)
-	late := at("pool", func(_ *record.Trial, requests []record.Request) []record.Request {
+	late := at("pool", func(_ *record.Trial, requests []request.Request) []request.Request {
 		for i := range requests { // serves 0.6 of what arrives
 			requests[i].Done = max(requests[i].Done, requests[i].Scheduled*10/6)
 			if requests[i].Done > end {
-				requests[i].Status, requests[i].Outcome = 0, record.TimedOut
+				requests[i].Status, requests[i].Outcome = 0, request.TimedOut
 			}
 		}
 		return requests
@@ -107,7 +108,7 @@ func TestOverload(t *testing.T) {
 // Where the load's own CPUs are full, a backlog is not the server's.
 func TestOverloadOfTheGenerator(t *testing.T) {
 	t.Parallel()
-	r := synthetic{edit: at("pool", func(t *record.Trial, requests []record.Request) []record.Request {
+	r := synthetic{edit: at("pool", func(t *record.Trial, requests []request.Request) []request.Request {
 		t.Client.CPU = .95
 		for i := range requests {
 			requests[i].Done = max(requests[i].Done, requests[i].Scheduled*10/6)
@@ -137,7 +138,7 @@ func TestFullQueueStands(t *testing.T) {
 		wait   = 20e6
 	)
 	end := int64((fakeWarmup + fakeWindow) * 1e9)
-	full := func(_ *record.Trial, requests []record.Request) []record.Request {
+	full := func(_ *record.Trial, requests []request.Request) []request.Request {
 		for i := range requests {
 			r := &requests[i]
 			if i%5 < served {
@@ -148,12 +149,12 @@ func TestFullQueueStands(t *testing.T) {
 		}
 		return requests
 	}
-	grows := func(_ *record.Trial, requests []record.Request) []record.Request {
+	grows := func(_ *record.Trial, requests []request.Request) []request.Request {
 		for i := range requests {
 			r := &requests[i]
 			r.Done = max(r.Done, r.Scheduled*5/served)
 			if r.Done > end+wait {
-				r.Done, r.Status, r.Outcome = end+wait, 0, record.TimedOut
+				r.Done, r.Status, r.Outcome = end+wait, 0, request.TimedOut
 			}
 		}
 		return requests
@@ -161,7 +162,7 @@ func TestFullQueueStands(t *testing.T) {
 	texts := []string{`within(good_mean("pool"), 20ms, 0.05)`, `mean("pool") < 1`, `within(goodput("pool"), 720/s, 0.05)`, `within(goodput("fasthttp"), 1200/s, 0.05)`}
 	for _, c := range []struct {
 		name       string
-		edit       func(*record.Trial, []record.Request) []record.Request
+		edit       func(*record.Trial, []request.Request) []request.Request
 		want       []outcome.Outcome
 		overloaded bool
 		why        string // of the refused mean
@@ -194,22 +195,22 @@ func TestRunRules(t *testing.T) {
 		run            synthetic
 		fasthttp, pool string // why all their primary verdicts are refused, "" when they are not
 	}{
-		{"errors of a challenger", synthetic{edit: at("pool", some(500, func(r *record.Request) { r.Status = 503 }))}, "",
+		{"errors of a challenger", synthetic{edit: at("pool", some(500, func(r *request.Request) { r.Status = 503 }))}, "",
 			"errors: pool failed 24 of 14400 requests (0.17 %), above 0.1 %: status 503"},
-		{"errors of the baseline", synthetic{edit: at("nethttp", some(500, func(r *record.Request) { r.Status, r.Outcome = 0, record.Reset }))},
+		{"errors of the baseline", synthetic{edit: at("nethttp", some(500, func(r *request.Request) { r.Status, r.Outcome = 0, request.Reset }))},
 			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: reset", "errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: reset"},
-		{"errors of both", synthetic{edit: func(t *record.Trial, requests []record.Request) []record.Request {
+		{"errors of both", synthetic{edit: func(t *record.Trial, requests []request.Request) []request.Request {
 			if t.Arm == "fasthttp" {
 				return requests
 			}
-			return some(500, func(r *record.Request) { r.Status = 500 })(t, requests)
+			return some(500, func(r *request.Request) { r.Status = 500 })(t, requests)
 		}},
 			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: status 500",
 			"errors: nethttp failed 24 of 14400 requests (0.17 %) and pool failed 24 of 14400 requests (0.17 %), above 0.1 %: status 500"},
-		{"errors of the copy", synthetic{edit: at("nethttp'", some(500, func(r *record.Request) { r.Status = 503 }))},
+		{"errors of the copy", synthetic{edit: at("nethttp'", some(500, func(r *request.Request) { r.Status = 503 }))},
 			"its own copy: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: status 503", "its own copy: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: status 503"},
-		{"few enough errors", synthetic{edit: at("pool", some(1200, func(r *record.Request) { r.Status = 503 }))}, "", ""},
-		{"status mix", synthetic{edit: at("pool", some(100, func(r *record.Request) { r.Status = 304 }))}, "",
+		{"few enough errors", synthetic{edit: at("pool", some(1200, func(r *request.Request) { r.Status = 503 }))}, "", ""},
+		{"status mix", synthetic{edit: at("pool", some(100, func(r *request.Request) { r.Status = 304 }))}, "",
 			"status mix: pool answers 200 in 99.00 %, nethttp in 100.00 % of requests"},
 		{"unknown clocks", synthetic{edit: one(func(t *record.Trial) {
 			t.Client.Steal, t.Client.Throttled, t.Server = -1, -1, record.ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
@@ -276,8 +277,8 @@ func TestCopyIsARuler(t *testing.T) {
 // A plan whose windows are too small for a quantile does not judge it.
 func TestTooFewRequests(t *testing.T) {
 	t.Parallel()
-	dir, run := synthetic{edit: func(_ *record.Trial, requests []record.Request) []record.Request {
-		return slices.DeleteFunc(requests, func(r record.Request) bool { return r.Scheduled%2 == 1 })
+	dir, run := synthetic{edit: func(_ *record.Trial, requests []request.Request) []request.Request {
+		return slices.DeleteFunc(requests, func(r request.Request) bool { return r.Scheduled%2 == 1 })
 	}}.write(t)
 	for i := range run.Plan.Arms {
 		run.Plan.Arms[i].Clients.Rate = 600
@@ -297,7 +298,7 @@ func TestTooFewRequests(t *testing.T) {
 // Requests that keep one value for ten of them are worth a tenth of their number.
 func TestEffectiveNumber(t *testing.T) {
 	t.Parallel()
-	runs := func(_ *record.Trial, requests []record.Request) []record.Request {
+	runs := func(_ *record.Trial, requests []request.Request) []request.Request {
 		for i := range requests {
 			first := requests[i/10*10]
 			requests[i].Done = requests[i].Scheduled + first.Done - first.Scheduled
@@ -352,7 +353,7 @@ func TestHeadlineOfAnOverloadedArm(t *testing.T) {
 // up. The headline says by how much, and how many requests it failed.
 func TestTurningAwayIsNotKeepingUp(t *testing.T) {
 	t.Parallel()
-	full := func(_ *record.Trial, requests []record.Request) []record.Request {
+	full := func(_ *record.Trial, requests []request.Request) []request.Request {
 		for i := range requests {
 			if i%5 >= 3 {
 				requests[i].Done, requests[i].Status = requests[i].Sent+10_000, 503
@@ -375,7 +376,7 @@ func TestTurningAwayIsNotKeepingUp(t *testing.T) {
 	if got, want := report.Headline(r), "nethttp wins: pool "+behind+"."; got != want || r.Winner.String() != "nethttp" || r.Answer.Standings[0].Place != record.Placed(stats.Lower) {
 		t.Errorf("got %q, %q, %+v, want %q", r.Winner, got, r.Answer.Standings, want)
 	}
-	two.edit = func(t *record.Trial, requests []record.Request) []record.Request {
+	two.edit = func(t *record.Trial, requests []request.Request) []request.Request {
 		if t.Arm == "pool" {
 			return requests
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // A synthetic run has records as trials would leave them, with response times
@@ -21,7 +22,7 @@ type synthetic struct {
 	// for the default.
 	times func(block int, arm string, u float64) float64
 	// edit changes a trial before it is written; nil requests leave it out.
-	edit    func(t *record.Trial, requests []record.Request) []record.Request
+	edit    func(t *record.Trial, requests []request.Request) []request.Request
 	plan    func(p *record.Plan) // changes the plan; may be nil
 	servers string               // their CPUs, "" for 0; the load has 1
 	// number renumbers trials; nil keeps the order of the plan.
@@ -146,18 +147,18 @@ func (s synthetic) judged(t *testing.T) *record.Result {
 	return j.judge().result
 }
 
-func (s synthetic) trial(number, block int, arm string) (record.Trial, []record.Request) {
+func (s synthetic) trial(number, block int, arm string) (record.Trial, []request.Request) {
 	rng := rand.New(rand.NewPCG(uint64(number), 0))
 	noise := func() float64 { return math.Exp(fakeNoise * rng.NormFloat64()) }
 	n := int(fakeRate * (fakeWarmup + fakeWindow))
-	requests := make([]record.Request, n)
+	requests := make([]request.Request, n)
 	early := int(fakeRate * fakeWarmup)
 	place := slices.Concat(rng.Perm(early), rng.Perm(n-early)) // each window holds the same quantiles, in another order
 	slower := noise()
 	for i := range requests {
 		at := int64(float64(i) / fakeRate * 1e9)
 		took := slower * s.times(block, arm, (float64(place[i])+.5)/(fakeRate*fakeWindow))
-		requests[i] = record.Request{Scheduled: at, Sent: at + 20_000, Done: at + int64(took*1e9), Bytes: 3, Status: 200}
+		requests[i] = request.Request{Scheduled: at, Sent: at + 20_000, Done: at + int64(took*1e9), Bytes: 3, Status: 200}
 	}
 	return record.Trial{
 		Number: number, Block: block, Arm: arm, Seed: uint64(block), Warmup: record.Lasting(fakeWarmup * 1e9), Window: record.Lasting(fakeWindow * 1e9),
@@ -167,8 +168,8 @@ func (s synthetic) trial(number, block int, arm string) (record.Trial, []record.
 }
 
 // at restricts an edit to one arm, and to the given blocks if there are any.
-func at(arm string, change func(t *record.Trial, requests []record.Request) []record.Request, blocks ...int) func(*record.Trial, []record.Request) []record.Request {
-	return func(t *record.Trial, requests []record.Request) []record.Request {
+func at(arm string, change func(t *record.Trial, requests []request.Request) []request.Request, blocks ...int) func(*record.Trial, []request.Request) []request.Request {
+	return func(t *record.Trial, requests []request.Request) []request.Request {
 		here := len(blocks) == 0
 		for _, b := range blocks {
 			here = here || b == t.Block
@@ -181,16 +182,16 @@ func at(arm string, change func(t *record.Trial, requests []record.Request) []re
 }
 
 // each is at for a change of the trial alone.
-func each(arm string, change func(t *record.Trial), blocks ...int) func(*record.Trial, []record.Request) []record.Request {
-	return at(arm, func(t *record.Trial, requests []record.Request) []record.Request {
+func each(arm string, change func(t *record.Trial), blocks ...int) func(*record.Trial, []request.Request) []request.Request {
+	return at(arm, func(t *record.Trial, requests []request.Request) []request.Request {
 		change(t)
 		return requests
 	}, blocks...)
 }
 
 // some changes every k-th request of the window.
-func some(k int, change func(r *record.Request)) func(*record.Trial, []record.Request) []record.Request {
-	return func(t *record.Trial, requests []record.Request) []record.Request {
+func some(k int, change func(r *request.Request)) func(*record.Trial, []request.Request) []request.Request {
+	return func(t *record.Trial, requests []request.Request) []request.Request {
 		for i := range requests {
 			if t.InWindow(requests[i]) && i%k == 0 {
 				change(&requests[i])

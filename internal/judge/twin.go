@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
@@ -132,7 +133,7 @@ func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.Pla
 }
 
 // demanding reports whether a request states a demand.
-func demanding(r record.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
+func demanding(r request.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
 
 // beyondDemand returns the server's CPU time beyond the demands, in seconds per good reply.
 // Counted are the CPU time of the window and the demands of the good replies that ended in it; the

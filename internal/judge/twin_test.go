@@ -15,6 +15,7 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -46,7 +47,7 @@ func closedTrial(n int, x float64) record.TrialRecord {
 		for at := took * float64(i) / float64(n); at+took < fakeWarmup+fakeWindow; at += took {
 			answers++
 			if at+took >= fakeWarmup {
-				t.Requests = append(t.Requests, record.Request{Scheduled: int64(at * 1e9), Sent: int64(at * 1e9), Done: int64((at + took) * 1e9), Bytes: 3, Status: 200})
+				t.Requests = append(t.Requests, request.Request{Scheduled: int64(at * 1e9), Sent: int64(at * 1e9), Done: int64((at + took) * 1e9), Bytes: 3, Status: 200})
 			}
 		}
 		t.Client.ConnAnswers = append(t.Client.ConnAnswers, uint32(answers))
@@ -65,7 +66,7 @@ const (
 // in each window, whose servers are ideal but for twinCost and twinRest.
 func mirrored() synthetic {
 	s := synthetic{}
-	s.edit = func(t *record.Trial, requests []record.Request) []record.Request {
+	s.edit = func(t *record.Trial, requests []request.Request) []request.Request {
 		rng := rand.New(rand.NewPCG(t.Seed, 9))
 		jobs := make([]queueing.Job, len(requests))
 		for i := range requests {
@@ -269,7 +270,7 @@ func TestTwinPlaysClients(t *testing.T) {
 	trial := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(2 * time.Second), Server: record.ServerSide{CPU: 2}}}
 	for i := range 1000 {
 		at := int64(i) * 2e6
-		trial.Requests = append(trial.Requests, record.Request{Scheduled: at, Sent: at, Done: at + 1e6, Status: 200, Iters: 2000})
+		trial.Requests = append(trial.Requests, request.Request{Scheduled: at, Sent: at, Done: at + 1e6, Status: 200, Iters: 2000})
 	}
 	clients := record.Clients{Loop: "closed", Connections: 10, KeepAlive: true}
 	for _, c := range []struct {
@@ -293,7 +294,7 @@ func TestBeyondDemand(t *testing.T) {
 	t.Parallel()
 	trial := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: .5}}}
 	for i := range 200 {
-		r := record.Request{Scheduled: int64(i) * 4e6, Done: int64(i)*4e6 + 1e6, Status: 200, Iters: 4000}
+		r := request.Request{Scheduled: int64(i) * 4e6, Done: int64(i)*4e6 + 1e6, Status: 200, Iters: 4000}
 		if i%2 == 1 {
 			r.Status = 503
 		}

@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // Which clients an ideal scheduler can be put in front of, and how many wait outside.
@@ -58,10 +59,10 @@ func TestTwinsOfClients(t *testing.T) {
 func TestReplaysThatCannotBe(t *testing.T) {
 	t.Parallel()
 	trial := func(n int, iters uint32, cpu float64) record.TrialRecord {
-		r := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: cpu}}, Requests: make([]record.Request, n)}
+		r := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: cpu}}, Requests: make([]request.Request, n)}
 		for i := range r.Requests {
 			at := int64(i) * 1e9 / int64(n)
-			r.Requests[i] = record.Request{Scheduled: at, Sent: at, Done: at + 1000, Iters: iters, Status: 200}
+			r.Requests[i] = request.Request{Scheduled: at, Sent: at, Done: at + 1000, Iters: iters, Status: 200}
 		}
 		return r
 	}
@@ -90,12 +91,12 @@ func TestReplaysThatCannotBe(t *testing.T) {
 // begins with its first nanosecond and ends before its last.
 func TestBeyondTheDemand(t *testing.T) {
 	t.Parallel()
-	reply := func(done int64, status uint16) record.Request {
-		return record.Request{Done: done, Iters: 1000, Status: status}
+	reply := func(done int64, status uint16) request.Request {
+		return request.Request{Done: done, Iters: 1000, Status: status}
 	}
 	trial := record.TrialRecord{
 		Trial:    record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: .009}},
-		Requests: []record.Request{reply(1e9-1, 200), reply(1e9, 200), reply(15e8, 500), reply(2e9-1, 200), reply(2e9, 200)},
+		Requests: []request.Request{reply(1e9-1, 200), reply(1e9, 200), reply(15e8, 500), reply(2e9-1, 200), reply(2e9, 200)},
 	}
 	if beyond, ok := beyondDemand(trial, 1e-6); !ok || math.Abs(beyond-(.009-.002)/2) > 1e-12 {
 		t.Errorf("got %v, %v; want 9 ms less two of 1 ms, over two", beyond, ok)
@@ -112,7 +113,7 @@ func TestReplayKeepsConnections(t *testing.T) {
 	trial := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(time.Second)}}
 	for i := range 20 {
 		at := int64(i/2) * 1e8 // two at a time
-		trial.Requests = append(trial.Requests, record.Request{Scheduled: at, Done: at + 1e6, Iters: 1000, Status: 200})
+		trial.Requests = append(trial.Requests, request.Request{Scheduled: at, Done: at + 1e6, Iters: 1000, Status: 200})
 	}
 	two := record.Station{Kind: queueing.Loops, Workers: 2, Cores: 2, Turn: queueing.Whole}
 	p := play(two, record.Clients{Loop: "open", KeepAlive: true, Connections: 2}, trial, 1e-6, 0)

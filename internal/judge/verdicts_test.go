@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
@@ -154,7 +155,7 @@ func TestDrifts(t *testing.T) {
 // p99, and counted from the sending is none.
 func TestChecksRefuse(t *testing.T) {
 	t.Parallel()
-	late := at("pool", some(1, func(r *record.Request) { r.Sent, r.Done = r.Sent+3e6, r.Done+3e6 }))
+	late := at("pool", some(1, func(r *request.Request) { r.Sent, r.Done = r.Sent+3e6, r.Done+3e6 }))
 	r := synthetic{edit: late}.judged(t)
 	for _, metric := range stats.Names(stats.Quantiles()) {
 		v := verdictOf(t, r.Verdicts, "pool", metric)
@@ -185,8 +186,8 @@ func TestChecksRefuse(t *testing.T) {
 func TestLoadOnASharedCPU(t *testing.T) {
 	t.Parallel()
 	more := func(block int) float64 { return .02 + .005*float64(block*7%12) } // that the pool's takes
-	shares := func(base float64) func(*record.Trial, []record.Request) []record.Request {
-		return func(trial *record.Trial, requests []record.Request) []record.Request {
+	shares := func(base float64) func(*record.Trial, []request.Request) []request.Request {
+		return func(trial *record.Trial, requests []request.Request) []request.Request {
 			trial.Client.CPU = base
 			if trial.Arm == "pool" {
 				trial.Client.CPU += more(trial.Block)

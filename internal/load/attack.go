@@ -1,7 +1,7 @@
 // Package load sends requests to HTTP servers: in an open loop, at the times of a trace,
 // and in a closed one, each client after its last reply. Its engines are spin, one
 // goroutine on raw epoll, and vegeta's attacker. It stamps what happened to every request
-// into record.Request and reports what the generator itself did. It judges none of it.
+// into request.Request and reports what the generator itself did. It judges none of it.
 //
 // It speaks HTTP/1.1 to one server at a time: no HTTP/2, no redirects, no cookies,
 // no compression, and TLS with the engine vegeta only.
@@ -10,7 +10,7 @@
 // Options and render the targets into a script (target.go). The engine spin then drives all connections
 // from one goroutine (spin_linux.go, spinconn_linux.go); spinopen_linux.go or spinclosed_linux.go decides
 // which request is sent when, and reply.go reads the replies. The engine vegeta (vegeta.go) sends open
-// loops only. Both engines return one record.Request per request, and a Proof.
+// loops only. Both engines return one request.Request per request, and a Proof.
 package load
 
 import (
@@ -29,6 +29,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // MaxConnections is the largest number of connections that one load may hold.
@@ -89,7 +90,7 @@ type Options struct {
 	// carries one request before the attack starts, with a sequence number past the trace's,
 	// and then stays open without a request until the attack ends.
 	//
-	// Timeout bounds one request. It starts when the request is sent (record.Request's Sent)
+	// Timeout bounds one request. It starts when the request is sent (request.Request's Sent)
 	// and includes the wait for a connection and any dialling, but not the generator's own
 	// lag. 0: DefaultTimeout.
 	//
@@ -151,7 +152,7 @@ type Options struct {
 	// outcome: in the order in which requests end, from one goroutine. seq is the request's
 	// index in the trace, and s has the client's stamps. A slow callback delays no request, but
 	// costs memory.
-	Ended func(seq int, r record.Request, s record.Stamps)
+	Ended func(seq int, r request.Request, s request.Stamps)
 	// Times, if not nil, is the schedule of an open loop instead of Trace.At, in ascending order
 	// and with at most arrivals.MostStreamed of them. It is drawn while the load runs, the requests are given to
 	// Ended alone, and the Result has none. So memory does not grow with their number. Trace's other
@@ -163,9 +164,9 @@ type Options struct {
 type Result struct {
 	// Requests holds one entry per arrival of the trace, in its order; it is nil if the schedule
 	// was Times. A wait for a free connection lies between Sent and Done.
-	Requests []record.Request
+	Requests []request.Request
 	// Stamps are the client's stamps of each request.
-	Stamps []record.Stamps
+	Stamps []request.Stamps
 	// Start is the zero of every stamp in Requests.
 	Start time.Time
 	// Dialled counts connections opened, those opened beforehand too.
@@ -442,7 +443,7 @@ func measureProcess() (proof func() Proof) {
 }
 
 // count adds a request to Sent, LongestLag and LagAt. Requests that were not sent do not count.
-func (p *Proof) count(r record.Request) {
+func (p *Proof) count(r request.Request) {
 	if r.Sent < 0 {
 		return
 	}

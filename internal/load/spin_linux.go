@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // DefaultEngine is used when Options name no engine.
@@ -282,16 +283,16 @@ func (s *spinner) expire() {
 		case e.sent < 0 || s.now-e.sent < s.timeout:
 			return
 		case e.conn < 0: // it still waits for a connection
-			s.finish(s.oldest, record.TimedOut)
+			s.finish(s.oldest, request.TimedOut)
 		default:
 			// Replies come in order, so the requests behind it on this connection end too.
-			s.broken(&s.conns[e.conn], record.TimedOut)
+			s.broken(&s.conns[e.conn], request.TimedOut)
 		}
 	}
 }
 
 // finish gives a request its outcome, which nothing changes afterwards.
-func (s *spinner) finish(i int, out record.Outcome) {
+func (s *spinner) finish(i int, out request.End) {
 	e := s.log.at(i)
 	// At least 1, because 0 stands for no outcome.
 	e.done, e.outcome = max(s.now, 1), out

@@ -23,6 +23,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // These tests use real sockets, on machines that may be busy: of times they check the order
@@ -120,7 +121,7 @@ func openTo(s *rawServer, at ...time.Duration) Options {
 func openRun(t *testing.T, o Options) *Result {
 	t.Helper()
 	var told sync.Map
-	o.Ended = func(seq int, r record.Request, _ record.Stamps) {
+	o.Ended = func(seq int, r request.Request, _ request.Stamps) {
 		if _, twice := told.LoadOrStore(seq, r); twice {
 			t.Errorf("request %d was told twice", seq)
 		}
@@ -136,7 +137,7 @@ func openRun(t *testing.T, o Options) *Result {
 		if got, ok := told.Load(i); !ok || got != r {
 			t.Fatalf("request %d: told %+v, want %+v", i, got, r)
 		}
-		if r.Scheduled != int64(o.Trace.At[i]) || r.Outcome == record.Cut {
+		if r.Scheduled != int64(o.Trace.At[i]) || r.Outcome == request.Cut {
 			t.Fatalf("request %d: %+v, want an outcome, and it due at %v", i, r, o.Trace.At[i])
 		}
 		checkStamps(t, r, res.Stamps[i])
@@ -145,7 +146,7 @@ func openRun(t *testing.T, o Options) *Result {
 }
 
 // checkStamps checks that the stamps of one request are in order.
-func checkStamps(t *testing.T, r record.Request, s record.Stamps) {
+func checkStamps(t *testing.T, r request.Request, s request.Stamps) {
 	t.Helper()
 	steps := []int64{r.Scheduled, r.Sent}
 	for _, at := range []int64{s.Ready, s.Wrote, s.First} {
@@ -153,7 +154,7 @@ func checkStamps(t *testing.T, r record.Request, s record.Stamps) {
 			steps = append(steps, at)
 		}
 	}
-	if !slices.IsSorted(append(steps, r.Done)) || r.Outcome == record.Answered && len(steps) < 5 || (r.Outcome == record.Answered) != (r.Status > 0) {
+	if !slices.IsSorted(append(steps, r.Done)) || r.Outcome == request.Answered && len(steps) < 5 || (r.Outcome == request.Answered) != (r.Status > 0) {
 		t.Fatalf("request %+v has stamps %+v", r, s)
 	}
 }
@@ -198,9 +199,9 @@ func TestReadsEveryReply(t *testing.T) {
 				o.Targets[0].Method = "HEAD"
 			}
 			res := openRun(t, o)
-			want := record.Request{Status: test.want.status, Bytes: uint32(test.want.bytes)}
+			want := request.Request{Status: test.want.status, Bytes: uint32(test.want.bytes)}
 			for _, r := range res.Requests {
-				if got := (record.Request{Status: r.Status, Bytes: r.Bytes, Outcome: r.Outcome}); got != want {
+				if got := (request.Request{Status: r.Status, Bytes: r.Bytes, Outcome: r.Outcome}); got != want {
 					t.Errorf("%s: got %+v, want %+v", test.name, got, want)
 				}
 			}
@@ -228,15 +229,15 @@ func TestOutcomes(t *testing.T) {
 	const timeout = 150 * time.Millisecond
 	const unasked = "bytes that nobody asked for"
 	type want struct {
-		first, second record.Outcome
+		first, second request.End
 		status        uint16 // of those answered
 		dialled       uint64
 		asked         int // requests that the server read
 	}
 	answered := func(conns uint64, asked int) want {
-		return want{record.Answered, record.Answered, 200, conns, asked}
+		return want{request.Answered, request.Answered, 200, conns, asked}
 	}
-	both := func(out record.Outcome) want { return want{out, out, 0, 2, 2} }
+	both := func(out request.End) want { return want{out, out, 0, 2, 2} }
 	onEach := func(answer func(s *rawServer, conn, n int, nc *net.TCPConn) string) func(*rawServer, int, *net.TCPConn) {
 		return func(s *rawServer, conn int, nc *net.TCPConn) {
 			each(nc, func(n int, _ *http.Request) string {
@@ -254,7 +255,7 @@ func TestOutcomes(t *testing.T) {
 	}{
 		"kept": {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return spinOK }), want: answered(1, 2)},
 		"busy": {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return spinBusy }),
-			want: want{record.Answered, record.Answered, 503, 2, 2}},
+			want: want{request.Answered, request.Answered, 503, 2, 2}},
 		"byte for byte": {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string {
 			for i := range len(spinOK) - 1 {
 				io.WriteString(nc, spinOK[i:i+1])
@@ -272,42 +273,42 @@ func TestOutcomes(t *testing.T) {
 			nc.CloseWrite()
 			io.Copy(io.Discard, nc)
 			return ""
-		}), want: both(record.Closed)},
+		}), want: both(request.Closed)},
 		"closed after a reply": {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string {
 			io.WriteString(nc, spinOK)
 			return ""
 		}), want: answered(2, 2)},
-		"closed before a reply": {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return "" }), want: both(record.Closed)},
+		"closed before a reply": {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return "" }), want: both(request.Closed)},
 		"reset before a reply": {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string {
 			hangUp(nc)
 			return ""
-		}), want: both(record.Reset)},
+		}), want: both(request.Reset)},
 		"closed within a reply": {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string {
 			io.WriteString(nc, half)
 			return ""
-		}), want: both(record.Short)},
+		}), want: both(request.Short)},
 		"closed within a head": {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string {
 			io.WriteString(nc, half[:20])
 			return ""
-		}), want: both(record.Short)},
+		}), want: both(request.Short)},
 		"closed within a chunk": {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string {
 			io.WriteString(nc, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe")
 			return ""
-		}), want: both(record.Short)},
+		}), want: both(request.Short)},
 		"a chunk without a size": {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string {
 			return "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\nhello"
-		}), want: both(record.Malformed)},
-		"another protocol": {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return "ICY 200 OK\r\nContent-Length: 2\r\n\r\nok" }), want: both(record.Malformed)},
+		}), want: both(request.Malformed)},
+		"another protocol": {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return "ICY 200 OK\r\nContent-Length: 2\r\n\r\nok" }), want: both(request.Malformed)},
 		"reset within a reply": {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string {
 			io.WriteString(nc, half)
 			time.Sleep(5 * time.Millisecond)
 			hangUp(nc)
 			return ""
-		}), want: both(record.Reset)},
-		"not HTTP":      {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return "SSH-2.0-OpenSSH\r\n\r\n" }), want: both(record.Malformed)},
-		"silence":       {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string { io.Copy(io.Discard, nc); return "" }), want: both(record.TimedOut)},
-		"half a reply":  {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return half }), want: both(record.TimedOut)},
-		"interim alone": {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return "HTTP/1.1 100 Continue\r\n\r\n" }), want: both(record.TimedOut)},
+		}), want: both(request.Reset)},
+		"not HTTP":      {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return "SSH-2.0-OpenSSH\r\n\r\n" }), want: both(request.Malformed)},
+		"silence":       {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string { io.Copy(io.Discard, nc); return "" }), want: both(request.TimedOut)},
+		"half a reply":  {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return half }), want: both(request.TimedOut)},
+		"interim alone": {serve: onEach(func(*rawServer, int, int, *net.TCPConn) string { return "HTTP/1.1 100 Continue\r\n\r\n" }), want: both(request.TimedOut)},
 		unasked: {serve: onEach(func(_ *rawServer, _, _ int, nc *net.TCPConn) string {
 			io.WriteString(nc, spinOK)
 			time.Sleep(20 * time.Millisecond)
@@ -331,20 +332,20 @@ func TestOutcomes(t *testing.T) {
 				return ""
 			}
 			return spinOK
-		}), want: want{record.Answered, record.Closed, 200, 2, 3}},
+		}), want: want{request.Answered, request.Closed, 200, 2, 3}},
 		"closed instead of the second reply, which is not safe to repeat": {method: "POST", serve: onEach(func(_ *rawServer, _, n int, _ *net.TCPConn) string {
 			if n == 1 {
 				return ""
 			}
 			return spinOK
-		}), want: want{record.Answered, record.Closed, 200, 1, 2}},
+		}), want: want{request.Answered, request.Closed, 200, 1, 2}},
 		"closed within the second reply": {serve: onEach(func(_ *rawServer, _, n int, nc *net.TCPConn) string {
 			if n == 1 {
 				io.WriteString(nc, "H")
 				return ""
 			}
 			return spinOK
-		}), want: want{record.Answered, record.Short, 200, 1, 2}},
+		}), want: want{request.Answered, request.Short, 200, 1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			everyEngine(t, func(t *testing.T, use func(*Options)) {
@@ -361,7 +362,7 @@ func TestOutcomes(t *testing.T) {
 				if test.method != "" {
 					o.Targets[0].Method = test.method
 				}
-				if test.want.first == record.TimedOut {
+				if test.want.first == request.TimedOut {
 					o.Timeout = record.Lasting(timeout)
 				}
 				res := openRun(t, o)
@@ -372,15 +373,15 @@ func TestOutcomes(t *testing.T) {
 				want := test.want
 				// net/http's client takes the part of a head for the whole of a bad one.
 				if o.Engine == EngineVegeta && (name == "closed within a head" || name == "closed within the second reply") {
-					if want.second = record.Malformed; want.first == record.Short {
-						want.first = record.Malformed
+					if want.second = request.Malformed; want.first == request.Short {
+						want.first = request.Malformed
 					}
 				}
 				if got != want {
 					t.Errorf("got %+v, want %+v", got, want)
 				}
 				for _, r := range res.Requests {
-					if took := time.Duration(r.Done - r.Sent); r.Outcome == record.TimedOut && (took < timeout || took > timeout+2*time.Second) {
+					if took := time.Duration(r.Done - r.Sent); r.Outcome == request.TimedOut && (took < timeout || took > timeout+2*time.Second) {
 						t.Errorf("timed out after %v, want %v", took, timeout)
 					}
 				}
@@ -437,7 +438,7 @@ func TestRefused(t *testing.T) {
 			use(&o)
 			res := openRun(t, o)
 			for _, r := range res.Requests {
-				if r.Outcome != record.Refused || r.Status != 0 {
+				if r.Outcome != request.Refused || r.Status != 0 {
 					t.Fatalf("got %+v, want it refused", r)
 				}
 			}
@@ -468,7 +469,7 @@ func TestSpinTimesOutWhileItOpens(t *testing.T) {
 	o.KeepAlive, o.Connections, o.Timeout = false, 8, record.Lasting(100*time.Millisecond)
 	res := openRun(t, o)
 	for _, r := range res.Requests {
-		if took := time.Duration(r.Done - r.Sent); r.Outcome != record.TimedOut || took < o.Timeout.Duration {
+		if took := time.Duration(r.Done - r.Sent); r.Outcome != request.TimedOut || took < o.Timeout.Duration {
 			t.Errorf("%v after %v, want it timed out after %v s", r.Outcome, took, o.Timeout)
 		}
 	}
@@ -488,7 +489,7 @@ func TestTimesOutWhileItWaits(t *testing.T) {
 		// The second has the connection for 10 ms after the first, the third for 10 ms
 		// after that, the last has one of its own.
 		for i, r := range res.Requests {
-			if took := time.Duration(r.Done - r.Sent); r.Outcome != record.TimedOut || took < o.Timeout.Duration {
+			if took := time.Duration(r.Done - r.Sent); r.Outcome != request.TimedOut || took < o.Timeout.Duration {
 				t.Errorf("request %d: %v after %v, want it timed out after %v s", i, r.Outcome, took, o.Timeout)
 			}
 		}
@@ -589,7 +590,7 @@ func TestSpinCutsOffTheWarmup(t *testing.T) {
 			}
 			return spinOK
 		})
-		for warmup, want := range map[time.Duration]record.Outcome{50 * time.Millisecond: record.Cut, 0: record.TimedOut} {
+		for warmup, want := range map[time.Duration]request.End{50 * time.Millisecond: request.Cut, 0: request.TimedOut} {
 			o := openTo(s, 10*time.Millisecond, 20*time.Millisecond, 50*time.Millisecond, 60*time.Millisecond)
 			o.Shared, o.Connections, o.Timeout, o.Warmup = shared, 2, record.Lasting(time.Second), warmup
 			res, err := Attack(t.Context(), o)
@@ -597,7 +598,7 @@ func TestSpinCutsOffTheWarmup(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, r := range res.Requests {
-				if i == 0 && r.Outcome != want || i > 0 && r.Outcome != record.Answered {
+				if i == 0 && r.Outcome != want || i > 0 && r.Outcome != request.Answered {
 					t.Errorf("a warm-up of %v: request %d: %+v; want the first %v, and all others answered", warmup, i, r, want)
 				}
 			}
@@ -701,7 +702,7 @@ func TestSpinAnsweredBeforeTheBodyIsRead(t *testing.T) {
 			o.Targets[0].Method, o.Targets[0].Body = "POST", make([]byte, 16<<20)
 			res := openRun(t, o)
 			for _, r := range res.Requests {
-				if r.Outcome != record.Answered || r.Status != test.status {
+				if r.Outcome != request.Answered || r.Status != test.status {
 					t.Errorf("%s: got %+v", name, r)
 				}
 			}
@@ -936,7 +937,7 @@ func TestSpinAmongChaos(t *testing.T) {
 				defer mu.Unlock()
 				for i, r := range res.Requests {
 					ends[r.End()]++
-					if n := served[i]; n > 2 || n == 0 && r.Outcome == record.Answered || n > 0 && r.Outcome == record.Refused || !test.keep && n > 1 {
+					if n := served[i]; n > 2 || n == 0 && r.Outcome == request.Answered || n > 0 && r.Outcome == request.Refused || !test.keep && n > 1 {
 						t.Errorf("request %d was served %d times: %+v", i, n, r)
 					}
 				}
@@ -969,8 +970,8 @@ func TestStopsWithItsContext(t *testing.T) {
 			time.AfterFunc(100*time.Millisecond, func() { cancelled = time.Now(); cancel() })
 		}
 		told := 0
-		o.Ended = func(_ int, r record.Request, _ record.Stamps) {
-			if told++; r.Outcome != record.Cut || r.Sent < 0 {
+		o.Ended = func(_ int, r request.Request, _ request.Stamps) {
+			if told++; r.Outcome != request.Cut || r.Sent < 0 {
 				t.Errorf("told %+v", r)
 			}
 		}
@@ -979,7 +980,7 @@ func TestStopsWithItsContext(t *testing.T) {
 			t.Errorf("%v %v after the stop; want the context's error within 100ms", err, took)
 		}
 		for i, r := range res.Requests {
-			if sent := i < told; r.Outcome != record.Cut || (r.Sent >= 0) != sent || r.Done < r.Sent {
+			if sent := i < told; r.Outcome != request.Cut || (r.Sent >= 0) != sent || r.Done < r.Sent {
 				t.Fatalf("request %d of %d sent: %+v", i, told, r)
 			}
 		}
@@ -1099,7 +1100,7 @@ func TestSpinDescriptors(t *testing.T) {
 	res := openRun(t, o)
 	limit(was.Cur)
 	for i, r := range res.Requests {
-		if r.Outcome != record.Exhausted {
+		if r.Outcome != request.Exhausted {
 			t.Fatalf("request %d: %+v, want it to fail for want of a descriptor", i, r)
 		}
 	}

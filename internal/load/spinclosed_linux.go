@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // A closedLoop sends each client's next request when its last was answered and its think
@@ -161,7 +161,7 @@ func (l *closedLoop) sendFor(client int32) {
 // finished implements spinLoop. It notes for free whether the client must pause before it connects again.
 func (l *closedLoop) finished(i int) {
 	e := l.log.at(i)
-	l.clients[e.conn].refused = e.outcome == record.Refused
+	l.clients[e.conn].refused = e.outcome == request.Refused
 }
 
 // over implements spinLoop. Requests in flight at the end stay without an outcome: see tallied.

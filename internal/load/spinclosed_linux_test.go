@@ -18,6 +18,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // closedTo runs four clients on kept connections against a server.
@@ -55,7 +56,7 @@ func closedRun(t *testing.T, o Options) ClosedResult {
 		answers += int(n)
 	}
 	for _, r := range res.Requests {
-		if r.Outcome == record.Answered {
+		if r.Outcome == request.Answered {
 			answers--
 		}
 	}
@@ -310,16 +311,16 @@ func TestSpinClosedPipelines(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer  string // to all four
 		good    int    // of four
-		outcome record.Outcome
+		outcome request.End
 	}{
-		"answered":       {strings.Repeat(spinOK, depth), depth, record.Answered},
-		"closed":         {spinOK, 1, record.Closed},
-		"asked to close": {spinOK + spinOK[:15] + "\r\nConnection: close" + spinOK[15:], 2, record.Closed},
-		"garbage":        {spinOK + "SSH-2.0\r\n\r\n", 1, record.Malformed},
-		"silence":        {"silence", 0, record.TimedOut},
-		"silence later":  {"silence" + spinOK, 1, record.TimedOut},
-		"nothing at all": {"", 0, record.Closed},
-		"one too many":   {strings.Repeat(spinOK, depth+1), depth, record.Answered},
+		"answered":       {strings.Repeat(spinOK, depth), depth, request.Answered},
+		"closed":         {spinOK, 1, request.Closed},
+		"asked to close": {spinOK + spinOK[:15] + "\r\nConnection: close" + spinOK[15:], 2, request.Closed},
+		"garbage":        {spinOK + "SSH-2.0\r\n\r\n", 1, request.Malformed},
+		"silence":        {"silence", 0, request.TimedOut},
+		"silence later":  {"silence" + spinOK, 1, request.TimedOut},
+		"nothing at all": {"", 0, request.Closed},
+		"one too many":   {strings.Repeat(spinOK, depth+1), depth, request.Answered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bothForms(t, func(t *testing.T, shared bool) {
@@ -342,7 +343,7 @@ func TestSpinClosedPipelines(t *testing.T) {
 				})
 				o := closedTo(s)
 				o.Shared, o.Connections, o.Pipeline = shared, 1, depth
-				if test.outcome == record.TimedOut {
+				if test.outcome == request.TimedOut {
 					o.Timeout, o.Duration = record.Lasting(250*time.Millisecond), 1200*time.Millisecond // a busy machine may answer late
 				}
 				res := closedRun(t, o)
@@ -350,7 +351,7 @@ func TestSpinClosedPipelines(t *testing.T) {
 				for _, r := range res.Requests {
 					if r.Good() {
 						got[0]++
-					} else if r.Outcome == test.outcome || test.outcome == record.Closed && r.Outcome == record.Reset { // a close with requests unread resets
+					} else if r.Outcome == test.outcome || test.outcome == request.Closed && r.Outcome == request.Reset { // a close with requests unread resets
 						got[1]++
 					} else {
 						got[2]++
@@ -420,7 +421,7 @@ func TestSpinClosedIsRefused(t *testing.T) {
 				t.Errorf("%d answered, %d failed, %d dialled; want up to 30 refused to each of four", res.Answered, res.Failed, res.Dialled)
 			}
 			for _, r := range res.Requests {
-				if r.Outcome != record.Refused {
+				if r.Outcome != request.Refused {
 					t.Fatalf("got %+v", r)
 				}
 			}

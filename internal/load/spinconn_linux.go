@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/arrivals"
-	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // States of a spinConn.
@@ -203,7 +203,7 @@ func (s *spinner) flush(k *spinConn) bool {
 			// answer may be waiting.
 			life := k.generation
 			if s.read(k, true); k.generation == life && k.state == spinOpen {
-				s.broken(k, record.Reset)
+				s.broken(k, request.Reset)
 			}
 			return false
 		}
@@ -257,7 +257,7 @@ func (s *spinner) read(k *spinConn, ending bool) {
 		case errno == unix.EAGAIN:
 			return
 		case errno != 0:
-			s.broken(k, record.Reset)
+			s.broken(k, request.Reset)
 			return
 		case n == 0:
 			s.serverClosed(k)
@@ -288,9 +288,9 @@ func (s *spinner) serverClosed(k *spinConn) {
 		s.answered(k, rep)
 	}
 	if k.state == spinOpen {
-		out := record.Closed
+		out := request.Closed
 		if k.replyBegun {
-			out = record.Short
+			out = request.Short
 		}
 		s.broken(k, out)
 	}
@@ -304,7 +304,7 @@ func (s *spinner) replies(k *spinConn, b []byte) {
 	}
 	for len(b) > 0 && k.state == spinOpen {
 		if k.inFlight.n == 0 { // a reply without a request
-			s.broken(k, record.Reset)
+			s.broken(k, request.Reset)
 			return
 		}
 		i := int(*k.inFlight.at(0))
@@ -314,7 +314,7 @@ func (s *spinner) replies(k *spinConn, b []byte) {
 		}
 		rest, rep, whole, err := k.reader.next(b, &s.heads, s.script.template(uint64(i)).bodiless)
 		if err != nil {
-			s.broken(k, record.Malformed)
+			s.broken(k, request.Malformed)
 			return
 		}
 		if b = rest; !whole {
@@ -337,9 +337,9 @@ func (s *spinner) answered(k *spinConn, rep reply) {
 	// The server or the user wants a new connection for the next request.
 	over := !rep.keep || !s.script.keepAlive
 	e.status, e.bytes, e.ends = rep.status, bodyBytes(rep.bytes), over && k.inFlight.n == 0
-	s.finish(i, record.Answered)
+	s.finish(i, request.Answered)
 	if over {
-		s.drop(k, record.Closed) // requests behind it in a pipeline get no reply
+		s.drop(k, request.Closed) // requests behind it in a pipeline get no reply
 		return
 	}
 	s.freed = true
@@ -347,7 +347,7 @@ func (s *spinner) answered(k *spinConn, rep reply) {
 }
 
 // drop closes k, fails its requests in flight, and gives k back to the loop.
-func (s *spinner) drop(k *spinConn, out record.Outcome) {
+func (s *spinner) drop(k *spinConn, out request.End) {
 	s.closeConn(k)
 	for k.inFlight.n > 0 {
 		i := int(k.inFlight.popOldest())
@@ -361,7 +361,7 @@ func (s *spinner) drop(k *spinConn, out record.Outcome) {
 // broken handles a connection that failed. Like net/http's Transport, it sends an idempotent
 // request once more, on a new connection, if the old connection had answered before and no
 // byte of the reply was read.
-func (s *spinner) broken(k *spinConn, out record.Outcome) {
+func (s *spinner) broken(k *spinConn, out request.End) {
 	if k.idle {
 		s.idleLost(k)
 		return
@@ -456,7 +456,7 @@ func (s *spinner) connected(k *spinConn) bool {
 func (s *spinner) failed(k *spinConn, err unix.Errno) {
 	s.now = s.clock()
 	out := failedDial(err)
-	if out == record.Exhausted {
+	if out == request.Exhausted {
 		s.exhausted++
 	}
 	if k.idle || !s.running {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // An openLoop sends the requests of a trace when they are due, whether or not earlier ones
@@ -187,7 +187,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 		res.Proof.Planned -= ahead
 		res.Proof.Sent, res.Proof.LongestLag, res.Proof.LagAt = sent.Sent, sent.LongestLag, sent.LagAt
 	} else {
-		res.Requests, res.Stamps = make([]record.Request, s.log.n), make([]record.Stamps, s.log.n)
+		res.Requests, res.Stamps = make([]request.Request, s.log.n), make([]request.Stamps, s.log.n)
 		for i := range res.Requests {
 			e := s.log.at(i)
 			res.Requests[i], res.Stamps[i] = e.request(a.recordedDemand(i)), e.stamps()
@@ -220,9 +220,9 @@ func (s *spinner) cutOff() (cut, ahead int) {
 				ahead++
 			}
 			// It was never sent. finish would report it to Ended, which is for sent requests only.
-			e.done, e.outcome = max(s.now, e.due, 1), record.Cut
+			e.done, e.outcome = max(s.now, e.due, 1), request.Cut
 		default:
-			s.finish(i, record.Cut)
+			s.finish(i, request.Cut)
 		}
 		cut++
 	}
@@ -246,7 +246,7 @@ func (c *connCounts) add(e *entry) {
 		c.asked[e.conn] = e.wrote
 	}
 	c.waits[e.conn].add(e.outcome)
-	if e.outcome == record.Answered {
+	if e.outcome == request.Answered {
 		if c.answers[e.conn]++; c.answers[e.conn] == 1 {
 			c.firstReply = max(c.firstReply, time.Duration(e.done-c.asked[e.conn]))
 		}

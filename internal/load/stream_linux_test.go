@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // quickServer answers whatever ends a request, without parsing it.
@@ -49,7 +50,7 @@ func TestStreamIsSentWhole(t *testing.T) {
 	o.Connections, o.Timeout, o.Times = 8, record.Lasting(300*time.Second), spaced(n, gap)
 	told := make([]bool, n)
 	good := 0
-	o.Ended = func(seq int, r record.Request, s record.Stamps) {
+	o.Ended = func(seq int, r request.Request, s request.Stamps) {
 		if told[seq] || r.Scheduled != int64(seq)*int64(gap) || r.Sent < r.Scheduled || r.Done < r.Sent || s.Wrote < r.Sent {
 			t.Errorf("request %d: told before: %v, %+v, %+v", seq, told[seq], r, s)
 		}
@@ -83,8 +84,8 @@ func TestStreamStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Started = func(time.Time) { time.AfterFunc(100*time.Millisecond, cancel) }
 	told := 0
-	o.Ended = func(_ int, r record.Request, _ record.Stamps) {
-		if told++; r.Outcome != record.Cut || r.Sent < 0 {
+	o.Ended = func(_ int, r request.Request, _ request.Stamps) {
+		if told++; r.Outcome != request.Cut || r.Sent < 0 {
 			t.Errorf("told %+v", r)
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"schedlab/internal/arrivals"
-	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // An entry holds what the spinner knows about one request. Times are nanoseconds from the
 // load's start, at least 1; 0: it has not happened. due and sent may be 0 themselves.
-// ready, wrote and first are the stamps of the same names in record.Stamps.
+// ready, wrote and first are the stamps of the same names in request.Stamps.
 type entry struct {
 	due     int64 // may be 0
 	sent    int64 // may be 0; negative: not sent yet
@@ -22,7 +22,7 @@ type entry struct {
 	bytes   uint32
 	conn    int32 // index of its connection; -1 before it has one
 	status  uint16
-	outcome record.Outcome
+	outcome request.End
 	ends    bool // it was the last request on its connection
 }
 
@@ -81,13 +81,13 @@ func (l *requestLog) add() (i int, e *entry) {
 }
 
 // stamps returns the client's stamps of the request.
-func (e *entry) stamps() record.Stamps {
-	return record.Stamps{Ready: e.ready, Wrote: e.wrote, First: e.first}
+func (e *entry) stamps() request.Stamps {
+	return request.Stamps{Ready: e.ready, Wrote: e.wrote, First: e.first}
 }
 
 // request returns the entry as a record, with demand d.
-func (e *entry) request(d arrivals.Demand) record.Request {
-	return record.Request{
+func (e *entry) request(d arrivals.Demand) request.Request {
+	return request.Request{
 		Scheduled: e.due, Sent: e.sent, Done: e.done, Bytes: e.bytes, Status: e.status, Outcome: e.outcome,
 		Iters: d.Iters, Sleep: int64(d.Sleep),
 	}
@@ -97,12 +97,12 @@ func (e *entry) request(d arrivals.Demand) record.Request {
 type wait struct{ timedOut, cut, failed bool }
 
 // add counts a request.
-func (w *wait) add(out record.Outcome) {
+func (w *wait) add(out request.End) {
 	switch out {
-	case record.Answered:
-	case record.TimedOut:
+	case request.Answered:
+	case request.TimedOut:
 		w.timedOut = true
-	case record.Cut:
+	case request.Cut:
 		w.cut = true
 	default:
 		w.failed = true
@@ -134,8 +134,8 @@ func (t *tally) add(e *entry, answered bool) {
 		t.asked, t.firstSent, t.session = true, e.sent, Session{Client: int(e.conn), Began: -1}
 	}
 	out := e.outcome
-	if !answered && (e.done == 0 || out == record.Answered) { // in flight at the end
-		out = record.Cut
+	if !answered && (e.done == 0 || out == request.Answered) { // in flight at the end
+		out = request.Cut
 	}
 	t.wait.add(out)
 	switch {
@@ -154,7 +154,7 @@ func (t *tally) add(e *entry, answered bool) {
 // addToSession counts a request that ended in the client's session. It returns the session
 // and over true when this request ended the session: it was the last of size, which is
 // Options.Session, or the connection is gone. With size 0 a session never ends here.
-func (t *tally) addToSession(r record.Request, size int, gone bool) (ended Session, over bool) {
+func (t *tally) addToSession(r request.Request, size int, gone bool) (ended Session, over bool) {
 	s := &t.session
 	if s.Began < 0 {
 		s.Began = r.Sent
@@ -164,7 +164,7 @@ func (t *tally) addToSession(r record.Request, size int, gone bool) (ended Sessi
 	} else {
 		s.Failed++
 	}
-	s.Broken = s.Broken || r.Outcome != record.Answered
+	s.Broken = s.Broken || r.Outcome != request.Answered
 	if size == 0 || s.Good+s.Failed < size && !gone {
 		return ended, false
 	}
@@ -185,7 +185,7 @@ func tallied(log *requestLog, a *script, o *Options, took time.Duration) (res Cl
 	for i := range log.n {
 		e := log.at(i)
 		t, ended := &clients[e.conn], e.done > 0 && e.done < to
-		answered := ended && e.outcome == record.Answered
+		answered := ended && e.outcome == request.Answered
 		t.add(e, answered)
 		if !ended { // in flight when the measured time ended
 			t.active = true

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // A turn is one client's request in a tallied loop: from one millisecond to another, 0 where it
 // was never answered.
 type turn struct {
 	client, sent, done int
-	outcome            record.Outcome
+	outcome            request.End
 	ends               bool
 }
 
@@ -26,7 +27,7 @@ func tallyOf(t *testing.T, session, depth int, turns ...turn) ClosedResult {
 		e.conn, e.sent, e.due = int32(turn.client), int64(turn.sent)*1e6, int64(turn.sent)*1e6
 		e.wrote, e.ready = e.sent+1, e.sent+1
 		e.done, e.outcome, e.ends = int64(turn.done)*1e6, turn.outcome, turn.ends
-		if e.outcome == record.Answered && e.done > 0 {
+		if e.outcome == request.Answered && e.done > 0 {
 			e.status = 200
 		}
 	}
@@ -41,11 +42,11 @@ func tallyOf(t *testing.T, session, depth int, turns ...turn) ClosedResult {
 func TestTallyCountsTheMeasuredTime(t *testing.T) {
 	t.Parallel()
 	res := tallyOf(t, 0, 1,
-		turn{0, 100, 999, record.Answered, false},
-		turn{1, 200, 1000, record.Answered, false},
-		turn{0, 999, 1999, record.TimedOut, true},
-		turn{1, 1000, 2000, record.Answered, false}, // ended while the loop did
-		turn{0, 1999, 0, record.Answered, false},
+		turn{0, 100, 999, request.Answered, false},
+		turn{1, 200, 1000, request.Answered, false},
+		turn{0, 999, 1999, request.TimedOut, true},
+		turn{1, 1000, 2000, request.Answered, false}, // ended while the loop did
+		turn{0, 1999, 0, request.Answered, false},
 	)
 	if res.Answered != 1 || res.Failed != 1 || len(res.Requests) != 2 || !slices.Equal(res.Seqs, []uint64{1, 2}) || res.Elapsed != time.Second {
 		t.Errorf("%d answered, %d failed, numbers %d in %v; want the second and the third", res.Answered, res.Failed, res.Seqs, res.Elapsed)
@@ -63,10 +64,10 @@ func TestTallyCountsTheMeasuredTime(t *testing.T) {
 // measured time in which the others had ten turns each. One that thinks does not.
 func TestTallyTellsStarvedClients(t *testing.T) {
 	t.Parallel()
-	good := func(client, sent, done int) turn { return turn{client, sent, done, record.Answered, false} }
-	lost := func(client, sent, done int) turn { return turn{client, sent, done, record.TimedOut, true} }
-	reset := func(client, sent, done int) turn { return turn{client, sent, done, record.Reset, true} }
-	cut := func(client, sent int) turn { return turn{client, sent, 0, record.Answered, false} }
+	good := func(client, sent, done int) turn { return turn{client, sent, done, request.Answered, false} }
+	lost := func(client, sent, done int) turn { return turn{client, sent, done, request.TimedOut, true} }
+	reset := func(client, sent, done int) turn { return turn{client, sent, done, request.Reset, true} }
+	cut := func(client, sent int) turn { return turn{client, sent, 0, request.Answered, false} }
 	busy := func(turns int) (all []turn) { // the other client
 		for i := range turns {
 			all = append(all, good(1, 1000+i*10, 1005+i*10))
@@ -112,8 +113,8 @@ func TestTallySessions(t *testing.T) {
 		"ended before":     {[]turn{{0, 10, 20, 0, false}, {0, 20, 30, 0, false}, {0, 30, 40, 0, false}}, nil},
 		"begun before":     {[]turn{{0, 10, 20, 0, false}, {0, 20, 30, 0, false}, {0, 30, 1040, 0, false}}, []Session{{Began: 10 * ms, Ended: 1040 * ms, Good: 3}}},
 		"closed early":     {[]turn{{1, 1000, 1010, 0, true}, {1, 1010, 1020, 0, false}}, []Session{{Client: 1, Began: 1000 * ms, Ended: 1010 * ms, Good: 1, Broken: true}}},
-		"a broken request": {[]turn{{0, 1000, 1010, 0, false}, {0, 1010, 1020, record.Reset, true}}, []Session{{Began: 1000 * ms, Ended: 1020 * ms, Good: 1, Failed: 1, Broken: true}}},
-		"two clients": {[]turn{{1, 1000, 1001, 0, true}, {0, 1001, 1002, record.Refused, true}, {1, 1002, 1003, record.TimedOut, true}},
+		"a broken request": {[]turn{{0, 1000, 1010, 0, false}, {0, 1010, 1020, request.Reset, true}}, []Session{{Began: 1000 * ms, Ended: 1020 * ms, Good: 1, Failed: 1, Broken: true}}},
+		"two clients": {[]turn{{1, 1000, 1001, 0, true}, {0, 1001, 1002, request.Refused, true}, {1, 1002, 1003, request.TimedOut, true}},
 			[]Session{{Client: 1, Began: 1000 * ms, Ended: 1001 * ms, Good: 1, Broken: true}, {Began: 1001 * ms, Ended: 1002 * ms, Failed: 1, Broken: true}, {Client: 1, Began: 1002 * ms, Ended: 1003 * ms, Failed: 1, Broken: true}}},
 	} {
 		if got := tallyOf(t, 3, 1, test.turns...).Sessions; !slices.Equal(got, test.want) {

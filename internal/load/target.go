@@ -19,6 +19,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // A Target is one request to repeat. URL is absolute, http or https. Method and the names in Header are
@@ -272,24 +273,24 @@ const openers = 64
 
 // failedDial returns the outcome of requests whose connection could not be opened. It looks at the whole
 // chain of err.
-func failedDial(err error) record.Outcome {
+func failedDial(err error) request.End {
 	var name *net.DNSError
 	for _, one := range []struct {
 		is  bool
-		out record.Outcome
+		out request.End
 	}{
 		// The generator has run out of ports or descriptors: not the server's fault.
-		{errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE), record.Exhausted},
-		{errors.As(err, &name), record.NoName},
-		{errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETDOWN) || errors.Is(err, syscall.EHOSTDOWN), record.Unreachable},
-		{errors.Is(err, syscall.ETIMEDOUT), record.TimedOut},
-		{errors.Is(err, syscall.ECONNRESET), record.Reset},
+		{errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE), request.Exhausted},
+		{errors.As(err, &name), request.NoName},
+		{errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETDOWN) || errors.Is(err, syscall.EHOSTDOWN), request.Unreachable},
+		{errors.Is(err, syscall.ETIMEDOUT), request.TimedOut},
+		{errors.Is(err, syscall.ECONNRESET), request.Reset},
 	} {
 		if one.is {
 			return one.out
 		}
 	}
-	return record.Refused
+	return request.Refused
 }
 
 // timeout returns a load's timeout, or DefaultTimeout when it gives none.

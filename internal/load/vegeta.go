@@ -21,7 +21,7 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"schedlab/internal/arrivals"
-	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // vegeta starts with firstWorkers goroutines and adds one whenever all are busy, up to
@@ -35,11 +35,11 @@ const (
 // attackVegeta runs Attack with vegeta's attacker and net/http's client.
 func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, error) {
 	n := len(o.Trace.At)
-	res := &Result{Requests: make([]record.Request, n), Stamps: make([]record.Stamps, n)}
+	res := &Result{Requests: make([]request.Request, n), Stamps: make([]request.Stamps, n)}
 	for i, at := range o.Trace.At {
 		// A request counts as never sent until vegeta has sent it.
 		d := requests.recordedDemand(i)
-		res.Requests[i] = record.Request{Scheduled: int64(at), Sent: -1, Outcome: record.Cut, Iters: d.Iters, Sleep: int64(d.Sleep)}
+		res.Requests[i] = request.Request{Scheduled: int64(at), Sent: -1, Outcome: request.Cut, Iters: d.Iters, Sleep: int64(d.Sleep)}
 	}
 	// Without DisableCompression net/http would ask for gzip and unpack it; without MaxIdleConnsPerHost
 	// it would keep only two idle connections.
@@ -74,7 +74,7 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 		if r.Sent < 0 { // cut off before it was sent
 			r.Done = max(end, r.Scheduled)
 		}
-		cut = cut || r.Outcome == record.Cut
+		cut = cut || r.Outcome == request.Cut
 	}
 	if cut {
 		return res, ctx.Err()
@@ -161,16 +161,16 @@ func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 	}), seq)
 	r := &a.res.Requests[seq]
 	// net/http writes the request as soon as it has a connection, so Wrote is the same time as Ready.
-	a.res.Stamps[seq] = record.Stamps{Ready: ready.Load(), Wrote: ready.Load(), First: first.Load()}
+	a.res.Stamps[seq] = request.Stamps{Ready: ready.Load(), Wrote: ready.Load(), First: first.Load()}
 	switch {
 	case err == nil:
-		r.Outcome, r.Status, r.Bytes = record.Answered, uint16(resp.StatusCode), bodyBytes(n)
+		r.Outcome, r.Status, r.Bytes = request.Answered, uint16(resp.StatusCode), bodyBytes(n)
 		return resp, nil
 	// The attack's own context is looked at first: it ends the request's context too.
 	case a.ctx.Err() != nil:
-		r.Outcome = record.Cut
+		r.Outcome = request.Cut
 	case ctx.Err() != nil:
-		r.Outcome = record.TimedOut
+		r.Outcome = request.TimedOut
 	case ready.Load() == 0:
 		r.Outcome = failedDial(err)
 		if secured.Load() {
@@ -179,14 +179,14 @@ func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 	default:
 		r.Outcome = failedExchange(err, first.Load() > 0)
 	}
-	if r.Outcome == record.Exhausted {
+	if r.Outcome == request.Exhausted {
 		atomic.AddUint64(&a.res.Exhausted, 1)
 	}
 	return nil, err
 }
 
 // failedHandshake returns the outcome of a request that got no connection because the TLS handshake failed.
-func failedHandshake(err error) record.Outcome {
+func failedHandshake(err error) request.End {
 	var (
 		unknown  x509.UnknownAuthorityError
 		invalid  x509.CertificateInvalidError
@@ -195,34 +195,34 @@ func failedHandshake(err error) record.Outcome {
 	)
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return record.Expired
+		return request.Expired
 	case errors.As(err, &host):
-		return record.OtherHost
+		return request.OtherHost
 	case errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &verified):
-		return record.Untrusted
+		return request.Untrusted
 	case errors.Is(err, syscall.ECONNRESET):
-		return record.Reset
+		return request.Reset
 	case errors.Is(err, io.EOF): // the server closed the connection in the handshake
-		return record.Closed
+		return request.Closed
 	}
-	return record.NoTLS
+	return request.NoTLS
 }
 
 // failedExchange returns the outcome of a request that failed on its open connection. begun tells whether a
 // byte of the reply had come.
-func failedExchange(err error, begun bool) record.Outcome {
+func failedExchange(err error, begun bool) request.End {
 	var broken net.Error
 	switch {
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return record.Reset
+		return request.Reset
 	case begun && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)):
-		return record.Short
+		return request.Short
 	case begun && !errors.As(err, &broken): // the network is well, so the reply was not
-		return record.Malformed
+		return request.Malformed
 	case begun:
-		return record.Reset
+		return request.Reset
 	}
-	return record.Closed
+	return request.Closed
 }
 
 // exchange sends request number seq and reads its reply. n is the length of the reply's body.
@@ -295,7 +295,7 @@ func NewVegetaWriter(w io.Writer, name string, targets []Target, which []uint32,
 }
 
 // Write adds request number seq of the attack. It may only buffer it; see Flush.
-func (v *VegetaWriter) Write(seq int, r record.Request) error {
+func (v *VegetaWriter) Write(seq int, r request.Request) error {
 	if r.Sent < 0 {
 		return nil
 	}
@@ -338,9 +338,9 @@ func (v *VegetaWriter) Flush() error {
 
 // vegetaError returns the error that vegeta would report: the outcome of a request without a
 // reply, or a bad status; "" for a good reply.
-func vegetaError(r record.Request) string {
+func vegetaError(r request.Request) string {
 	switch {
-	case r.Outcome != record.Answered:
+	case r.Outcome != request.Answered:
 		return r.Outcome.String()
 	case r.Good():
 		return ""

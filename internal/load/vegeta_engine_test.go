@@ -19,10 +19,11 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // inStampOrder checks that an answered request's stamps are in order.
-func inStampOrder(r record.Request, s record.Stamps) bool {
+func inStampOrder(r request.Request, s request.Stamps) bool {
 	return slices.IsSorted([]int64{r.Scheduled, r.Sent, s.Ready, s.Wrote, s.First, r.Done}) && s.Ready > 0
 }
 
@@ -54,7 +55,7 @@ func TestVegetaSpeaksTLS(t *testing.T) {
 	}
 	o.SkipVerify = false
 	for i, r := range vegetaRun(t, o).Requests {
-		if r.Outcome != record.Untrusted {
+		if r.Outcome != request.Untrusted {
 			t.Errorf("request %d: %+v; want it to fail for the certificate", i, r)
 		}
 	}
@@ -106,7 +107,7 @@ func TestVegetaCallsBack(t *testing.T) {
 		Clients: record.Clients{Engine: EngineVegeta, KeepAlive: true},
 		Targets: []Target{{Method: "GET", URL: s.URL}}, Trace: arrivals.Trace{At: arrivals.Constant(500, 100*time.Millisecond)},
 		Started: func(at time.Time) { start = at },
-		Ended: func(seq int, _ record.Request, _ record.Stamps) {
+		Ended: func(seq int, _ request.Request, _ request.Stamps) {
 			told = append(told, seq)
 			time.Sleep(20 * time.Millisecond)
 		},
@@ -191,15 +192,15 @@ func TestHandshakeFailures(t *testing.T) {
 			nc.Close()
 		}
 	}()
-	for url, want := range map[string]record.Outcome{
-		served(certificate(-time.Hour, time.Hour, here)):      record.Untrusted,
-		served(certificate(-2*time.Hour, -time.Hour, here)):   record.Expired,
-		served(certificate(time.Hour, 2*time.Hour, here)):     record.Expired,
-		served(certificate(-time.Hour, time.Hour, elsewhere)): record.OtherHost,
-		strings.Replace(plain.URL, "http://", "https://", 1):  record.NoTLS,
-		"https://" + closing.Addr().String():                  record.Closed,
-		"http://no-such-name.invalid/":                        record.NoName,
-		"https://" + dead.Addr().String():                     record.Refused,
+	for url, want := range map[string]request.End{
+		served(certificate(-time.Hour, time.Hour, here)):      request.Untrusted,
+		served(certificate(-2*time.Hour, -time.Hour, here)):   request.Expired,
+		served(certificate(time.Hour, 2*time.Hour, here)):     request.Expired,
+		served(certificate(-time.Hour, time.Hour, elsewhere)): request.OtherHost,
+		strings.Replace(plain.URL, "http://", "https://", 1):  request.NoTLS,
+		"https://" + closing.Addr().String():                  request.Closed,
+		"http://no-such-name.invalid/":                        request.NoName,
+		"https://" + dead.Addr().String():                     request.Refused,
 	} {
 		o := Options{
 			Clients: record.Clients{Engine: EngineVegeta, Connections: 1, KeepAlive: true, Timeout: record.Lasting(5 * time.Second)},

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
-	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 func TestEncodeVegetaRoundTrip(t *testing.T) {
@@ -21,11 +21,11 @@ func TestEncodeVegetaRoundTrip(t *testing.T) {
 		{Method: "GET", URL: "http://server/work#top"},
 		{Method: "PUT", URL: "http://server/kv/a", Body: []byte("value")},
 	}
-	reqs := []record.Request{
+	reqs := []request.Request{
 		{Scheduled: 1 * ms, Sent: 2 * ms, Done: 5 * ms, Status: 200, Bytes: 3, Iters: 7, Sleep: 2},
 		{Scheduled: 2 * ms, Sent: 2 * ms, Done: 9 * ms, Status: 503, Bytes: 1},
-		{Scheduled: 3 * ms, Sent: 4 * ms, Done: 8 * ms, Outcome: record.TimedOut},
-		{Scheduled: 4 * ms, Sent: -1, Done: 6 * ms, Outcome: record.Cut},
+		{Scheduled: 3 * ms, Sent: 4 * ms, Done: 8 * ms, Outcome: request.TimedOut},
+		{Scheduled: 4 * ms, Sent: -1, Done: 6 * ms, Outcome: request.Cut},
 	}
 	result := func(seq int, at, latency int64, code uint16, in uint64, failure string) vegeta.Result {
 		r := vegeta.Result{Attack: "arm", Seq: uint64(seq), Timestamp: start.Add(time.Duration(at)), Latency: time.Duration(latency), Code: code, BytesIn: in, Error: failure}
@@ -81,7 +81,7 @@ func TestEncodeVegetaReportsWriteErrors(t *testing.T) {
 	targets := []Target{{Method: "GET", URL: "http://server/"}}
 	r, w := io.Pipe()
 	r.Close()
-	if err := encodeVegeta(w, "", time.Now(), targets, make([]record.Request, 1), ScheduledStamp); !errors.Is(err, io.ErrClosedPipe) {
+	if err := encodeVegeta(w, "", time.Now(), targets, make([]request.Request, 1), ScheduledStamp); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("got %v, want the writer's error", err)
 	}
 	if err := encodeVegeta(w, "", time.Now(), nil, nil, ScheduledStamp); err == nil {
@@ -91,7 +91,7 @@ func TestEncodeVegetaReportsWriteErrors(t *testing.T) {
 
 // encodeVegeta writes reqs, the requests of an attack that began at start, with a
 // VegetaWriter.
-func encodeVegeta(w io.Writer, name string, start time.Time, targets []Target, reqs []record.Request, from Stamp) error {
+func encodeVegeta(w io.Writer, name string, start time.Time, targets []Target, reqs []request.Request, from Stamp) error {
 	v, err := NewVegetaWriter(w, name, targets, nil, from)
 	if err != nil {
 		return err

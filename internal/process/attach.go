@@ -17,7 +17,7 @@ import (
 	"schedlab/internal/fact"
 	"schedlab/internal/host"
 	"schedlab/internal/prose"
-	"schedlab/internal/record"
+	"schedlab/internal/request"
 )
 
 // Attach returns the server that is already running at address. It sends one GET of path and looks
@@ -55,8 +55,8 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 // failure tells why a server that listens gave no reply.
 func failure(err error) string {
 	text := prose.FirstLine(err.Error())
-	for cause, out := range map[error]record.Outcome{
-		syscall.ECONNRESET: record.Reset, io.EOF: record.Closed, io.ErrUnexpectedEOF: record.Short,
+	for cause, out := range map[error]request.End{
+		syscall.ECONNRESET: request.Reset, io.EOF: request.Closed, io.ErrUnexpectedEOF: request.Short,
 	} {
 		if errors.Is(err, cause) {
 			return fmt.Sprintf("%s (%s)", out.Means(), text)

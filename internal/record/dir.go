@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"schedlab/internal/request"
 	"strings"
 	"time"
 	"unicode"
@@ -236,30 +237,30 @@ func (d *Dir) WriteFile(name string, write func(io.Writer) error) error {
 
 // Files are the bulky files of a trial. nil ones are not written.
 type Files struct {
-	Metrics []byte   // the scraped series as OpenMetrics, or as the server writes them
-	Before  []byte   // the series before the load, of servers that are not ours
-	Log     []byte   // the server's log
-	Stamps  []Stamps // one per request, in the order of requests
+	Metrics []byte           // the scraped series as OpenMetrics, or as the server writes them
+	Before  []byte           // the series before the load, of servers that are not ours
+	Log     []byte           // the server's log
+	Stamps  []request.Stamps // one per request, in the order of requests
 }
 
 // WriteTrial writes trials/NNN-arm. The directory gets its name only when it is complete, so a killed run is
 // readable up to its last trial. A trial's number can be written only once. The files of a trial are not synced
 // one by one, since that would load the machine under test more than the trial does. A power cut may spoil the
 // last trials; [Dir.Trials] then returns an error for each.
-func (d *Dir) WriteTrial(t Trial, requests []Request, files Files) (err error) {
+func (d *Dir) WriteTrial(t Trial, requests []request.Request, files Files) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("recording trial %d of %q: %w", t.Number, t.Arm, err)
 		}
 	}()
 	var encoded bytes.Buffer
-	if err := Encode(&encoded, requests); err != nil {
+	if err := request.Encode(&encoded, requests); err != nil {
 		return err
 	}
 	all := map[string][]byte{requestsFile: encoded.Bytes(), metricsFile: files.Metrics, beforeFile: files.Before, logFile: files.Log}
 	if files.Stamps != nil {
 		var stamps bytes.Buffer
-		if err := EncodeStamps(&stamps, files.Stamps); err != nil {
+		if err := request.EncodeStamps(&stamps, files.Stamps); err != nil {
 			return err
 		}
 		all[stampsFile] = stamps.Bytes()

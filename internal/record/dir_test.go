@@ -7,8 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"schedlab/internal/request"
 	"strings"
 	"syscall"
 	"testing"
@@ -165,7 +167,7 @@ func TestWriteFileKeepsTheOldOneOnFailure(t *testing.T) {
 func TestTrialsRoundTrip(t *testing.T) {
 	t.Parallel()
 	d, root := newDir(t)
-	want := map[int][]Request{1: sample(100), 2: sample(7), 1000: nil}
+	want := map[int][]request.Request{1: sample(100), 2: sample(7), 1000: nil}
 	for n, requests := range want {
 		trial := Trial{Number: n, Block: 1, Arm: "nethttp'", Window: Lasting(60 * time.Second)}
 		if err := d.WriteTrial(trial, requests, Files{Metrics: []byte("# EOF\n"), Before: []byte("# EOF\n")}); err != nil {
@@ -351,4 +353,22 @@ func TestJSONHasNoDirectionMarks(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &back); err != nil || back[0] != name {
 		t.Errorf("read back %q, %v", back, err)
 	}
+}
+
+// sample is n requests as an open-loop trial makes them, every tenth failing.
+func sample(n int) []request.Request {
+	rng := rand.New(rand.NewPCG(1, 2))
+	requests := make([]request.Request, n)
+	var at int64
+	for i := range requests {
+		at += rng.Int64N(2e6)
+		requests[i] = request.Request{
+			Scheduled: at, Sent: at + rng.Int64N(1e5), Done: at + 1e5 + rng.Int64N(1e7),
+			Bytes: 3, Status: 200, Iters: rng.Uint32N(1e5), Sleep: rng.Int64N(2) * 1e7,
+		}
+		if i%10 == 9 {
+			requests[i].Sent, requests[i].Status, requests[i].Bytes, requests[i].Outcome = -1, 0, 0, request.End(1+i/10%4)
+		}
+	}
+	return requests
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"schedlab/internal/request"
 	"testing"
 	"time"
 )
@@ -10,14 +11,14 @@ import (
 func TestHeat(t *testing.T) {
 	t.Parallel()
 	trial := Trial{Warmup: Lasting(time.Second), Window: Lasting(6 * time.Second)}
-	at := func(seconds, took float64, o Outcome) Request {
-		return Request{Scheduled: int64(seconds * 1e9), Done: int64((seconds + took) * 1e9), Outcome: o}
+	at := func(seconds, took float64, o request.End) request.Request {
+		return request.Request{Scheduled: int64(seconds * 1e9), Done: int64((seconds + took) * 1e9), Outcome: o}
 	}
-	got := trial.Heat([]Request{
-		at(.9, .001, Answered), at(7, .001, Answered), // in the warm-up, and after the end
-		at(1, 0, Answered), at(1, 1000, Answered), // shorter than the lowest row, longer than the highest
-		at(3.1, .00115, Answered), at(3.2, .00115, Answered), at(6.999, .0105, Answered),
-		at(2, 10, TimedOut), at(2.6, .0001, Refused), at(2.7, 1, Reset), at(2.8, 1, Cut),
+	got := trial.Heat([]request.Request{
+		at(.9, .001, request.Answered), at(7, .001, request.Answered), // in the warm-up, and after the end
+		at(1, 0, request.Answered), at(1, 1000, request.Answered), // shorter than the lowest row, longer than the highest
+		at(3.1, .00115, request.Answered), at(3.2, .00115, request.Answered), at(6.999, .0105, request.Answered),
+		at(2, 10, request.TimedOut), at(2.6, .0001, request.Refused), at(2.7, 1, request.Reset), at(2.8, 1, request.Cut),
 	})
 	want := HeatCounts{}
 	want[0][0], want[0][NoReply-1], want[4][30], want[11][40], want[2][NoReply], want[3][NoReply] = 1, 1, 2, 1, 1, 3

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"schedlab/internal/request"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,9 +108,9 @@ func Runs(root string) ([]string, error) {
 // A TrialRecord is one trial read from the record.
 type TrialRecord struct {
 	Trial
-	Path     string    // its directory
-	Requests []Request // in the order they were scheduled; nil if left out, see Omitted
-	Stamps   []Stamps  // one per request; nil if none were stamped
+	Path     string            // its directory
+	Requests []request.Request // in the order they were scheduled; nil if left out, see Omitted
+	Stamps   []request.Stamps  // one per request; nil if none were stamped
 }
 
 // Trials reads the trials in the order they ran, one at a time, so that memory holds the requests of one trial
@@ -174,7 +175,7 @@ func readTrial(path string) (t TrialRecord, err error) {
 	if err := readJSON(filepath.Join(path, trialFile), &t.Trial); err != nil {
 		return t, err
 	}
-	t.Requests, err = readColumns(filepath.Join(path, requestsFile), Decode)
+	t.Requests, err = readColumns(filepath.Join(path, requestsFile), request.Decode)
 	// The record was full; the trial says so itself.
 	if errors.Is(err, fs.ErrNotExist) && t.Omitted != "" {
 		return t, nil
@@ -182,7 +183,7 @@ func readTrial(path string) (t TrialRecord, err error) {
 	if err != nil {
 		return t, err
 	}
-	t.Stamps, err = readColumns(filepath.Join(path, stampsFile), func(r io.Reader, _ int64) ([]Stamps, error) { return DecodeStamps(r, len(t.Requests)) })
+	t.Stamps, err = readColumns(filepath.Join(path, stampsFile), func(r io.Reader, _ int64) ([]request.Stamps, error) { return request.DecodeStamps(r, len(t.Requests)) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return t, nil

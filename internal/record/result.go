@@ -3,7 +3,7 @@
 //
 // A run's directory is a Dir: dir.go writes it, open.go reads it. run.json holds a Run, which is the Plan and
 // later the Result (run.go, result.go). Each trial has a Trial (trial.go), its Requests and its Stamps
-// (request.go, with their file format). A Fact (fact.go) is any statement about a run. The other files hold the
+// (package request, with their file format). A Fact (fact.go) is any statement about a run. The other files hold the
 // outputs of other commands: Capacity, Explanation and Profiles.
 //
 // Types that are written as JSON have times in seconds and ratios 0..1, unless a comment tells otherwise. An

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"schedlab/internal/request"
 	"slices"
 	"time"
 
@@ -432,14 +433,14 @@ func (h *Histogram) WriteHGRM(w io.Writer) error {
 // InWindow reports whether r was scheduled after the warm-up and before the end of the window. The window is
 // decided by the schedule and not by the sending, so a late generator or server cannot push slow requests out
 // of it.
-func (t *Trial) InWindow(r Request) bool {
+func (t *Trial) InWindow(r request.Request) bool {
 	at := float64(r.Scheduled) / 1e9
 	return at >= t.Warmup.Seconds() && at < t.Warmup.Seconds()+t.Window.Seconds()
 }
 
 // Histogram counts the response times, from the scheduled time, of all requests in t's window. A failed request
 // counts with the time until it failed, so a timeout weighs at least the time for which its client waited.
-func (t Trial) Histogram(requests []Request) *Histogram {
+func (t Trial) Histogram(requests []request.Request) *Histogram {
 	h := NewHistogram()
 	for _, r := range requests {
 		if t.InWindow(r) {
@@ -489,14 +490,14 @@ func HeatRow(seconds float64) int {
 }
 
 // Heat counts all requests in t's window, each once. Response times count from the scheduled time.
-func (t Trial) Heat(requests []Request) *HeatCounts {
+func (t Trial) Heat(requests []request.Request) *HeatCounts {
 	c := new(HeatCounts)
 	for _, r := range requests {
 		if !t.InWindow(r) {
 			continue
 		}
 		row := NoReply
-		if r.Outcome == Answered {
+		if r.Outcome == request.Answered {
 			row = HeatRow(float64(r.Done-r.Scheduled) / 1e9)
 		}
 		at := (float64(r.Scheduled)/1e9 - t.Warmup.Seconds()) / t.Window.Seconds()

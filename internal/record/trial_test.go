@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"math"
+	"schedlab/internal/request"
 	"slices"
 	"strings"
 	"testing"
@@ -75,11 +76,11 @@ func TestCurveEndsWhereEvidenceEnds(t *testing.T) {
 func TestTrialHistogramTakesEveryRequestOfTheWindow(t *testing.T) {
 	t.Parallel()
 	trial := Trial{Warmup: Lasting(time.Second), Window: Lasting(2 * time.Second)}
-	h := trial.Histogram([]Request{
+	h := trial.Histogram([]request.Request{
 		{Scheduled: 0.999e9, Done: 9e9, Status: 200}, // warm-up
 		{Scheduled: 1e9, Sent: 1.2e9, Done: 1.5e9, Status: 200},
 		{Scheduled: 2e9, Done: 9e9, Status: 503},
-		{Scheduled: 2e9, Done: 9e9, Outcome: TimedOut},
+		{Scheduled: 2e9, Done: 9e9, Outcome: request.TimedOut},
 		{Scheduled: 3e9, Done: 9e9, Status: 200}, // after the window
 	})
 	if h.Count() != 3 || h.Quantile(0.1).Round(time.Millisecond) != 500*time.Millisecond || h.Quantile(1).Round(10*time.Millisecond) != 7*time.Second {

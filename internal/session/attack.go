@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/attack"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/scenario"
 	"schedlab/internal/workload"
 )
@@ -105,9 +106,9 @@ func (r Attack) Run(ctx context.Context, p Program, say func(line string)) (*rec
 		return result, err
 	case lost >= 0:
 		losses, _ := attack.Lost.In(result.Doubts[lost])
-		return result, &Error{NoAnswer, fmt.Errorf("%d of %d requests got no reply: %s", losses.Lost, arm.Requests, record.Mostly(record.Lost(arm.Failures)))}
+		return result, &Error{NoAnswer, fmt.Errorf("%d of %d requests got no reply: %s", losses.Lost, arm.Requests, request.Mostly(request.Lost(arm.Failures)))}
 	case arm.Requests > 0 && arm.Errors == arm.Requests:
-		return result, &Error{NoAnswer, fmt.Errorf("no reply was good: %s; check the URL and the method", record.Mostly(arm.Failures))}
+		return result, &Error{NoAnswer, fmt.Errorf("no reply was good: %s; check the URL and the method", request.Mostly(arm.Failures))}
 	}
 	return result, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -40,7 +41,7 @@ func (l looping) window() (record.TrialRecord, record.Clients) {
 					break
 				} else if done >= 1 {
 					answers++
-					t.Requests = append(t.Requests, record.Request{Scheduled: int64(at * 1e9), Sent: int64(at * 1e9), Done: int64(done * 1e9), Status: 200})
+					t.Requests = append(t.Requests, request.Request{Scheduled: int64(at * 1e9), Sent: int64(at * 1e9), Done: int64(done * 1e9), Status: 200})
 				}
 			}
 			if at < 2 && at+l.Took >= 2 || at+l.Took >= 1+l.Stall && at < 2 {
@@ -136,9 +137,9 @@ func TestStarvedOpenLoop(t *testing.T) {
 	}{{55, 55, nil}, {64, 55, nil}, {0, 0, []string{LawLittle + " (ratio)"}}} {
 		trial := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(500 * time.Millisecond), Window: record.Lasting(time.Second), Server: record.ServerSide{CPU: -1, Accepted: -1}}}
 		for i := range int64(450) { // 300/s, of which the first 55 are never answered
-			r := record.Request{Scheduled: i * 1e9 / 300, Sent: i * 1e9 / 300, Done: i*1e9/300 + 20e6, Status: 200}
+			r := request.Request{Scheduled: i * 1e9 / 300, Sent: i * 1e9 / 300, Done: i*1e9/300 + 20e6, Status: 200}
 			if i < 55 {
-				r.Done, r.Status, r.Outcome = 11e9, 0, record.TimedOut
+				r.Done, r.Status, r.Outcome = 11e9, 0, request.TimedOut
 			}
 			trial.Requests = append(trial.Requests, r)
 		}
@@ -245,12 +246,12 @@ func TestPresence(t *testing.T) {
 // by nothing when nothing does.
 func TestLittlesLaw(t *testing.T) {
 	t.Parallel()
-	open := func(requests ...record.Request) *Window {
+	open := func(requests ...request.Request) *Window {
 		w := Reduce(record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(time.Second)}, Requests: requests}, record.Env{}, record.Clients{Loop: "open"})
 		return &w
 	}
-	at := func(began, done float64) record.Request {
-		return record.Request{Scheduled: int64(began * 1e9), Sent: int64(began * 1e9), Done: int64(done * 1e9), Status: 200}
+	at := func(began, done float64) request.Request {
+		return request.Request{Scheduled: int64(began * 1e9), Sent: int64(began * 1e9), Done: int64(done * 1e9), Status: 200}
 	}
 	for name, c := range map[string]struct {
 		w          *Window

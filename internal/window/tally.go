@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
@@ -29,11 +30,11 @@ type Tally struct {
 // An end is how a request ended, in one word: its outcome above its status.
 type end uint32
 
-func endOf(r record.Request) end { return end(r.Outcome)<<16 | end(r.Status) }
+func endOf(r request.Request) end { return end(r.Outcome)<<16 | end(r.Status) }
 
 // request returns a request that ended so.
-func (e end) request() record.Request {
-	return record.Request{Outcome: record.Outcome(e >> 16), Status: uint16(e)}
+func (e end) request() request.Request {
+	return request.Request{Outcome: request.End(e >> 16), Status: uint16(e)}
 }
 
 // NewTally returns an empty Tally of a trial. The trial has its Warmup and its Window, and clients is the load of its arm.
@@ -58,7 +59,7 @@ func tallyOf(trial record.Trial, clients record.Clients, response, service, good
 }
 
 // Add counts a request, with the client's stamps.
-func (t *Tally) Add(r record.Request, s record.Stamps) {
+func (t *Tally) Add(r request.Request, s request.Stamps) {
 	if t.count(r) && r.Good() {
 		t.parts.add(r, s)
 	}
@@ -81,7 +82,7 @@ func (t *Tally) Window(trial record.Trial, e record.Env) Window {
 }
 
 // count counts a request, and reports whether the request is of the window. Only its parts are left to be added then.
-func (t *Tally) count(r record.Request) (counts bool) {
+func (t *Tally) count(r request.Request) (counts bool) {
 	w := &t.w
 	within := w.presence.within
 	counts = w.Trial.InWindow(r)
@@ -111,8 +112,8 @@ func (t *Tally) count(r record.Request) (counts bool) {
 	if r.Good() {
 		t.good.add(took)
 	}
-	t.noReply += stats.Count(r.Outcome != record.Answered)
-	t.lost += stats.Count(r.Outcome != record.Answered || r.Status == http.StatusServiceUnavailable)
+	t.noReply += stats.Count(r.Outcome != request.Answered)
+	t.lost += stats.Count(r.Outcome != request.Answered || r.Status == http.StatusServiceUnavailable)
 	if r.Sent >= 0 {
 		t.lag.add(time.Duration(r.Sent - r.Scheduled))
 		t.service.add(time.Duration(r.Done - r.Sent))
@@ -267,7 +268,7 @@ func rowOf(took int64) int {
 	return high<<6 | int(uint64(took)<<(63-high)>>57&63)
 }
 
-func (p *parts) add(r record.Request, s record.Stamps) {
+func (p *parts) add(r request.Request, s request.Stamps) {
 	c := &p[rowOf(r.Done-r.Scheduled)]
 	c.n++
 	from := r.Scheduled

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -16,15 +17,15 @@ func mixed() (t record.TrialRecord) {
 	t.Trial = record.Trial{Warmup: record.Lasting(100 * time.Millisecond), Window: record.Lasting(1900 * time.Millisecond), Server: record.UnknownServer(), Client: record.ClientSide{Steal: -1, Throttled: -1}}
 	for i := range int64(20_000) {
 		at := i * 100_000
-		r := record.Request{Scheduled: at, Sent: at + rng.Int64N(50_000), Status: 200}
-		s := record.Stamps{Ready: r.Sent + 1000, Wrote: r.Sent + 2000}
+		r := request.Request{Scheduled: at, Sent: at + rng.Int64N(50_000), Status: 200}
+		s := request.Stamps{Ready: r.Sent + 1000, Wrote: r.Sent + 2000}
 		r.Done = s.Wrote + int64(rng.ExpFloat64()*2e6)
 		s.First = r.Done
 		switch {
 		case i%97 == 0:
 			r.Status = 503
 		case i%101 == 0:
-			r.Outcome, r.Status = record.Reset, 0
+			r.Outcome, r.Status = request.Reset, 0
 		}
 		t.Requests, t.Stamps = append(t.Requests, r), append(t.Stamps, s)
 	}
@@ -59,7 +60,7 @@ func TestTallyTellsWhatReduceDoes(t *testing.T) {
 	}
 	all, good, noReply := tally.Requests()
 	lost := 0
-	for _, n := range record.Lost(want.Failures) {
+	for _, n := range request.Lost(want.Failures) {
 		lost += n
 	}
 	if got.Requests != want.Requests || got.Good != want.Good || got.Phases.Good != want.Phases.Good || all != want.Requests || good != want.Good || noReply != lost {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
@@ -240,7 +241,7 @@ type Phases struct {
 
 // timed is one good request of a window with its parts.
 type timed struct {
-	request record.Request
+	request request.Request
 	parts   timeline.Parts
 }
 
@@ -253,7 +254,7 @@ func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 	p.Stamped = true
 	p.Lost = int(min(t.Server.StampsLost, math.MaxInt32))
 	var all []timed
-	var passed []record.Stamps
+	var passed []request.Stamps
 	for i, r := range t.Requests {
 		if !t.InWindow(r) || !r.Good() {
 			continue
@@ -282,8 +283,8 @@ func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
 }
 
 // overtaken returns the ratio of requests that the server read after one that was written later.
-func overtaken(all []record.Stamps) float64 {
-	slices.SortFunc(all, func(a, b record.Stamps) int { return cmp.Compare(b.Wrote, a.Wrote) })
+func overtaken(all []request.Stamps) float64 {
+	slices.SortFunc(all, func(a, b request.Stamps) int { return cmp.Compare(b.Wrote, a.Wrote) })
 	// A request was overtaken if one written after it was read before it, so one pass with the earliest reading so
 	// far is enough.
 	n, earliest := 0, int64(math.MaxInt64)
@@ -339,7 +340,7 @@ func (p *Phases) List() (list []record.Phase) {
 
 // PartsOf divides the response time of a good request by its stamps. Without stamps of the server only the client's
 // parts are known.
-func PartsOf(r record.Request, s record.Stamps) timeline.Parts {
+func PartsOf(r request.Request, s request.Stamps) timeline.Parts {
 	c := timeline.Client{Scheduled: r.Scheduled, Sent: r.Sent, Ready: s.Ready, Wrote: s.Wrote, First: s.First, Done: r.Done}
 	if !s.Joined() {
 		return timeline.Unjoined(c)

@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
 
 // at makes a request that was scheduled, sent and done so many milliseconds after the start.
-func at(scheduled, sent, done int64, status uint16, outcome record.Outcome) record.Request {
+func at(scheduled, sent, done int64, status uint16, outcome request.End) request.Request {
 	const ms = int64(time.Millisecond)
 	if sent >= 0 {
 		sent *= ms
 	}
-	return record.Request{Scheduled: scheduled * ms, Sent: sent, Done: done * ms, Status: status, Outcome: outcome}
+	return request.Request{Scheduled: scheduled * ms, Sent: sent, Done: done * ms, Status: status, Outcome: outcome}
 }
 
 // A window of two seconds after one of warm-up, counted by hand.
@@ -29,17 +30,17 @@ func TestReduce(t *testing.T) {
 			Server: record.ServerSide{CPU: .5, LoopBusy: new(.2), Foreign: .4, Kernel: &record.Kernel{Voluntary: 7, Involuntary: 3, ListenOverflows: 2}, Within: &record.Connections{Accepted: 1, Done: 2, Open: 3}},
 			Client: record.ClientSide{CPU: 1, Steal: .2, Throttled: .1, ConnAnswers: []uint32{3, 1}, Asked: 5, Starved: 2, FirstReply: .25},
 		},
-		Requests: []record.Request{
-			at(900, 900, 1100, 200, record.Answered),   // before the window, done in it
-			at(1000, 1000, 1100, 200, record.Answered), // at its first moment
-			at(1500, 1510, 1700, 302, record.Answered),
-			at(1600, 1600, 1900, 503, record.Answered),
-			at(1700, 1700, 2100, 404, record.Answered),
-			at(1800, -1, 2800, 0, record.TimedOut),     // never sent
-			at(1900, 1890, 2000, 200, record.Answered), // sent too early: out of order
-			at(2000, 2100, 2050, 200, record.Answered), // done before it was sent: out of order
-			at(2900, 2900, 3000, 200, record.Answered), // done after the window
-			at(3000, 3000, 3100, 200, record.Answered), // after the window
+		Requests: []request.Request{
+			at(900, 900, 1100, 200, request.Answered),   // before the window, done in it
+			at(1000, 1000, 1100, 200, request.Answered), // at its first moment
+			at(1500, 1510, 1700, 302, request.Answered),
+			at(1600, 1600, 1900, 503, request.Answered),
+			at(1700, 1700, 2100, 404, request.Answered),
+			at(1800, -1, 2800, 0, request.TimedOut),     // never sent
+			at(1900, 1890, 2000, 200, request.Answered), // sent too early: out of order
+			at(2000, 2100, 2050, 200, request.Answered), // done before it was sent: out of order
+			at(2900, 2900, 3000, 200, request.Answered), // done after the window
+			at(3000, 3000, 3100, 200, request.Answered), // after the window
 		},
 	}
 	w := Reduce(trial, record.Env{CPUs: 4, ServerCPUs: "0,3", LoadCPUs: "1-2"}, record.Clients{Loop: "open"})
@@ -106,7 +107,7 @@ func TestShareOfTheLoad(t *testing.T) {
 	t.Parallel()
 	trial := record.TrialRecord{
 		Trial:    record.Trial{Window: record.Lasting(2 * time.Second), Client: record.ClientSide{CPU: .3}},
-		Requests: []record.Request{at(1500, 1500, 1600, 200, record.Answered)},
+		Requests: []request.Request{at(1500, 1500, 1600, 200, request.Answered)},
 	}
 	for _, c := range []struct {
 		server, load string
@@ -132,7 +133,7 @@ func TestReduceWhatIsNotKnown(t *testing.T) {
 	trial := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(2 * time.Second),
 		Server: record.ServerSide{CPU: -1, Foreign: -1, Kernel: &record.Kernel{Voluntary: -1, Involuntary: 3, ListenOverflows: -1}},
 		Client: record.ClientSide{CPU: 2, Steal: -1, Throttled: -1, Proof: &record.Proof{Busy: .9, Rest: "spins"}},
-	}, Requests: []record.Request{at(1500, 1500, 1600, 200, record.Answered)}}
+	}, Requests: []request.Request{at(1500, 1500, 1600, 200, request.Answered)}}
 	w := Reduce(trial, record.Env{CPUs: 1}, record.Clients{})
 	for _, f := range []stats.Figure{stats.CPUPerRequest, stats.Switches, stats.Overflows, stats.Starved, stats.Served, stats.FirstReply, stats.Accepted, stats.Done, stats.StillOpen, stats.Loops} {
 		if got, known := w.Values[f].Get(); known {
@@ -185,7 +186,7 @@ func TestQuantiles(t *testing.T) {
 		trial.Window = record.Lasting(time.Second)
 		for i := range int64(n) {
 			began := int64(time.Second) / int64(n) * i
-			trial.Requests = append(trial.Requests, record.Request{Scheduled: began, Sent: began + 1000, Done: began + 1000*(i+2), Status: 200}) // 2, 3, … n+1 µs
+			trial.Requests = append(trial.Requests, request.Request{Scheduled: began, Sent: began + 1000, Done: began + 1000*(i+2), Status: 200}) // 2, 3, … n+1 µs
 		}
 		w := Reduce(trial, record.Env{}, record.Clients{})
 		for _, m := range stats.Quantiles() {
@@ -218,9 +219,9 @@ func TestWhatAClosedLoopOwes(t *testing.T) {
 		{5, record.Pending{Requests: 4, Early: 1}, .5}, // 5 of 10
 		{.5, record.Pending{}, 0},                      // more than all
 	} {
-		trial := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(2 * time.Second), Client: record.ClientSide{Pending: c.pending}}, Requests: []record.Request{
-			at(900, 900, 1100, 200, record.Answered), // sent before the window
-			at(1100, 1100, 1200, 200, record.Answered), at(1300, 1300, 1400, 200, record.Answered),
+		trial := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(2 * time.Second), Client: record.ClientSide{Pending: c.pending}}, Requests: []request.Request{
+			at(900, 900, 1100, 200, request.Answered), // sent before the window
+			at(1100, 1100, 1200, 200, request.Answered), at(1300, 1300, 1400, 200, request.Answered),
 		}}
 		if w := Reduce(trial, record.Env{}, record.Clients{Loop: "closed", Rate: c.rate}); !near(w.Unsent, c.want) {
 			t.Errorf("a pace of %v, pending %+v: owes %v, want %v", c.rate, c.pending, w.Unsent, c.want)
@@ -289,16 +290,16 @@ func TestPhases(t *testing.T) {
 	t.Parallel()
 	trial := record.TrialRecord{Trial: record.Trial{Warmup: record.Lasting(time.Second), Window: record.Lasting(time.Second)}}
 	const ms = int64(time.Millisecond)
-	add := func(r record.Request, s record.Stamps) {
+	add := func(r request.Request, s request.Stamps) {
 		trial.Requests, trial.Stamps = append(trial.Requests, r), append(trial.Stamps, s)
 	}
-	add(at(900, 900, 1100, 200, record.Answered), record.Stamps{})   // before the window
-	add(at(1000, 1000, 1100, 500, record.Answered), record.Stamps{}) // not good
+	add(at(900, 900, 1100, 200, request.Answered), request.Stamps{})   // before the window
+	add(at(1000, 1000, 1100, 500, request.Answered), request.Stamps{}) // not good
 	for i := range int64(150) {
-		r := at(1000+i, 1000+i, 1012+2*i, 200, record.Answered) // takes 12+i ms
+		r := at(1000+i, 1000+i, 1012+2*i, 200, request.Answered) // takes 12+i ms
 		r.Iters, r.Sleep = 1000, 2*ms
 		begin := r.Sent + 3*ms
-		add(r, record.Stamps{Ready: r.Sent, Wrote: r.Sent + ms, First: r.Done, Read: r.Sent + 2*ms, Begin: begin, End: r.Done - 2*ms, Write: r.Done - ms})
+		add(r, request.Stamps{Ready: r.Sent, Wrote: r.Sent + ms, First: r.Done, Read: r.Sent + 2*ms, Begin: begin, End: r.Done - 2*ms, Write: r.Done - ms})
 	}
 	p := PhasesOf(trial, 1e-6) // 1000 iterations are 1 ms
 	if !p.Stamped || p.Good != 150 || p.Joined != 150 || p.Negative != 0 || p.Lost != 0 || p.Unjoined() != 0 {
@@ -370,9 +371,9 @@ func TestOvertaken(t *testing.T) {
 	}{
 		{nil, 0}, {[]int64{5, 6, 7, 8}, 0}, {[]int64{5, 5, 7, 7}, 0}, {[]int64{8, 7, 6, 5}, .75}, {[]int64{9, 6, 7, 8}, .25}, {[]int64{7, 8, 9, 6}, .75},
 	} {
-		var all []record.Stamps
+		var all []request.Stamps
 		for i, read := range c.read {
-			all = append(all, record.Stamps{Wrote: int64(i), Read: read})
+			all = append(all, request.Stamps{Wrote: int64(i), Read: read})
 		}
 		slices.Reverse(all) // they are recorded as they end
 		if got := overtaken(all); got != c.want {
@@ -384,9 +385,9 @@ func TestOvertaken(t *testing.T) {
 // The first moment of a trial is a time like any other, and what took no time is in order.
 func TestReduceFromTheFirstMoment(t *testing.T) {
 	t.Parallel()
-	trial := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(time.Second)}, Requests: []record.Request{
-		at(0, 0, 0, 200, record.Answered),
-		at(10, 0, 20, 200, record.Answered), // sent too early
+	trial := record.TrialRecord{Trial: record.Trial{Window: record.Lasting(time.Second)}, Requests: []request.Request{
+		at(0, 0, 0, 200, request.Answered),
+		at(10, 0, 20, 200, request.Answered), // sent too early
 	}}
 	w := Reduce(trial, record.Env{}, record.Clients{Loop: "open"})
 	if w.outcomes != 2 || w.RateOff != 0 || w.backwards != 1 || !near(w.Late[stats.P99].Float(), 0) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"schedlab/internal/prose"
-	"schedlab/internal/record"
+	"schedlab/internal/request"
 	"schedlab/internal/stats"
 )
 
@@ -154,7 +154,7 @@ func Jain(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 // Endings lists the ends of requests without a good reply, the most frequent first, as "reset: 3, status 500: 1".
 func Endings(ends map[string]int) string {
 	var all []string
-	for _, end := range record.Ends(ends) {
+	for _, end := range request.Ends(ends) {
 		all = append(all, end+": "+Count(ends[end]))
 	}
 	return strings.Join(all, ", ")

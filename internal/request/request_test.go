@@ -1,4 +1,4 @@
-package record
+package request
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ func sample(n int) []Request {
 			Bytes: 3, Status: 200, Iters: rng.Uint32N(1e5), Sleep: rng.Int64N(2) * 1e7,
 		}
 		if i%10 == 9 {
-			requests[i].Sent, requests[i].Status, requests[i].Bytes, requests[i].Outcome = -1, 0, 0, Outcome(1+i/10%4)
+			requests[i].Sent, requests[i].Status, requests[i].Bytes, requests[i].Outcome = -1, 0, 0, End(1+i/10%4)
 		}
 	}
 	return requests
@@ -260,7 +260,7 @@ func FuzzDecodeStamps(f *testing.F) {
 // Each end of a request has its own words, and Mostly says what the most frequent one means.
 func TestEnds(t *testing.T) {
 	t.Parallel()
-	words := map[string]Outcome{}
+	words := map[string]End{}
 	for o := range outcomes {
 		if before, twice := words[o.String()]; twice || o.String() == "" {
 			t.Errorf("outcomes %d and %d are both %q", before, o, o)

@@ -1,4 +1,6 @@
-package record
+// Package request is one scheduled request: its times, how it ended and its server's stamps, and the format of the files
+// that hold a trial's requests and stamps.
+package request
 
 import (
 	"bufio"
@@ -29,17 +31,17 @@ type Request struct {
 	Done      int64
 	Bytes     uint32 // response body bytes
 	Status    uint16 // HTTP status, 0 without a reply
-	Outcome   Outcome
+	Outcome   End
 	Iters     uint32 // CPU demand, calibrated iterations
 	Sleep     int64  // blocking demand, nanoseconds
 }
 
-// An Outcome tells how a request ended. The numbers are stored in files, so they must not change.
-type Outcome uint8
+// An End tells how a request ended. The numbers are stored in files, so they must not change.
+type End uint8
 
 // The outcomes. Every scheduled request ends in exactly one.
 const (
-	Answered Outcome = iota // a complete reply, whatever its status
+	Answered End = iota // a complete reply, whatever its status
 	TimedOut
 	Refused     // the server's port is closed
 	Reset       // the server reset the connection (TCP RST) before the reply was complete
@@ -78,12 +80,12 @@ var endings = [outcomes]struct{ word, means, mend string }{
 }
 
 // Broke reports whether the connection failed, as when a server dies.
-func (o Outcome) Broke() bool {
+func (o End) Broke() bool {
 	return o == Refused || o == Reset || o == Closed || o == Short
 }
 
 // Waited reports whether the request was still waiting for its reply when the client gave up.
-func (o Outcome) Waited() bool { return o == TimedOut || o == Cut }
+func (o End) Waited() bool { return o == TimedOut || o == Cut }
 
 // Good reports whether r got a successful reply (2xx or 3xx).
 // A redirect counts as good too, because no redirect is followed.
@@ -113,7 +115,7 @@ func (r Request) End() string {
 }
 
 // String returns the outcome in words, such as "timed out".
-func (o Outcome) String() string {
+func (o End) String() string {
 	if o < outcomes {
 		return endings[o].word
 	}
@@ -121,7 +123,7 @@ func (o Outcome) String() string {
 }
 
 // Means returns the outcome as a clause that explains it, such as "the server reset the connection"; "" for Answered.
-func (o Outcome) Means() string {
+func (o End) Means() string {
 	if o < outcomes {
 		return endings[o].means
 	}
@@ -136,11 +138,11 @@ func Ends(ends map[string]int) []string {
 	})
 }
 
-// outcomeOf returns the outcome with a word; outcomes for none.
-func outcomeOf(word string) Outcome {
+// endOf returns the outcome with a word; outcomes for none.
+func endOf(word string) End {
 	for o, e := range endings {
 		if e.word == word {
-			return Outcome(o)
+			return End(o)
 		}
 	}
 	return outcomes
@@ -150,7 +152,7 @@ func outcomeOf(word string) Outcome {
 func Lost(ends map[string]int) map[string]int {
 	lost := map[string]int{}
 	for end, n := range ends {
-		if outcomeOf(end) < outcomes {
+		if endOf(end) < outcomes {
 			lost[end] = n
 		}
 	}
@@ -169,7 +171,7 @@ func Mostly(ends map[string]int) string {
 	}
 	end := sorted[0]
 	text := end
-	if o := outcomeOf(end); o < outcomes {
+	if o := endOf(end); o < outcomes {
 		text = o.Means()
 		if mend := endings[o].mend; mend != "" {
 			text += "; " + mend
