@@ -2,7 +2,7 @@ package record
 
 import "schedlab/internal/fact"
 
-// Facts are in package fact; a record has them in many places.
+// A Fact is what package fact calls so, and a Code identifies its kind. A record has facts in many places.
 type (
 	Fact = fact.Fact
 	Code = fact.Code
