@@ -2,8 +2,8 @@ package record
 
 import "schedlab/internal/fact"
 
-// A Fact is what package fact calls so, and a Code identifies its kind. A record has facts in many places.
-type (
-	Fact = fact.Fact
-	Code = fact.Code
-)
+// Fact is a fact, which a record has in many places.
+type Fact = fact.Fact
+
+// Code is the code of its kind.
+type Code = fact.Code

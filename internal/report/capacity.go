@@ -108,7 +108,7 @@ func rateCharts(r *record.Result, room chart.Px) (charts []chart.Chart) {
 			p.Band = []float64{a.Low, a.High}
 		}
 		// The line was fitted to the term that breaks first. Drawn over another metric it would mean nothing.
-		if a.Line != nil && strings.HasPrefix(a.Term, term.Metric.String()+"<") {
+		if a.Line != nil && a.Term == term.Text {
 			addFit(&p, chart.Line{Series: s, Title: "the robust line of 1/" + term.Metric.String(), Stroke: "line robust", Width: 1.6}, fitted(*a.Line, x))
 		}
 		// Points without a stroke: the windows are not in the order of their rates, and a line
