@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"schedlab/internal/command"
@@ -202,9 +203,31 @@ func causes(x *Explanation) document.Part {
 		if c.Moved != nil {
 			reason += "; " + proof(c)
 		}
+		if rows := rowsOf(x, c); len(rows) > 1 {
+			reason += fmt.Sprintf("; %s is %s in the table", c.Stretch, strings.Join(rows, " + "))
+		}
 		all = append(all, document.Finding{Mark: causeWords(c), Class: outcome.Cause.Phrase(c.Outcome), Text: c.Fact.String(), Reason: reason})
 	}
 	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{all}}
+}
+
+// rowsOf names the rows of the table that a cause's stretch is the sum of: a reader who adds them up finds the share.
+func rowsOf(x *Explanation, c Suspect) (rows []string) {
+	i := slices.IndexFunc(rules, func(r rule) bool { return r.cause.Code == c.Code })
+	if i < 0 {
+		return nil
+	}
+	pieces := x.Mean.Pieces
+	if c.Tail {
+		pieces = x.Tail.Pieces
+	}
+	for _, st := range record.Stretches() {
+		shown := slices.ContainsFunc(pieces, func(p record.Piece) bool { return p.Stretch == st.Name })
+		if shown && len(st.Phases) > 0 && slices.Contains(rules[i].part.Phases, st.Phases[0]) {
+			rows = append(rows, st.Name)
+		}
+	}
+	return rows
 }
 
 // testimony describes a witness's figure in both arms.

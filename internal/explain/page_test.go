@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -267,5 +268,22 @@ func TestTooBusyToExplain(t *testing.T) {
 	x.Busy = hogged(false)
 	if got := explanation(x).Text(document.Options{}); strings.Contains(got, first) || !strings.Contains(got, "Doubts  hog took 83 %") {
 		t.Errorf("an explanation that stands: got %s", got)
+	}
+}
+
+// The rows that a cause names add up to its share of the difference, since that is how a reader checks it.
+func TestRowsOfACauseAddUp(t *testing.T) {
+	t.Parallel()
+	x := because()
+	c := x.Causes[0]
+	rows := rowsOf(x, c)
+	sum := 0.
+	for _, p := range x.Mean.Pieces {
+		if slices.Contains(rows, p.Stretch) {
+			sum += p.By
+		}
+	}
+	if share := sum / x.Mean.By; len(rows) < 2 || math.Abs(share-c.Share) > .03 {
+		t.Errorf("the rows %q have %.3f of the difference, said is %.3f", rows, share, c.Share)
 	}
 }

@@ -42,7 +42,7 @@ var (
 	secondTrial     = fact.New[twice]("second-trial", 0, `block {{count .Block}} has another trial of this arm`)
 	trialsCut       = fact.New[cut]("trials-cut", 0, `{{plural .Trials "trial"}} cut short and left out`)
 	runNotComplete  = fact.New[incomplete]("run-not-complete", 170, `the run {{if eq .Status "running"}}was cut off or still goes on{{else}}is {{.Status}}{{end}}`+
-		`{{with .Valid}} and is judged by the {{plural . "block"}} that it has{{end}}{{with .Error}}: {{.}}{{end}}`)
+		`{{with .Valid}} and is {{if eq (count .) "0"}}not judged: no block of it is whole{{else}}judged by the {{plural . "block"}} that it has{{end}}{{end}}{{with .Error}}: {{.}}{{end}}`)
 	loadStoodStill = fact.New[stillness]("load-stood-still", 140, `the load stood still for {{lasts .Seconds}} in block {{count .Block}}{{with .More}} and in {{plural . "more window"}}{{end}}: what it measured there has no weight`)
 	blocksLeftOut  = fact.New[blocksLost]("blocks-left-out", 130, `{{plural .Blocks "block"}} of {{count .Ran}} left out, for all arms: {{.Rules}}`)
 )

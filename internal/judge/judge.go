@@ -198,7 +198,7 @@ func header(name, path string, run record.Run) *record.Result {
 	}
 	return &record.Result{
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Cell: p.Cell, Question: p.Question,
-		Status: run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Warmup: p.Warmup.Seconds(), Window: p.Window.Seconds(), Planned: p.Blocks, Started: run.Started,
+		Status: run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Before: p.Before, Warmup: p.Warmup.Seconds(), Window: p.Window.Seconds(), Planned: p.Blocks, Started: run.Started,
 		Env: run.Env, Others: run.Others, Note: p.Note, Doubts: []record.Fact{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{}, LoadsDiffer: LoadsDiffer(p.Arms),
 	}

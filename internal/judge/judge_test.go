@@ -242,3 +242,14 @@ func TestJudgeAgain(t *testing.T) {
 		}
 	}
 }
+
+// A run of which no block is whole is not "judged by the 0 blocks that it has".
+func TestNoWholeBlockIsSaid(t *testing.T) {
+	t.Parallel()
+	none, two := 0, 2
+	for valid, want := range map[*int]string{&none: "the run is partial and is not judged: no block of it is whole: why", &two: "the run is partial and is judged by the 2 blocks that it has: why", nil: "the run is partial: why"} {
+		if got := notComplete(record.Run{Status: record.Partial, Failure: "why"}, valid).String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

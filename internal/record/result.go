@@ -43,6 +43,7 @@ type Result struct {
 	Planned  int       `json:"planned"`            // most blocks planned
 	Valid    int       `json:"valid"`              // blocks that the verdicts use: all with correct data
 	Ran      int       `json:"ran,omitempty"`      // blocks with a trial; 0 unknown
+	Before   *Before   `json:"before,omitempty"`   // as in Plan: blocks with longer windows, which are not among Ran
 	Started  time.Time `json:"started"`
 	Env      Env       `json:"env"`
 	Arms     []Arm     `json:"arms"`            // baseline first, then its copy, then challengers in plan order

@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"schedlab/internal/doubt"
 	"schedlab/internal/explain"
@@ -224,5 +225,16 @@ func TestGoodputAboveTheRateNamesTheRate(t *testing.T) {
 		if !strings.Contains(strings.ReplaceAll(text, "\u00a0", " "), want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+}
+
+// Blocks that do not count since the windows were shortened after them stand beside those that do.
+func TestBlocksBeforeAreTold(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	before := blocks(r)
+	r.Before = &record.Before{Blocks: 2, Window: record.Lasting(1850 * time.Millisecond)}
+	if got, want := blocks(r), before+" (before them 2"+say.NBSP+"blocks with windows of 1.85s, which do not count)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -186,7 +186,11 @@ func blocks(r *record.Result) string {
 	if r.Ran > r.Valid {
 		out = strconv.Itoa(r.Ran - r.Valid)
 	}
-	return say.Plural(r.Valid, "block") + ", " + out + " left out"
+	text := say.Plural(r.Valid, "block") + ", " + out + " left out"
+	if b := r.Before; b != nil {
+		text += fmt.Sprintf(" (before them %s with windows of %s, which do not count)", say.Plural(b.Blocks, "block"), b.Window)
+	}
+	return text
 }
 
 // caveat tells why the figures of a run without a verdict are no finding; "" if there is a
