@@ -1,12 +1,23 @@
 package record_test
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/bzip2"
 	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
@@ -20,78 +31,148 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/reference/schema")
 
-// schemaOf is the JSON Schema of what a type is written as. A fact may rest on others, so
-// it is a definition of its own.
-func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
+// written are the schemas of types that write themselves, and of those with a file of their own.
+func written() map[reflect.Type]*jsonschema.Schema {
+	text := &jsonschema.Schema{Type: "string"}
+	number := &jsonschema.Schema{Type: "number"}
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[time.Time]():       text,
+		reflect.TypeFor[stats.Figure]():    text,
+		reflect.TypeFor[stats.Measure]():   text,
+		reflect.TypeFor[stats.Decision]():  text,
+		reflect.TypeFor[record.Place]():    text,
+		reflect.TypeFor[record.Winner]():   text,
+		reflect.TypeFor[record.Span]():     number,
+		reflect.TypeFor[stats.Figures]():   {Type: "object", AdditionalProperties: number},
+		reflect.TypeFor[stats.Series]():    {Type: "object", AdditionalProperties: &jsonschema.Schema{Types: []string{"null", "array"}, Items: number}},
+		reflect.TypeFor[record.Result]():   {Ref: "result.json"},
+		reflect.TypeFor[record.Capacity](): {Ref: "capacity.json"},
+		reflect.TypeFor[record.Env]():      {Ref: "env.json"},
+	}
+}
+
+// factShape has the fields that a Fact is written as.
+type factShape struct {
+	Code     record.Code        `json:"code"`
+	Arm      string             `json:"arm,omitempty"`
+	Baseline string             `json:"baseline,omitempty"`
+	Metric   string             `json:"metric,omitempty"`
+	Values   map[string]float64 `json:"values,omitempty"`
+	Names    map[string]string  `json:"names,omitempty"`
+	Because  []record.Fact      `json:"because,omitempty"`
+	Text     string             `json:"text,omitempty"`
+}
+
+// shape is the struct type with the fields that t is written as.
+func shape(t reflect.Type) reflect.Type {
+	if t == reflect.TypeFor[record.Fact]() {
+		return reflect.TypeFor[factShape]()
+	}
+	return t
+}
+
+// definition is the name of a struct type among the definitions of a schema.
+func definition(t reflect.Type) string { return strings.ToUpper(t.Name()[:1]) + t.Name()[1:] }
+
+func ref(t reflect.Type) *jsonschema.Schema {
+	return &jsonschema.Schema{Ref: "#/$defs/" + definition(t)}
+}
+
+// schemaOf is the JSON Schema of what a type is written as. Each struct type below it is one definition, which all its uses
+// refer to; more are struct types that the document has besides.
+func schemaOf[T any](t *testing.T, title string, more ...reflect.Type) *jsonschema.Schema {
 	t.Helper()
-	type flat struct { // a Fact without the facts it rests on
-		Code     record.Code        `json:"code"`
-		Arm      string             `json:"arm,omitempty"`
-		Baseline string             `json:"baseline,omitempty"`
-		Metric   string             `json:"metric,omitempty"`
-		Values   map[string]float64 `json:"values,omitempty"`
-		Names    map[string]string  `json:"names,omitempty"`
-		Text     string             `json:"text,omitempty"`
+	known, root := written(), reflect.TypeFor[T]()
+	delete(known, root)
+	schema := func(of reflect.Type, known map[reflect.Type]*jsonschema.Schema) *jsonschema.Schema {
+		s, err := jsonschema.ForType(of, &jsonschema.ForOptions{TypeSchemas: known})
+		if err != nil {
+			t.Fatal(err)
+		}
+		orNull(s)
+		return s
 	}
-	fact, err := jsonschema.For[flat](nil)
-	if err != nil {
-		t.Fatal(err)
+	var structs []reflect.Type
+	var find func(of reflect.Type)
+	find = func(of reflect.Type) {
+		if known[of] != nil {
+			return
+		}
+		switch of.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array:
+			find(of.Elem())
+		case reflect.Map:
+			find(of.Elem())
+			if of.Key().Kind() != reflect.String { // it is written as text
+				known[of] = &jsonschema.Schema{Type: "object", AdditionalProperties: schema(of.Elem(), known)}
+			}
+		case reflect.Struct:
+			known[of], structs = ref(of), append(structs, of)
+			for _, f := range reflect.VisibleFields(shape(of)) {
+				if f.IsExported() && !f.Anonymous && f.Tag.Get("json") != "-" {
+					find(f.Type)
+				}
+			}
+		}
 	}
-	ref := func() *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/fact"} }
-	fact.Properties["because"] = &jsonschema.Schema{Types: []string{"null", "array"}, Items: ref()}
-	figures, err := jsonschema.For[map[string]float64](nil)
-	if err != nil {
-		t.Fatal(err)
+	find(root)
+	for _, of := range more {
+		find(of)
 	}
-	series, err := jsonschema.For[map[string][]float64](nil)
-	if err != nil {
-		t.Fatal(err)
+	defs := map[string]*jsonschema.Schema{}
+	for _, of := range structs {
+		others := maps.Clone(known)
+		delete(others, of)
+		if shape(of) != of {
+			others[of] = ref(of)
+		}
+		for _, f := range reflect.VisibleFields(shape(of)) {
+			if f.Anonymous {
+				delete(others, f.Type) // its fields are of's own
+			}
+		}
+		if defs[definition(of)] != nil {
+			t.Fatalf("two types are called %s", definition(of))
+		}
+		defs[definition(of)] = schema(shape(of), others)
 	}
-	gate, err := jsonschema.For[map[string]record.Allowance](nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[record.Fact]():                       ref(),
-		reflect.TypeFor[stats.Figure]():                      {Type: "string"},
-		reflect.TypeFor[stats.Measure]():                     {Type: "string"},
-		reflect.TypeFor[map[stats.Measure]float64]():         figures,
-		reflect.TypeFor[record.Span]():                       {Type: "number"},
-		reflect.TypeFor[stats.Figures]():                     figures,
-		reflect.TypeFor[stats.Series]():                      series,
-		reflect.TypeFor[stats.Decision]():                    {Type: "string"},
-		reflect.TypeFor[map[stats.Figure]record.Allowance](): gate,
-		reflect.TypeFor[record.Place]():                      {Type: "string"},
-		reflect.TypeFor[record.Winner]():                     {Type: "string"},
-		reflect.TypeFor[map[uint16]int]():                    {Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "integer"}}, // replies by status
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Schema, s.Title, s.Defs = "https://json-schema.org/draft/2020-12/schema", title, map[string]*jsonschema.Schema{"fact": fact}
+	s := defs[definition(root)]
+	delete(defs, definition(root))
+	s.Schema, s.Title, s.Defs = "https://json-schema.org/draft/2020-12/schema", title, defs
 	return s
+}
+
+// orNull lets a pointer to a definition be null: For writes a type beside the reference, and both would have to hold.
+func orNull(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if s.Ref != "" && s.Types != nil {
+		s.AnyOf = []*jsonschema.Schema{{Type: "null"}, {Ref: s.Ref}}
+		s.Ref, s.Types = "", nil
+	}
+	orNull(s.Items)
+	orNull(s.AdditionalProperties)
+	for _, p := range s.Properties {
+		orNull(p)
+	}
 }
 
 // schemas are those of every document that is written or printed, by the name of its file.
 func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
-	run := schemaOf[record.Run](t, "run.json of a record: what was planned, and what it came to")
-	result := schemaOf[record.Result](t, "what 'schedlab compare', 'schedlab attack' and 'schedlab runs show' print with --output json")
-	searched, err := jsonschema.For[record.SearchedArm](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[record.Span](): {Type: "number"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range []*jsonschema.Schema{result, run.Properties["result"]} {
-		// What other commands attach has a schema of its own.
-		s.Properties["explained"] = &jsonschema.Schema{Type: "object", Description: "why two arms differ, as in explain.json; without schedlab explain it is left out"}
-		s.Properties["profiles"] = &jsonschema.Schema{Type: "object", Description: "profiles of the arms, as in profiles.json; without --profiles it is left out"}
-	}
-	for _, s := range []*jsonschema.Schema{result, run.Properties["result"]} { // the arms of a search have no figures of their own
-		arms := s.Properties["arms"]
-		arms.Items = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{arms.Items, searched}}
-	}
+	searched := reflect.TypeFor[record.SearchedArm]()
+	result := schemaOf[record.Result](t, "what 'schedlab compare', 'schedlab attack' and 'schedlab runs show' print with --output json", searched)
+	// What other commands attach has a schema of its own.
+	result.Properties["explained"] = &jsonschema.Schema{Type: "object", Description: "why two arms differ, as in explain.json; without schedlab explain it is left out"}
+	result.Properties["profiles"] = &jsonschema.Schema{Type: "object", Description: "profiles of the arms, as in profiles.json; without --profiles it is left out"}
+	arms := result.Properties["arms"]
+	arms.Items = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{arms.Items, ref(searched)}} // the arms of a search have no figures of their own
 	return map[string]*jsonschema.Schema{
-		"run.json": run, "result.json": result,
+		"run.json":      schemaOf[record.Run](t, "run.json of a record: what was planned, and what it came to"),
+		"result.json":   result,
+		"capacity.json": schemaOf[record.Capacity](t, "what 'schedlab capacity' found, in a result"),
+		"env.json":      schemaOf[record.Env](t, "the machine and the programs that a run's figures depend on, in a run and in its result"),
 		"audit.json":    schemaOf[audit.Report](t, "what 'schedlab audit' prints with --output json"),
 		"progress.json": schemaOf[record.Progress](t, "a line that --progress json writes on stderr, between windows; a line that is no JSON is an error, at the end"),
 		"profiles.json": schemaOf[profiling.Profiles](t, "the profiles of a run's arms, and profiles.json of a record"),
@@ -124,33 +205,154 @@ func TestSchemasAreKept(t *testing.T) {
 	}
 }
 
+// A result and a run have few properties, so that a reader can know them.
+func TestSchemasHaveFewProperties(t *testing.T) {
+	t.Parallel()
+	all := schemas(t)
+	for _, name := range []string{"result.json", "run.json"} {
+		text, err := json.Marshal(all[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var document any
+		if err := json.Unmarshal(text, &document); err != nil {
+			t.Fatal(err)
+		}
+		n := properties(document)
+		t.Logf("%s: %d properties", name, n)
+		if n > 300 {
+			t.Errorf("%s has %d properties, more than 300", name, n)
+		}
+	}
+}
+
+// properties counts the entries of all objects called properties.
+func properties(document any) (n int) {
+	switch v := document.(type) {
+	case map[string]any:
+		for key, value := range v {
+			if entries, ok := value.(map[string]any); ok && key == "properties" {
+				n += len(entries)
+			}
+			n += properties(value)
+		}
+	case []any:
+		for _, value := range v {
+			n += properties(value)
+		}
+	}
+	return n
+}
+
 // What report prints is what the schemas say.
 func TestReportsKeepTheSchema(t *testing.T) {
 	t.Parallel()
 	all := schemas(t)
 	for file, name := range map[string]string{"quick.json": "result.json", "killed.json": "result.json", "capacity.json": "result.json"} {
-		keeps(t, all[name], filepath.Join("..", "report", "testdata", file))
+		keepsFile(t, all, name, filepath.Join("..", "report", "testdata", file))
 	}
 	for _, file := range []string{"because.json", "nothing.json"} {
-		keeps(t, all["explain.json"], filepath.Join("..", "explain", "testdata", file))
+		keepsFile(t, all, "explain.json", filepath.Join("..", "explain", "testdata", file))
 	}
 }
 
-func keeps(t *testing.T, s *jsonschema.Schema, path string) {
+// What a record's run.json has is what the schema says, with its result: runs of every kind, written again.
+func TestRunsKeepTheSchema(t *testing.T) {
+	t.Parallel()
+	archives, err := filepath.Glob(filepath.Join("..", "frozen", "testdata", "*.tar.bz2"))
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("no records (%v)", err)
+	}
+	all, results, searches := schemas(t), 0, 0
+	for _, archive := range archives {
+		for _, text := range runsIn(t, archive) {
+			var run record.Run
+			if err := json.Unmarshal(text, &run); err != nil {
+				t.Fatalf("%s: %v", archive, err)
+			}
+			again, err := json.Marshal(run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keeps(t, all, "run.json", archive, again)
+			if run.Result == nil {
+				continue
+			}
+			results++
+			if run.Result.Capacity != nil {
+				searches++
+			}
+			broken := bytes.Replace(again, []byte(`"verdicts":`), []byte(`"verdict":`), 1)
+			if valid(t, all, "run.json", broken) == nil {
+				t.Errorf("%s: a result without verdicts keeps the schema", archive)
+			}
+		}
+	}
+	if results == 0 || searches == 0 {
+		t.Errorf("%d runs with a result, %d of them searches: want some of each", results, searches)
+	}
+}
+
+// runsIn returns each run.json of an archive of records.
+func runsIn(t *testing.T, archive string) (texts [][]byte) {
+	t.Helper()
+	f, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for r := tar.NewReader(bzip2.NewReader(f)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return texts
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", archive, err)
+		}
+		if path.Base(h.Name) == "run.json" {
+			text, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatalf("%s: %v", archive, err)
+			}
+			texts = append(texts, text)
+		}
+	}
+}
+
+func keepsFile(t *testing.T, all map[string]*jsonschema.Schema, schema, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	keeps(t, all, schema, path, text)
+}
+
+func keeps(t *testing.T, all map[string]*jsonschema.Schema, schema, what string, text []byte) {
+	t.Helper()
+	if err := valid(t, all, schema, text); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// valid reports how a document breaks one of all schemas; nil if it does not.
+func valid(t *testing.T, all map[string]*jsonschema.Schema, schema string, text []byte) error {
+	t.Helper()
 	var document any
 	if err := json.Unmarshal(text, &document); err != nil {
-		t.Fatalf("%s: %v", path, err)
+		return err
 	}
-	resolved, err := s.Resolve(nil)
+	resolved, err := all[schema].Resolve(&jsonschema.ResolveOptions{
+		BaseURI: "file:///" + schema,
+		Loader: func(file *url.URL) (*jsonschema.Schema, error) {
+			if s := all[path.Base(file.Path)]; s != nil {
+				return s, nil
+			}
+			return nil, fmt.Errorf("no schema %s", file)
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := resolved.Validate(document); err != nil {
-		t.Errorf("%s: %v", path, err)
-	}
+	return resolved.Validate(document)
 }
