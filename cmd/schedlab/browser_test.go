@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -245,6 +246,6 @@ func pictured() *record.Result {
 		v.Arm, v.Verdict, v.Ratio, v.Low, v.High, v.Won, v.Lost = "nethttp'", stats.Decided(stats.Same), 1, 0.98, 1.02, 6, 6
 		r.AA = append(r.AA, v)
 	}
-	r.Doubts = []record.Fact{{Text: fmt.Sprintf("drawn from %d invented requests", 36_000)}}
+	r.Doubts = []fact.Fact{{Text: fmt.Sprintf("drawn from %d invented requests", 36_000)}}
 	return r
 }

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"schedlab/internal/explain"
+	"schedlab/internal/fact"
 	"schedlab/internal/host"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 	"schedlab/internal/report"
 )
 
@@ -42,8 +42,8 @@ type pathology struct {
 	name, planted  string // in words
 	load           string // workload and load, as a scenario has them
 	clean, planter string // the arms
-	cause          record.Code
-	also           []record.Code // causes that are as true, and may be named before it
+	cause          fact.Code
+	also           []fact.Code // causes that are as true, and may be named before it
 }
 
 // pathologies are the ten of the design, §8.
@@ -72,7 +72,7 @@ func pathologies(loadCPU int) []pathology {
 		{
 			name: "all connections at one of four loops", planted: "`--plant pin`; handlers wait 2 ms on the loop",
 			load:  "workload: {sleep: 2ms}\nload: {rate: 300/s, keepalive: false, timeout: 5s}",
-			clean: "mode: loop, listeners: 4", planter: "mode: loop, listeners: 4, plant: pin", cause: "cause-uneven", also: []record.Code{"cause-inline"},
+			clean: "mode: loop, listeners: 4", planter: "mode: loop, listeners: 4, plant: pin", cause: "cause-uneven", also: []fact.Code{"cause-inline"},
 		},
 		{
 			name: "garbage collection", planted: "`GOGC=1`",

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/term"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -232,7 +233,7 @@ func (p *progress) Trouble(t record.Trouble) {
 }
 
 // Doubt prints what will break the answer or cannot be decided: better known before the run than after it.
-func (p *progress) Doubt(d record.Fact) { p.Say(report.Doubt(d)) }
+func (p *progress) Doubt(d fact.Fact) { p.Say(report.Doubt(d)) }
 
 // Entry prints a scenario of several, or a cell of a grid.
 func (p *progress) Entry(e report.PackEntry) error {

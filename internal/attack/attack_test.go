@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/fact"
 	"schedlab/internal/load"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
@@ -16,7 +17,7 @@ import (
 
 // attacked sums up requests of a load that ran as planned, written as soon as they were sent unless ready is later by that
 // much, and returns the window with its doubts.
-func attacked(loop string, over time.Duration, waited int, ready int64, requests []request.Request) (window.Window, []record.Fact) {
+func attacked(loop string, over time.Duration, waited int, ready int64, requests []request.Request) (window.Window, []fact.Fact) {
 	l := Load{Options: load.Options{Clients: record.Clients{Loop: loop}, Duration: over}}
 	trial := record.Trial{Window: record.Lasting(over), Server: record.UnknownServer()}
 	s := sending{Tally: window.NewTally(trial, l.Clients), load: l}
@@ -47,7 +48,7 @@ func TestBlamesOpenLoopsForLag(t *testing.T) {
 	}
 }
 
-func said(doubts []record.Fact) string {
+func said(doubts []fact.Fact) string {
 	var texts []string
 	for _, d := range doubts {
 		texts = append(texts, d.String())

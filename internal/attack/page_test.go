@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/report/say"
@@ -142,7 +143,7 @@ func TestAttackAnswersForFailures(t *testing.T) {
 		}
 	}
 	r := alone("open", 10, 10, func(r *record.Result, _ *record.Arm) {
-		r.Doubts = []record.Fact{doubt.Redirects.Of(doubt.Redirection{Share: 1, Status: 302}).On("U")}
+		r.Doubts = []fact.Fact{doubt.Redirects.Of(doubt.Redirection{Share: 1, Status: 302}).On("U")}
 	})
 	if got, want := summary(t, r), "It answered 100 % of its requests with a redirect (status 302), which is not followed: ask for the page that it names."; !strings.Contains(got, want) {
 		t.Errorf("no %q in\n%s", want, got)
@@ -154,7 +155,7 @@ func TestAttackAnswersForFailures(t *testing.T) {
 func TestAttackAnswersOnAScreen(t *testing.T) {
 	t.Parallel()
 	r := alone("open", 20_000, 19_990, func(r *record.Result, a *record.Arm) {
-		r.Scenario, r.Status, r.Doubts = "quick", record.Interrupted, []record.Fact{{Code: "virtualised"}}
+		r.Scenario, r.Status, r.Doubts = "quick", record.Interrupted, []fact.Fact{{Code: "virtualised"}}
 		a.Clients.Engine, a.Clients.Idle, a.P50, a.P90, a.P99, a.Failures = "spin", 30, new(2.), new(3.), new(4.), map[string]int{"status 503": 5, "reset": 5}
 		a.Fairness, a.Sessions = &record.Fairness{Asked: 64, Served: 64}, &record.SessionTimes{Complete: 10, P50: new(1.)}
 		a.Phases = []record.Phase{{Name: "lag", Mean: .1, Tail: .2}, {Name: "ingress", Mean: .9, Tail: 4}}

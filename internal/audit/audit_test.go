@@ -20,7 +20,6 @@ import (
 	"schedlab/internal/audit"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 	"schedlab/internal/report"
 )
 
@@ -92,7 +91,7 @@ func TestSeedsHaveTheNumbers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		file   string
-		code   record.Code
+		code   fact.Code
 		which  int // of the findings of that code
 		number string
 		want   float64
@@ -407,7 +406,7 @@ func TestLateAnswersOfWrk(t *testing.T) {
 		},
 	} {
 		a := judge(t, strings.Replace(printed, c.edit[0], c.edit[1], 1), audit.Given{})
-		said, kind := map[record.Code]string{}, map[record.Code]outcome.Outcome{}
+		said, kind := map[fact.Code]string{}, map[fact.Code]outcome.Outcome{}
 		for _, f := range a.Findings {
 			said[f.Code], kind[f.Code] = f.Fact().String(), f.Outcome
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -28,7 +29,7 @@ type Finding struct {
 	record.ArmCapacity
 	Least         float64           // lowest rate of a window that counts, requests per second
 	Used, Refused int               // windows that count, and windows that were refused; a refused overload is neither
-	Refusal       record.Fact       // why the last of these was refused
+	Refusal       fact.Fact         // why the last of these was refused
 	Unoffered     record.RateWindow // if Stopped is AtBench: the first window above Low that was refused
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -78,8 +79,8 @@ func TestWhyNothingHigherWasOffered(t *testing.T) {
 func TestWhatTheBenchRefused(t *testing.T) {
 	t.Parallel()
 	s := newSimulated(t, 2000, "p99<=50ms", 3)
-	window := func(purpose string, rate float64, refused record.Code) record.RateWindow {
-		return record.RateWindow{Purpose: purpose, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: .005}, Refused: record.Fact{Code: refused}}
+	window := func(purpose string, rate float64, refused fact.Code) record.RateWindow {
+		return record.RateWindow{Purpose: purpose, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: .005}, Refused: fact.Fact{Code: refused}}
 	}
 	for _, c := range []struct {
 		w    record.RateWindow

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -57,7 +58,7 @@ func (s *simulated) bench(measured [][]record.RateWindow) Bench {
 func (s *simulated) offer(step Step, broken bool) record.RateWindow {
 	w := record.RateWindow{Values: map[stats.Measure]float64{}}
 	if s.rng.Float64() < s.refuses || s.refusesFrom > 0 && step.Rate >= s.refusesFrom {
-		w.Refused = record.Fact{Code: "refused"}
+		w.Refused = fact.Fact{Code: "refused"}
 		return w
 	}
 	mu := s.mu
@@ -114,7 +115,7 @@ func (s *simulated) offer(step Step, broken bool) record.RateWindow {
 		switch {
 		case all < t.Requests():
 			if step.Purpose != Overload {
-				w.Refused = record.Fact{Code: "too few requests"}
+				w.Refused = fact.Fact{Code: "too few requests"}
 			}
 		case t.Metric.Quantile > 0:
 			w.Values[t.Metric] = stats.Quantile(took, t.Metric.Quantile)

@@ -14,7 +14,6 @@ import (
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
-	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -27,7 +26,7 @@ import (
 // model of the noise, only that blocks are independent.
 type Finding struct {
 	Outcome outcome.Outcome
-	Reason  record.Fact
+	Reason  fact.Fact
 }
 
 // The reasons of findings.
@@ -264,9 +263,9 @@ func (s *scope) settled(program *vm.Program, words map[string]any, probes []stri
 }
 
 // without returns the finding if a word has no figure: Open if more blocks may bring one, else Refused. err is a
-// [record.Fact] if it is from a [Run].
+// [fact.Fact] if it is from a [Run].
 func without(err error) Finding {
-	why, ok := errors.AsType[record.Fact](err)
+	why, ok := errors.AsType[fact.Fact](err)
 	if !ok {
 		why = unreadable(err)
 	}
@@ -283,7 +282,7 @@ func Looked(blocks int, alpha float64) bool {
 
 // unreadable returns the fact that a statement cannot be read or run. Further lines of the error show the text, and are
 // left out.
-func unreadable(err error) record.Fact {
+func unreadable(err error) fact.Fact {
 	return Unreadable.Of(NotRead{prose.FirstLine(err.Error())})
 }
 

@@ -28,7 +28,7 @@ type fake struct {
 	pairs    [][2]string
 }
 
-var errUnknown = record.Fact{Code: noChallenger.Code}
+var errUnknown = fact.Fact{Code: noChallenger.Code}
 
 func (f fake) Rate() float64   { return 100 }
 func (f fake) Window() float64 { return 2 }
@@ -273,7 +273,7 @@ func TestDecideVerdicts(t *testing.T) {
 		verdict record.Verdict
 		text    string
 		want    outcome.Outcome
-		code    record.Code // of the reason, "" for any
+		code    fact.Code // of the reason, "" for any
 	}{
 		{v("FASTER", .5, .6), `faster("p99", "b")`, outcome.Yes, ""},
 		{v("FASTER", .5, .6), `slower("p99", "b")`, outcome.No, ""},
@@ -355,7 +355,7 @@ func TestDecideExplained(t *testing.T) {
 			t.Errorf("%s: %v %+v, want %v", text, got.Outcome, got.Reason, want)
 		}
 	}
-	for text, code := range map[string]record.Code{`explained("queue", "d") > 0`: nothingExplain.Code, `explained("queue", "absent") > 0`: noChallenger.Code} {
+	for text, code := range map[string]fact.Code{`explained("queue", "d") > 0`: nothingExplain.Code, `explained("queue", "absent") > 0`: noChallenger.Code} {
 		if got := finding(t, r, text); got.Reason.Code != code {
 			t.Errorf("%s: %+v, want %s", text, got.Reason, code)
 		}
@@ -569,14 +569,14 @@ func decision(text string) (d stats.Decision) {
 }
 
 // sides returns the two sides of a statement in the median that a reason tells; "" if it tells none.
-func sides(reason record.Fact) string {
+func sides(reason fact.Fact) string {
 	of, _ := tally.In(reason)
 	by, _ := oneProbe.In(reason)
 	return of.Sides + by.Sides
 }
 
 // tellsInterval reports whether a reason tells the interval of a verdict.
-func tellsInterval(reason record.Fact, v record.Verdict) bool {
+func tellsInterval(reason fact.Fact, v record.Verdict) bool {
 	for _, kind := range []fact.Kind[interval]{verdictOpen, noInterval, intervalOpen} {
 		if of, is := kind.In(reason); is {
 			return of == intervalOf(v)

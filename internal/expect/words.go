@@ -29,7 +29,7 @@ func PhaseNames() (names []string) {
 }
 
 // A Run is a judged run as an expectation sees it. Blocks are numbered from 0 and are valid ones only. An error is a
-// [record.Fact] that says why the run cannot tell something; it refuses the statement. Times are in seconds. Package judge
+// [fact.Fact] that says why the run cannot tell something; it refuses the statement. Times are in seconds. Package judge
 // implements it.
 type Run interface {
 	Rate() float64   // planned, requests per second
@@ -256,7 +256,7 @@ func (s *scope) interval(metric, arm string) ([]float64, error) {
 }
 
 // bounds returns a fact about a verdict's interval.
-func bounds(kind fact.Kind[interval], v record.Verdict) record.Fact {
+func bounds(kind fact.Kind[interval], v record.Verdict) fact.Fact {
 	return kind.Of(intervalOf(v)).On(v.Arm).At(v.Metric.String())
 }
 

@@ -116,7 +116,7 @@ type running struct {
 // run runs blocks until a look finds everything decided, or the budget has no room for another
 // one. The facts are doubts about what the end of the budget left open. Trials of a block that the
 // budget cut off are in the record, but the block does not count.
-func (r *running) run(ctx context.Context) ([]record.Fact, error) {
+func (r *running) run(ctx context.Context) ([]fact.Fact, error) {
 	p := r.plan
 	begun, last := time.Now(), time.Duration(0)
 	// Before the first block only an estimate of its time is known, then the mean of the blocks that have
@@ -263,7 +263,7 @@ func (r *running) room(blocks int, each time.Duration) int {
 
 // budgetEnded returns the doubts about a run that the budget ended after the given number of blocks, which take
 // each. Before the first look nothing can be decided, and the doubt tells how long a block takes.
-func (r *running) budgetEnded(blocks int, each time.Duration) []record.Fact {
+func (r *running) budgetEnded(blocks int, each time.Duration) []fact.Fact {
 	p := r.plan
 	if blocks >= scenario.MinBlocks {
 		return r.leftOpen(blocks, each)
@@ -281,7 +281,7 @@ const budgetSpare = 10
 
 // leftOpen returns doubts about the verdicts that are open after the given number of blocks, which take each:
 // which they are, and the budget or window that would decide them. Verdicts with the same remedy share a doubt.
-func (r *running) leftOpen(blocks int, each time.Duration) (doubts []record.Fact) {
+func (r *running) leftOpen(blocks int, each time.Duration) (doubts []fact.Fact) {
 	p, looks := r.plan, stats.Looks()
 	const moreBlocks, longerWindows, hopeless = 0, 1, 2
 	var names [3][]string

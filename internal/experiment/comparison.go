@@ -19,6 +19,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
@@ -54,7 +55,7 @@ type Options struct {
 	Observer Observer // nil: nobody
 	// Sign makes Run sign the record as this user when it ends.
 	Sign    bool
-	Machine record.Fact // why the machine is not fit, which becomes a doubt of the plan; none if it is fit
+	Machine fact.Fact // why the machine is not fit, which becomes a doubt of the plan; none if it is fit
 }
 
 // Progress is called during a run, between windows only. doing describes the current step; done of

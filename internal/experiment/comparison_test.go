@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/process/stub"
@@ -184,7 +185,7 @@ func TestServerDiesInTrial(t *testing.T) {
 		t.Fatalf("got  %v\nwant %s", err, want)
 	}
 	run := readable(t, dir)
-	if run.Status != record.Partial || !slices.ContainsFunc(run.Result.Doubts, func(d record.Fact) bool {
+	if run.Status != record.Partial || !slices.ContainsFunc(run.Result.Doubts, func(d fact.Fact) bool {
 		return d.Arm == "two" && strings.HasSuffix(d.String(), "its log ends with: out of requests")
 	}) {
 		t.Errorf("got %s, doubts %v", run.Status, run.Result.Doubts)
@@ -213,7 +214,7 @@ func TestServerLingersAfterItsTrial(t *testing.T) {
 		t.Errorf("the doubts: got\n%s\nwant that the budget ended, and the cause", said)
 	}
 	readable(t, dir)
-	if run.Status != record.Complete || !slices.ContainsFunc(run.Result.Doubts, func(d record.Fact) bool {
+	if run.Status != record.Complete || !slices.ContainsFunc(run.Result.Doubts, func(d fact.Fact) bool {
 		return report.Doubt(d) == "two: the server did not end within 3s of SIGTERM and was killed"
 	}) {
 		t.Errorf("got %s, doubts %v", run.Status, run.Result.Doubts)
@@ -400,7 +401,7 @@ func TestHopelessIsToldFirst(t *testing.T) {
 	} {
 		var told []string
 		run := &Comparison{planned(t, c.text, func(o *Options) {
-			o.Observer = observer{doubt: func(d record.Fact) {
+			o.Observer = observer{doubt: func(d fact.Fact) {
 				if doubt.StickyPool.Is(d) {
 					told = append(told, d.Arm)
 				}
@@ -501,11 +502,11 @@ func TestShorten(t *testing.T) {
 // An observer hears of doubts and windows, as far as it asks for them.
 type observer struct {
 	Unobserved
-	doubt  func(record.Fact)
+	doubt  func(fact.Fact)
 	window func(record.Plan, window.Window)
 }
 
-func (o observer) Doubt(f record.Fact) {
+func (o observer) Doubt(f fact.Fact) {
 	if o.doubt != nil {
 		o.doubt(f)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/expect"
+	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
@@ -251,7 +252,7 @@ func (p plan) step(window time.Duration) time.Duration {
 // tellFirst tells the observer what the user should know before the blocks start.
 func (p plan) tellFirst() {
 	// Many arms may have the same doubt. Once is enough here: the report shows them all.
-	told := map[record.Code]bool{}
+	told := map[fact.Code]bool{}
 	for _, d := range p.Doubts {
 		if d.Code.Decides() && !told[d.Code] {
 			told[d.Code] = true
@@ -267,7 +268,7 @@ func (p plan) tellFirst() {
 
 // foreseen returns what the plan means for the expectations: that windows are longer for judge.Needs.Must,
 // and which expectations it cannot judge because of too few requests in a window.
-func (p plan) foreseen() (facts []record.Fact) {
+func (p plan) foreseen() (facts []fact.Fact) {
 	if needs := p.needs(); p.Feasible.Planned.Duration > 0 && len(needs.Must) > 0 {
 		v := longerWindows{Window: p.Window.Duration, Planned: p.Feasible.Planned.Duration, Flag: needs.Flag}
 		if p.budget > p.asked.budget {
@@ -289,7 +290,7 @@ func (p plan) foreseen() (facts []record.Fact) {
 
 // Undecided returns a fact for each metric that cannot be decided, with the flags that would help.
 // Metrics that nothing asks for are left out, unless all is set.
-func Undecided(f record.Feasibility, all bool) (facts []record.Fact) {
+func Undecided(f record.Feasibility, all bool) (facts []fact.Fact) {
 	for i, u := range f.Cannot {
 		if !u.Asked && !all || u.Code != record.ShortRequests && i > 0 { // other shortages are the same for every metric: report one
 			continue

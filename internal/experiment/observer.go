@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/window"
 )
@@ -9,7 +10,7 @@ import (
 type Observer interface {
 	// Doubt tells, before the blocks start, each kind of doubt that makes or breaks the answer, what the plan changed
 	// for its aim, the expectations that it cannot judge, and each metric that was asked for and cannot be decided.
-	Doubt(d record.Fact)
+	Doubt(d fact.Fact)
 	// Trouble tells, once for each cause, what takes CPU time from server or load.
 	Trouble(t record.Trouble)
 	// Look tells the result so far after each look that does not end the run.
@@ -22,7 +23,7 @@ type Observer interface {
 type Unobserved struct{}
 
 // Doubt does nothing.
-func (Unobserved) Doubt(record.Fact) {}
+func (Unobserved) Doubt(fact.Fact) {}
 
 // Trouble does nothing.
 func (Unobserved) Trouble(record.Trouble) {}

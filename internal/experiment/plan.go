@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/doubt"
 	"schedlab/internal/expect"
+	"schedlab/internal/fact"
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
 	"schedlab/internal/load"
@@ -255,7 +256,7 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 		return fmt.Errorf("unknown mode %q (want one of %s)", asked.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
 	}
 	// The copy would repeat every doubt about the baseline.
-	doubt := func(f record.Fact) {
+	doubt := func(f fact.Fact) {
 		if f.Arm = asked.Name; role != record.Copy {
 			p.doubt(f)
 		}
@@ -445,4 +446,4 @@ func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 }
 
 // doubt adds a doubt to the plan.
-func (p *plan) doubt(f record.Fact) { p.Doubts = append(p.Doubts, f) }
+func (p *plan) doubt(f fact.Fact) { p.Doubts = append(p.Doubts, f) }

@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/arrivals"
 	"schedlab/internal/doubt"
 	"schedlab/internal/expect"
+	"schedlab/internal/fact"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/process"
@@ -48,7 +49,7 @@ type findings struct {
 	floor    *record.Floor               // what the load itself adds to a response time; nil if not measured
 	xmax     map[string]float64          // closed-loop throughput of each probed arm, by its name
 	apart    map[string]float64          // difference between the halves of its probe, as a ratio of xmax
-	doubts   []record.Fact               // about the probes
+	doubts   []fact.Fact                 // about the probes
 	ends     map[string]record.SearchEnd // why the search of an arm ends before its first window
 	sendable float64                     // highest rate that the load can send to every arm; 0: no limit is known
 	// sharedMost is the highest rate at which the load does not take too much of the CPUs that it shares
@@ -146,7 +147,7 @@ type throughput struct {
 }
 
 // doubts returns the doubts about x.
-func (t throughput) doubts(arm string) (all []record.Fact) {
+func (t throughput) doubts(arm string) (all []fact.Fact) {
 	if t.apart > expect.ProbeDoubt {
 		all = append(all, unevenProbe.Of(halves{t.apart}).On(arm))
 	}

@@ -8,9 +8,9 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/queueing"
-	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/timeline"
 	"schedlab/internal/window"
@@ -54,7 +54,7 @@ func (p *plan) chooseRates(found findings) error {
 		least := a.load.MinRate.PerSecond
 		if a.load.Rate.OfSlowest == 0 {
 			// A fixed rate may have a limit that is relative (max_rate).
-			p.lower(a, scenario.Rounded(a.load.MaxRate.OfSlowest*slowest), func(rate, asked float64) record.Fact {
+			p.lower(a, scenario.Rounded(a.load.MaxRate.OfSlowest*slowest), func(rate, asked float64) fact.Fact {
 				return doubt.RateLowered.Of(doubt.Lowered{Rate: rate, Asked: asked, Most: slowest, Slowest: name})
 			})
 		} else {
@@ -72,7 +72,7 @@ func (p *plan) chooseRates(found findings) error {
 		}
 		// A load that shares CPUs with the servers must leave them most of the time. The user's own rate stays.
 		if !a.Clients.Closed() && !p.offeredAsTold(*a) {
-			p.lower(a, found.sharedMost, func(rate, asked float64) record.Fact {
+			p.lower(a, found.sharedMost, func(rate, asked float64) fact.Fact {
 				return rateShared.Of(shared{Rate: rate, Asked: asked, Share: window.ShareLimit, CPUs: p.cpus.SharedCPUs().Words()})
 			})
 		}
@@ -115,7 +115,7 @@ func (p *plan) warnFewWorkers(found findings, name string) {
 		return
 	}
 	// One doubt about the rate is enough, and this one tells why.
-	p.Doubts = slices.DeleteFunc(p.Doubts, func(d record.Fact) bool {
+	p.Doubts = slices.DeleteFunc(p.Doubts, func(d fact.Fact) bool {
 		of, is := doubt.RateLowered.In(d)
 		return is && of.Slowest == name
 	})
@@ -124,20 +124,20 @@ func (p *plan) warnFewWorkers(found findings, name string) {
 
 // lower lowers an arm's rate to most, in requests per second, but not below its min_rate. A limit of 0 is none. The
 // doubt about the two rates is raised once for a rate that several arms had.
-func (p *plan) lower(a *arm, most float64, doubt func(rate, asked float64) record.Fact) {
+func (p *plan) lower(a *arm, most float64, doubt func(rate, asked float64) fact.Fact) {
 	asked := a.Clients.Rate
 	if most == 0 || asked <= most {
 		return
 	}
 	a.Clients.Rate = max(most, a.load.MinRate.PerSecond)
 	f := doubt(a.Clients.Rate, asked)
-	if !slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == f.Code && askedFor(d) == asked }) {
+	if !slices.ContainsFunc(p.Doubts, func(d fact.Fact) bool { return d.Code == f.Code && askedFor(d) == asked }) {
 		p.doubt(f)
 	}
 }
 
 // askedFor returns the rate that was asked for where a doubt tells that it was lowered; 0 for other doubts.
-func askedFor(d record.Fact) float64 {
+func askedFor(d fact.Fact) float64 {
 	of, _ := doubt.RateLowered.In(d)
 	by, _ := rateShared.In(d)
 	return max(of.Asked, by.Asked)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -52,7 +53,7 @@ func TestAnArmThatLagsShortensTheWindows(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var told []string
 				p := planned(t, text, func(o *Options) {
-					o.Observer = observer{doubt: func(f record.Fact) { told = append(told, report.Doubt(f)) }}
+					o.Observer = observer{doubt: func(f fact.Fact) { told = append(told, report.Doubt(f)) }}
 					if c.change != nil {
 						c.change(o)
 					}

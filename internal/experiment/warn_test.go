@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
@@ -109,7 +110,7 @@ func TestIdentifiability(t *testing.T) {
 		p.cpus.Server = c.cpus
 		p.Doubts = nil
 		p.cannotMatter(p.Arms[2])
-		if told := slices.ContainsFunc(p.Doubts, func(d record.Fact) bool { return d.Code == queueUnused.Code }); told != c.told {
+		if told := slices.ContainsFunc(p.Doubts, func(d fact.Fact) bool { return d.Code == queueUnused.Code }); told != c.told {
 			t.Errorf("%s: got %q, want a doubt about the queue: %v", c.name, doubts(p.recorded()), c.told)
 		}
 	}

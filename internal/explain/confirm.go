@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/outcome"
@@ -147,7 +148,7 @@ func (c *Case) Profiled(x *Explanation) (Test, error) {
 }
 
 // ruleOf returns the rule of a cause. The code must have one.
-func ruleOf(code record.Code) rule {
+func ruleOf(code fact.Code) rule {
 	return rules[slices.IndexFunc(rules, func(r rule) bool { return r.cause.Code == code })]
 }
 
@@ -188,7 +189,7 @@ func (c *Case) Confirm(x *Explanation, test *Case) *Explanation {
 	}
 	slices.SortStableFunc(done.Causes, func(a, b Suspect) int { return order(a) - order(b) })
 	conclude(&done)
-	done.Busy = busy(&done, []record.Fact{disturber})
+	done.Busy = busy(&done, []fact.Fact{disturber})
 	return &done
 }
 
@@ -197,7 +198,7 @@ func (c *Case) Confirm(x *Explanation, test *Case) *Explanation {
 // control, and apart the difference between knob and control; all are seconds, or a ratio of lost
 // requests. The knob must surely shorten the time, by enough, also compared with the control, and
 // the control alone must not shorten it.
-func unshown(longer, moved, still, apart record.Step) record.Fact {
+func unshown(longer, moved, still, apart record.Step) fact.Fact {
 	fell := -moved.By
 	switch {
 	case moved.High >= 0:
@@ -209,7 +210,7 @@ func unshown(longer, moved, still, apart record.Step) record.Fact {
 	case apart.High >= 0:
 		return whyNotApart.Of(change{Low: apart.Low, High: apart.High})
 	}
-	return record.Fact{}
+	return fact.Fact{}
 }
 
 // series returns a figure per valid block, averaged over the named arms. Series of one Case pair up

@@ -173,7 +173,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*Explanatio
 
 // busy returns the doubt about others that took CPU time for an explanation: it is open if no cause is known, or if
 // nobody knows whether the arms differ.
-func busy(x *Explanation, doubts []record.Fact) record.Fact {
+func busy(x *Explanation, doubts []fact.Fact) fact.Fact {
 	f, of := doubt.Busy(doubts)
 	if f.None() {
 		return f
@@ -238,7 +238,7 @@ func (d difference) slower(from, to string) string {
 // about the requests that were answered. A difference of times does not count if it is small enough
 // to appear between the baseline and its own copy, or to be the load's own; why tells of each that
 // does not.
-func (c *Case) whatDiffers(x *Explanation) (all []difference, why []record.Fact) {
+func (c *Case) whatDiffers(x *Explanation) (all []difference, why []fact.Fact) {
 	if x.Lost.Sure() && math.Abs(x.Lost.By) >= leastLost {
 		all = append(all, difference{step: x.Lost, lost: true})
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 )
@@ -55,11 +56,11 @@ type Explanation struct {
 	// Slower, or where it is not known whether they differ.
 	Outcome outcome.Outcome `json:"outcome"`
 	Answer  string          `json:"answer"`          // Outcome in words: explained, no difference, open, refused
-	Reason  record.Fact     `json:"reason,omitzero"` // why there are no causes, or why one was not tested
+	Reason  fact.Fact       `json:"reason,omitzero"` // why there are no causes, or why one was not tested
 	Tests   *TestRun        `json:"tests,omitempty"` // the extra blocks; nil if none ran
 	// Busy is the doubt that others took much of the CPUs in the run or its tests; zero if they did not. Its value open is
 	// 1 if that is why no cause is known.
-	Busy record.Fact `json:"busy,omitzero"`
+	Busy fact.Fact `json:"busy,omitzero"`
 }
 
 // Faster returns the arm that is not the slower one.
@@ -100,11 +101,11 @@ type Witness struct {
 // A Suspect is a possible cause why an arm is slower.
 // Code names the rule that suspects it, Stretch the part of a request's way in which the time was lost.
 type Suspect struct {
-	Code    record.Code `json:"code"`
-	Fact    record.Fact `json:"fact"` // the cause with its figures
-	Stretch string      `json:"stretch"`
-	Share   float64     `json:"share"` // share of the difference that lies in the stretch, as a ratio
-	Tail    bool        `json:"tail"`  // the difference is of the slowest 1 %, not of the mean
+	Code    fact.Code `json:"code"`
+	Fact    fact.Fact `json:"fact"` // the cause with its figures
+	Stretch string    `json:"stretch"`
+	Share   float64   `json:"share"` // share of the difference that lies in the stretch, as a ratio
+	Tail    bool      `json:"tail"`  // the difference is of the slowest 1 %, not of the mean
 	// Witnesses are the witnesses of the cause's rule and whether each agrees; unknown ones are absent.
 	Witnesses []Testimony `json:"witnesses"`
 	// Outcome is Yes if the knob removed the time and the control did not, or if the stamps measure the cause directly (Shown),
@@ -120,7 +121,7 @@ type Suspect struct {
 	// the control; nil if the test did not run.
 	Moved *record.Step `json:"moved,omitempty"`
 	Still *record.Step `json:"still,omitempty"`
-	Why   record.Fact  `json:"why,omitzero"` // why the test did not confirm it
+	Why   fact.Fact    `json:"why,omitzero"` // why the test did not confirm it
 }
 
 // UnmarshalJSON reads a cause, also from a record with a state in place of the outcome.

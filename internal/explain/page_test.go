@@ -106,7 +106,7 @@ func because() *Explanation {
 	moved, still, not := stepped(4.2e-3, 1.1e-4), stepped(4.2e-3, 4.25e-3), stepped(2.1e-4, 2.2e-4)
 	ideal := stepped(4e-4, 3.4e-3)
 	const values = `"values": {"workers": 4, "used": 0.93, "cpu": 0.21, "cost": 2.4e-4, "cost_faster": 2e-4, "gc": 0.08, "gc_faster": 0.04}`
-	said := func(code record.Code) record.Fact {
+	said := func(code fact.Code) fact.Fact {
 		return asRecorded(`{"code": "` + string(code) + `", "arm": "pool,workers=4", "baseline": "nethttp", ` + values + `, "names": {"part": "the wait for a worker"}}`)
 	}
 	return &Explanation{
@@ -245,7 +245,7 @@ func TestExplanationNamesItsFigures(t *testing.T) {
 			t.Errorf("a difference up to %v s: no %q in %s", high, want, got)
 		}
 	}
-	for code, want := range map[record.Code]string{
+	for code, want := range map[fact.Code]string{
 		turnedAway.Code: "in the extra blocks the share of its part fell from 30 % to 1 % with K, and with the control, C, it was 31 %",
 		"cause-batches": "in the extra blocks the mean of its part in the slowest 1 % of requests fell from 300 ms to 10.0 ms with K, and with the control, C, it was 310 ms",
 	} {

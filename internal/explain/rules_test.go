@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 )
 
@@ -22,7 +23,7 @@ func TestRulesAreComplete(t *testing.T) {
 			phases[name] = true
 		}
 	}
-	seen := map[record.Code]bool{}
+	seen := map[fact.Code]bool{}
 	for _, r := range rules {
 		if seen[r.cause.Code] || r.applies == nil || r.part.Name == "" || len(r.witnesses) == 0 {
 			t.Errorf("%s: twice, or without what a rule needs", r.cause.Code)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/mode"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
@@ -80,7 +81,7 @@ const mutex = "go_sync_mutex_wait_total_seconds_total"
 
 // evidence is for each rule what it is suspected from, and what speaks against it although
 // the same part is longer.
-var evidence = map[record.Code]struct {
+var evidence = map[fact.Code]struct {
 	mode         mode.Mode
 	asked        scenario.Arm
 	path         string

@@ -16,6 +16,7 @@ import (
 	_ "schedlab/internal/doctor"     // its kinds of facts
 	_ "schedlab/internal/experiment" // and its: a doubt's weight is known where its kind is
 	"schedlab/internal/explain"
+	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/model"
@@ -85,7 +86,7 @@ func interval(low, high float64) []string {
 }
 
 // codes names facts, each with the facts that it rests on.
-func codes(facts ...record.Fact) (all []string) {
+func codes(facts ...fact.Fact) (all []string) {
 	for _, f := range facts {
 		if f.None() {
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/command"
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -234,7 +235,7 @@ func (b blocks) fairness(arm string) *record.Fairness {
 	}
 	// In an open loop a request without a reply has waited until its timeout.
 	if p := planned(b.run.Plan, arm); f != nil && p != nil && p.Clients.Closed() {
-		f.Short = f.Served < f.Asked && f.Turns < fullTurns && !slices.ContainsFunc(b.run.Plan.Doubts, func(d record.Fact) bool {
+		f.Short = f.Served < f.Asked && f.Turns < fullTurns && !slices.ContainsFunc(b.run.Plan.Doubts, func(d fact.Fact) bool {
 			return doubt.StickyPool.Is(d) && d.Arm == strings.TrimSuffix(arm, "'")
 		})
 	}

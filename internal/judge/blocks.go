@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -17,7 +18,7 @@ import (
 type modelled struct {
 	window.Window
 	twin
-	noTwin record.Fact // why there is no twin; no fact if there is one
+	noTwin fact.Fact // why there is no twin; no fact if there is one
 }
 
 // windows holds the windows of a run by block number, from 1, and arm name. A block that was cut off lacks some arms.
@@ -118,7 +119,7 @@ func answeredLate(w *modelled) bool {
 func answeredNone(w *modelled) bool { return w.Requests > 0 && w.Good == 0 }
 
 // silent returns a doubt for each arm that gave no good reply in the window of a valid block.
-func (b blocks) silent() (all []record.Fact) {
+func (b blocks) silent() (all []fact.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		var numbers []string
 		never := true

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
@@ -16,9 +17,9 @@ import (
 // Busy returns the fact that others took more than a tenth of the CPUs of the servers or of the load; no fact if they did
 // not, or if the machine does not tell. It names the side from which more was taken, and the cause that took most there,
 // if that is half of it or more; else the largest program "and others". e tells which CPUs the sides have.
-func Busy(o *record.Others, e record.Env) record.Fact {
+func Busy(o *record.Others, e record.Env) fact.Fact {
 	if o.Quiet() {
-		return record.Fact{}
+		return fact.Fact{}
 	}
 	side, of := record.ServerSideCPU, e.ServerCPUs
 	if o.On(record.LoadSideCPU) > o.On(side) {
@@ -40,7 +41,7 @@ func Busy(o *record.Others, e record.Env) record.Fact {
 		return !t.Disturbs(side) || t.On(side) < doubtShare
 	})
 	slices.SortStableFunc(causes, func(a, b record.Trouble) int { return cmp.Compare(b.On(side), a.On(side)) })
-	var because []record.Fact
+	var because []fact.Fact
 	for _, t := range causes[:min(len(causes), mostCauses)] {
 		because = append(because, took(t))
 	}
@@ -82,7 +83,7 @@ const mostCauses = 3
 //
 // The watchdog saw the whole run. Where the windows alone were disturbed, as by a program that began late, their own
 // figure tells it.
-func (b blocks) busy(r *record.Result) record.Fact {
+func (b blocks) busy(r *record.Result) fact.Fact {
 	f := Busy(r.Others, r.Env)
 	if f.None() {
 		share := 0. // of the servers' CPUs, the most that other programs used while an arm ran
@@ -121,8 +122,8 @@ func questionOpen(aim Aim, r *record.Result) bool {
 
 // mayBeOthers reports whether a verdict was refused for something that others cause when they take CPU time: noise, or an
 // arm that falls behind or lets requests time out although its own work would not fill its CPUs.
-func mayBeOthers(r *record.Result, why record.Fact) bool {
-	behind := why.Find(func(f record.Fact) bool {
+func mayBeOthers(r *record.Result, why fact.Fact) bool {
+	behind := why.Find(func(f fact.Fact) bool {
 		return f.Code == causeOverload.Code || causeNoReplies.Is(f) || doubt.TooManyFailed.Is(f)
 	})
 	if behind.None() {
@@ -142,13 +143,13 @@ func mayBeOthers(r *record.Result, why record.Fact) bool {
 }
 
 // ofNoise reports whether a verdict was refused for what disturbed the run, and not for what an arm did.
-func ofNoise(why record.Fact) bool {
+func ofNoise(why fact.Fact) bool {
 	return why.RestsOn(causeNoBlocks.Code, causeTaken.Code, causeAA.Code, causeDrift.Code, causeImbalance.Code, causeSensitivity.Code)
 }
 
 // withoutAdvice returns the plan's doubts without the budget that would decide what is open: others, and not the number of
 // blocks, are the reason if busy is a fact.
-func withoutAdvice(doubts []record.Fact, busy record.Fact) []record.Fact {
+func withoutAdvice(doubts []fact.Fact, busy fact.Fact) []fact.Fact {
 	if busy.None() {
 		return doubts
 	}
@@ -163,21 +164,21 @@ func withoutAdvice(doubts []record.Fact, busy record.Fact) []record.Fact {
 
 // withoutFirstLook drops the plan's doubt that other programs were busy before the first block, if the watchdog saw the
 // whole run. Its own figures then tell how much they took, which may be next to nothing.
-func withoutFirstLook(doubts []record.Fact, seen *record.Others) []record.Fact {
+func withoutFirstLook(doubts []fact.Fact, seen *record.Others) []fact.Fact {
 	if seen == nil {
 		return doubts
 	}
-	return slices.DeleteFunc(slices.Clone(doubts), func(d record.Fact) bool { return slices.ContainsFunc(d.Because, passes) })
+	return slices.DeleteFunc(slices.Clone(doubts), func(d fact.Fact) bool { return slices.ContainsFunc(d.Because, passes) })
 }
 
 // passes reports whether a fact is about a machine that other programs kept busy before the run.
-func passes(f record.Fact) bool {
+func passes(f fact.Fact) bool {
 	fitness, _ := doubt.MachineVerdict.In(f)
 	return fitness.Passing
 }
 
 // stoodStill returns a doubt if the load stood still in a window for so long that its block has no weight.
-func (b blocks) stoodStill() []record.Fact {
+func (b blocks) stoodStill() []fact.Fact {
 	longest, windows := record.Refusal{}, 0
 	for _, x := range b.refused {
 		if x.Rule == window.RuleStoodStill {
@@ -190,5 +191,5 @@ func (b blocks) stoodStill() []record.Fact {
 	if windows == 0 {
 		return nil
 	}
-	return []record.Fact{loadStoodStill.Of(stillness{Seconds: longest.Value, Block: longest.Block, More: windows - 1}).On(longest.Arm)}
+	return []fact.Fact{loadStoodStill.Of(stillness{Seconds: longest.Value, Block: longest.Block, More: windows - 1}).On(longest.Arm)}
 }

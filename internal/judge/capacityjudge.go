@@ -136,7 +136,7 @@ func (a *searched) diedOverloaded() bool {
 const aboveXMax = 1.03
 
 // capacityDoubts returns the doubts about the arms' answers, and those that apply to every answer of the run.
-func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []record.Fact) {
+func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []fact.Fact) {
 	for _, a := range arms {
 		if a.XMax > 0 && a.Low > aboveXMax*a.XMax {
 			all = append(all, lowXMax.Of(highest{a.Low, a.XMax}).On(a.Name))
@@ -155,10 +155,10 @@ func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []r
 // search found no more: refused windows, the end of the budget, an interrupt, or noise. A reader should learn what to
 // change: the budget, the window, the objective, or the load. The functions of the clauses return nil for none, so that
 // they can be concatenated.
-func (a *searched) conclusion() record.Fact {
+func (a *searched) conclusion() fact.Fact {
 	wants := a.options.SLO.Goodput()
 	of := found{a.options.SLO.String(), a.Low, a.High, a.HighBroken, a.HighOf}
-	var answer record.Fact
+	var answer fact.Fact
 	switch {
 	// The outcomes that are settled come first.
 	case a.Outcome == outcome.Yes && a.High > 0:
@@ -189,10 +189,10 @@ func (a *searched) conclusion() record.Fact {
 }
 
 // losing returns a warning if, at the verified rate, more than errorLimit of a window's requests failed; else nil.
-func (a *searched) losing() []record.Fact {
+func (a *searched) losing() []fact.Fact {
 	for _, w := range a.Windows {
 		if w.Refused.None() && w.Rate == a.Low && w.Errors > errorLimit {
-			return []record.Fact{losingRequests.Of(share{w.Errors})}
+			return []fact.Fact{losingRequests.Of(share{w.Errors})}
 		}
 	}
 	return nil
@@ -200,26 +200,26 @@ func (a *searched) losing() []record.Fact {
 
 // above explains why the search offered no rate above the highest one that kept the objective. It
 // is for a Yes without a High.
-func (a *searched) above() []record.Fact {
+func (a *searched) above() []fact.Fact {
 	because := a.ended()
 	switch a.Stopped {
 	case capacity.AtCeiling:
-		return []record.Fact{atCeiling.Of(aRate{a.options.Ceiling})}
+		return []fact.Fact{atCeiling.Of(aRate{a.options.Ceiling})}
 	case capacity.AtBench:
 		// The reason of the refused window tells whether the generator or other programs are the limit.
 		w := a.Unoffered
 		refused := rateRefused.Of(aRate{w.Rate}).Since(w.Refused)
 		if ofGenerator(w.Refused) {
-			return []record.Fact{nothingOffered.Since(refused)}
+			return []fact.Fact{nothingOffered.Since(refused)}
 		}
-		because = []record.Fact{refused, searchOthers}
+		because = []fact.Fact{refused, searchOthers}
 	}
-	return []record.Fact{nothingBroke.Of(aRate{a.Low}).Since(because...)}
+	return []fact.Fact{nothingBroke.Of(aRate{a.Low}).Since(because...)}
 }
 
 // under explains why the search offered no rate below the lowest one that broke the objective. It
 // is for a No.
-func (a *searched) under() (all []record.Fact) {
+func (a *searched) under() (all []fact.Fact) {
 	// Lower rates than High were offered, and none kept the objective either.
 	if a.Least < a.High {
 		all = append(all, noneKeeps.Of(aRate{a.Least}))
@@ -232,47 +232,47 @@ func (a *searched) under() (all []record.Fact) {
 
 // recovery tells that the server does not recover from its overload, or that this is not known; nil if it recovers or
 // was not overloaded.
-func (a *searched) recovery() []record.Fact {
+func (a *searched) recovery() []fact.Fact {
 	switch {
 	case a.diedOverloaded():
-		return []record.Fact{diedOverloaded.Of(deadly{a.End.Rate, a.End.Why})}
+		return []fact.Fact{diedOverloaded.Of(deadly{a.End.Rate, a.End.Why})}
 	case a.Recovers == outcome.No:
-		return []record.Fact{noRecovery.Of(aRate{a.Low})}
+		return []fact.Fact{noRecovery.Of(aRate{a.Low})}
 	case a.Recovers != outcome.Open:
 		return nil
 	}
 	because := a.ended()
 	// All windows that follow an overload were used, and they do not agree (see Recovers of a capacity.Finding).
 	if a.AgainOf >= capacity.MostAgain {
-		because = []record.Fact{recoveryNoise}
+		because = []fact.Fact{recoveryNoise}
 	}
-	return []record.Fact{recoveryOpen.Of(keptAgain{a.AgainKept, a.AgainOf, a.Low}).Since(because...)}
+	return []fact.Fact{recoveryOpen.Of(keptAgain{a.AgainKept, a.AgainOf, a.Low}).Since(because...)}
 }
 
 // ended explains why a search ended before it found more.
-func (a *searched) ended() []record.Fact {
+func (a *searched) ended() []fact.Fact {
 	if a.Stopped == capacity.AtBudget || len(a.Windows) >= a.options.Windows {
-		return []record.Fact{searchBudget}
+		return []fact.Fact{searchBudget}
 	}
 	if cut := a.cut(); cut != nil {
 		return cut
 	}
-	return []record.Fact{searchEnded}
+	return []fact.Fact{searchEnded}
 }
 
 // cut returns what ended the whole run early; nil if the search came to its end. A search that
 // had used all its windows was not cut short. A run that is still Running was killed, or goes on.
-func (a *searched) cut() []record.Fact {
+func (a *searched) cut() []fact.Fact {
 	early := a.run.Status == record.Interrupted || a.run.Status == record.Running
 	if !early || len(a.Windows) >= a.options.Windows {
 		return nil
 	}
-	return []record.Fact{searchStopped.Of(stopped{string(a.run.Status), len(a.Windows)})}
+	return []fact.Fact{searchStopped.Of(stopped{string(a.run.Status), len(a.Windows)})}
 }
 
 // why returns the most likely reason why the search has no answer. If nothing else explains it,
 // the windows of one rate differ too much from each other.
-func (a *searched) why() []record.Fact {
+func (a *searched) why() []fact.Fact {
 	plan, most := a.run.Plan, float64(a.options.Windows)
 	why := append(a.cut(), a.refusals(searchRefusals, "")...)
 	// Neither a larger budget nor longer windows help against others.
@@ -288,7 +288,7 @@ func (a *searched) why() []record.Fact {
 	if len(why) > 0 {
 		return why
 	}
-	return []record.Fact{searchScatter.Of(advice{2 * plan.Window.Seconds(), 2 * plan.Budget.Seconds()})}
+	return []fact.Fact{searchScatter.Of(advice{2 * plan.Window.Seconds(), 2 * plan.Budget.Seconds()})}
 }
 
 // busyShare is the busy ratio of the load's CPUs from which the load's lateness is no longer
@@ -299,7 +299,7 @@ const busyShare = window.GeneratorLimit / 2
 // refusals tells how many of the arm's windows were refused, the last reason, and what helps: more CPUs for the load if most of
 // them were refused because the generator was late while it was busy, else to stop other programs. It is nil if none
 // were refused. The fact is of the given kind and arm.
-func (a *searched) refusals(kind fact.Kind[refusedWindows], arm string) []record.Fact {
+func (a *searched) refusals(kind fact.Kind[refusedWindows], arm string) []fact.Fact {
 	if a.Refused == 0 {
 		return nil
 	}
@@ -313,7 +313,7 @@ func (a *searched) refusals(kind fact.Kind[refusedWindows], arm string) []record
 	if 2*late > a.Refused {
 		helps = searchGenerator.Of(ofGenerators{least, min(full, 1)})
 	}
-	return []record.Fact{kind.Of(refusedWindows{a.Refused, len(a.Windows)}).On(arm).Since(a.Refusal, helps)}
+	return []fact.Fact{kind.Of(refusedWindows{a.Refused, len(a.Windows)}).On(arm).Since(a.Refusal, helps)}
 }
 
 // comparedCapacities states which arms have more or less capacity than the first arm, and which
@@ -321,8 +321,8 @@ func (a *searched) refusals(kind fact.Kind[refusedWindows], arm string) []record
 // no further windows: two arms differ if the intervals in which their capacities lie are apart.
 // Open arms are left out, and so are arms that starve clients: their capacity is of some clients
 // only.
-func comparedCapacities(arms []record.ArmCapacity) []record.Fact {
-	facts, alike := []record.Fact{}, []string{}
+func comparedCapacities(arms []record.ArmCapacity) []fact.Fact {
+	facts, alike := []fact.Fact{}, []string{}
 	arms = slices.DeleteFunc(slices.Clone(arms), func(a record.ArmCapacity) bool { return !a.Starves.None() })
 	for i, a := range arms {
 		base := arms[0]
@@ -443,7 +443,7 @@ const rateLimit = .01
 
 // ofGenerator reports whether [unfit] refused a window because the generator could not offer the
 // rate.
-func ofGenerator(why record.Fact) bool {
+func ofGenerator(why fact.Fact) bool {
 	return rateOff.Is(why) || sentLate.Is(why)
 }
 
@@ -451,7 +451,7 @@ func ofGenerator(why record.Fact) bool {
 // the load did not offer the rate. A server that falls behind is no reason, because the search
 // looks for exactly that. Noise is no reason either, because the search tries every rate several
 // times.
-func unfit(w *window.Window, e record.Env, slo stats.SLO) (why record.Fact) {
+func unfit(w *window.Window, e record.Env, slo stats.SLO) (why fact.Fact) {
 	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // [Reduced] handles too few requests
 		// Both break for a server that falls behind, which is an answer and no fault.
 		if b.Rule != window.RuleBacklog && b.Rule != window.RuleLittle {

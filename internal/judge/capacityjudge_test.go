@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
@@ -205,7 +206,7 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 	window := func(why string, rate, p99 float64) record.RateWindow {
 		return record.RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99, {Figure: stats.Goodput}: rate}}
 	}
-	refused := func(rate float64, why record.Fact) record.RateWindow {
+	refused := func(rate float64, why fact.Fact) record.RateWindow {
 		w := window(capacity.Reach, rate, .005)
 		w.Refused = why
 		return w
@@ -264,7 +265,7 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	t.Parallel()
 	between := func(name string, low, high float64) record.ArmCapacity {
-		return record.ArmCapacity{Name: name, Outcome: outcome.Yes, Low: low, High: high, Fact: record.Fact{Code: capacityBetween.Code}}
+		return record.ArmCapacity{Name: name, Outcome: outcome.Yes, Low: low, High: high, Fact: fact.Fact{Code: capacityBetween.Code}}
 	}
 	c := &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{
 		between("base", 1000, 1100), between("more", 1200, 1300), between("less", 800, 990), between("like", 1090, 1150),

@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/capacity"
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -57,7 +58,7 @@ func TestCapacitiesThatTouch(t *testing.T) {
 	base := between("base", 1000, 1100)
 	for _, c := range []struct {
 		other record.ArmCapacity
-		want  record.Code
+		want  fact.Code
 	}{
 		{between("b", 1100, 1200), notToldApart.Code}, {between("b", 1101, 1200), moreCapacity.Code},
 		{between("b", 900, 1000), notToldApart.Code}, {between("b", 900, 999), lessCapacity.Code},
@@ -73,7 +74,7 @@ func TestCapacitiesThatTouch(t *testing.T) {
 func TestAStarvingArmIsNotCompared(t *testing.T) {
 	t.Parallel()
 	sticky := doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool")
-	run := record.Run{Plan: record.Plan{Doubts: []record.Fact{doubt.StickyPool.Of(doubt.Sticky{}).On("other"), sticky}}}
+	run := record.Run{Plan: record.Plan{Doubts: []fact.Fact{doubt.StickyPool.Of(doubt.Sticky{}).On("other"), sticky}}}
 	of := func(name string, low, high float64) record.ArmCapacity {
 		a := arm(t)
 		a.plan.Name, a.run = name, run
@@ -105,7 +106,7 @@ func TestOpenAnswers(t *testing.T) {
 	for _, c := range []struct {
 		f    capacity.Finding
 		slo  string
-		want record.Code
+		want fact.Code
 	}{
 		{found(0, 900), "p99<=10ms,goodput>=500/s", capacityWants.Code},
 		{capacity.Finding{}, "p99<=10ms,goodput>=500/s", capacityOpen.Code},
@@ -245,17 +246,17 @@ func TestDoubtsOfASearch(t *testing.T) {
 	for name, c := range map[string]struct {
 		status  record.Status
 		windows []record.RateWindow
-		want    []record.Code
+		want    []fact.Code
 		refused int
 	}{
 		"all count":            {record.Complete, []record.RateWindow{at99(capacity.Curve, 100, .001)}, nil, 0},
-		"two of three":         {record.Complete, []record.RateWindow{refused(capacity.Curve), refused(capacity.Verify), at99(capacity.Curve, 100, .001)}, []record.Code{windowsRefused.Code}, 2},
+		"two of three":         {record.Complete, []record.RateWindow{refused(capacity.Curve), refused(capacity.Verify), at99(capacity.Curve, 100, .001)}, []fact.Code{windowsRefused.Code}, 2},
 		"those of overload":    {record.Complete, []record.RateWindow{refused(capacity.Overload)}, nil, 0},
-		"a run that was ended": {record.Interrupted, nil, []record.Code{notComplete(record.Run{Status: record.Interrupted}, nil).Code}, 0},
+		"a run that was ended": {record.Interrupted, nil, []fact.Code{notComplete(record.Run{Status: record.Interrupted}, nil).Code}, 0},
 	} {
 		a := arm(t, c.windows...)
 		a.find()
-		var got []record.Code
+		var got []fact.Code
 		for _, d := range capacityDoubts(&record.Result{Status: c.status, Env: record.Env{ServerCPUs: "0-1"}}, record.Run{Status: c.status}, []*searched{&a}) {
 			if d.Code != oneHost.Code {
 				got = append(got, d.Code)
@@ -276,7 +277,7 @@ func TestARateAboveXMaxIsADoubt(t *testing.T) {
 	for low, want := range map[float64]bool{1000: false, 1029: false, 1040: true} {
 		a, attached := arm(t), arm(t)
 		a.Name, a.Low, a.XMax, attached.Low = "a", low, 1000, low
-		got := slices.DeleteFunc(capacityDoubts(&record.Result{Status: record.Complete}, record.Run{}, []*searched{&attached, &a}), func(d record.Fact) bool { return d.Code != lowXMax.Code })
+		got := slices.DeleteFunc(capacityDoubts(&record.Result{Status: record.Complete}, record.Run{}, []*searched{&attached, &a}), func(d fact.Fact) bool { return d.Code != lowXMax.Code })
 		if (len(got) == 1) != want || want && got[0].Arm != "a" {
 			t.Errorf("verified %v/s with an X_max of 1,000/s: %v, want a doubt %v", low, got, want)
 		}
@@ -288,7 +289,7 @@ func TestASearchOfMissingTrials(t *testing.T) {
 	t.Parallel()
 	steady := func(int) time.Duration { return 5 * time.Millisecond }
 	r := recordSearch(t, searchedTrial(1, "a", "curve", 600, steady, 200), searchedTrial(2, "a", "curve", 600, steady, 200))
-	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Code == missingTrials.Code }) || r.Arms[0].Attached {
+	if slices.ContainsFunc(r.Doubts, func(d fact.Fact) bool { return d.Code == missingTrials.Code }) || r.Arms[0].Attached {
 		t.Errorf("a whole record of our own server: %+v, attached %v", r.Doubts, r.Arms[0].Attached)
 	}
 }
@@ -300,12 +301,12 @@ func TestTheGeneratorsShareOfRefusals(t *testing.T) {
 	late := sentLate.Of(lateness{})
 	wrong := ruleBroken.Of(broken{})
 	for _, c := range []struct {
-		why  []record.Fact
+		why  []fact.Fact
 		busy float64
 		want bool
 	}{
-		{[]record.Fact{late, late, wrong}, busyShare, true}, {[]record.Fact{late, wrong}, busyShare, false},
-		{[]record.Fact{late}, busyShare - .01, false}, {[]record.Fact{late}, busyShare, true},
+		{[]fact.Fact{late, late, wrong}, busyShare, true}, {[]fact.Fact{late, wrong}, busyShare, false},
+		{[]fact.Fact{late}, busyShare - .01, false}, {[]fact.Fact{late}, busyShare, true},
 	} {
 		a := arm(t, make([]record.RateWindow, len(c.why))...)
 		for i, why := range c.why {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"schedlab/internal/capacity"
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -78,13 +79,13 @@ func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 	wrong := ruleBroken.Of(broken{Rule: "stamps out of order", Value: 2})
 	busy := "; the generator is the limit: from 41,000/s on it cannot keep its schedule, its CPUs up to 62 % busy, and so cannot overload this arm; give it more of them with --cpus, or ask for what costs the server more"
 	for _, c := range []struct {
-		refused   []record.Fact // a window each
+		refused   []fact.Fact // a window each
 		generator float64
 		want      string
 	}{
-		{[]record.Fact{late, late, wrong}, .62, "stamps out of order: 2, limit 0" + busy},
-		{[]record.Fact{late, late}, .1, words(late) + others},
-		{[]record.Fact{late, wrong, wrong}, .62, words(wrong) + others},
+		{[]fact.Fact{late, late, wrong}, .62, "stamps out of order: 2, limit 0" + busy},
+		{[]fact.Fact{late, late}, .1, words(late) + others},
+		{[]fact.Fact{late, wrong, wrong}, .62, words(wrong) + others},
 	} {
 		a := arm(t)
 		for _, why := range c.refused {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -72,7 +73,7 @@ func contestOf(n int, figures stats.Series, names ...string) *record.Result {
 			}
 			for _, arm := range []string{v.Arm, v.Baseline} {
 				if of[max(slices.Index(names, arm)-1, 0)] == 0 {
-					v.Verdict, v.Reason = decision("refused"), record.Fact{Code: causeOverload.Code}
+					v.Verdict, v.Reason = decision("refused"), fact.Fact{Code: causeOverload.Code}
 				}
 			}
 			kept = append(kept, v)
@@ -200,12 +201,12 @@ func TestConcludeOfThreeArms(t *testing.T) {
 	}
 	// Who fails requests has no times: the others have a winner without it.
 	r := contest(stats.Series{stats.P50: {10, 0, 6}}, "a", "b", "c")
-	r.Verdicts[0].Reason = record.Fact{Code: causeErrors.Code, Arm: "b"}
+	r.Verdicts[0].Reason = fact.Fact{Code: causeErrors.Code, Arm: "b"}
 	if got, best := answered(r); got != record.OneWins || !slices.Equal(best, []string{"c"}) {
 		t.Errorf("b fails requests: got %s %q, want c", got, best)
 	}
 	// What noise refuses may be the best of all.
-	r.Verdicts[0].Reason = record.Fact{Code: causeImbalance.Code, Arm: "b"}
+	r.Verdicts[0].Reason = fact.Fact{Code: causeImbalance.Code, Arm: "b"}
 	if got, _ := answered(r); got == record.OneWins {
 		t.Errorf("noise refuses b: got %s, want no winner", got)
 	}

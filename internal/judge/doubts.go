@@ -20,13 +20,13 @@ import (
 // doubts returns everything that speaks against a result, the heaviest first. That others took much of the CPUs comes
 // before all; if noise left verdicts open, what else explains it follows. of holds the doubts about the record and the servers. A doubt never changes a verdict: a reason that is
 // strong enough refuses it instead (refuse.go, verdicts.go).
-func (b blocks) doubts(r *record.Result, of []record.Fact) []record.Fact {
+func (b blocks) doubts(r *record.Result, of []fact.Fact) []fact.Fact {
 	busy := b.busy(r)
 	all := fact.ByWeight(slices.Concat(
 		b.standing(r), b.stoodStill(), othersDoubts(b.run.Others), withoutAdvice(withoutFirstLook(b.run.Plan.Doubts, r.Others), busy), of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), HostDoubts(r.Env),
 	))
 	if openByNoise(r) {
-		slices.SortStableFunc(all, func(a, b record.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })
+		slices.SortStableFunc(all, func(a, b fact.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })
 	}
 	if f := b.copyHides(r); !f.None() {
 		all = slices.Insert(all, 0, f)
@@ -46,9 +46,9 @@ func openByNoise(r *record.Result) bool {
 }
 
 // standing returns the doubts that apply to every verdict. r has its arms and counts already.
-func (b blocks) standing(r *record.Result) (all []record.Fact) {
+func (b blocks) standing(r *record.Result) (all []fact.Fact) {
 	all = Planted(b.run.Plan)
-	add := func(f record.Fact) { all = append(all, f) }
+	add := func(f fact.Fact) { all = append(all, f) }
 	if r.Status != record.Complete {
 		add(notComplete(b.run, &r.Valid))
 	}
@@ -79,7 +79,7 @@ func (b blocks) standing(r *record.Result) (all []record.Fact) {
 var plantFlags = regexp.MustCompile(`--plant(-cpu)?[= ]\S+`)
 
 // Planted returns a doubt for each arm that is started with a planted fault, to test schedlab itself.
-func Planted(p record.Plan) (all []record.Fact) {
+func Planted(p record.Plan) (all []fact.Fact) {
 	for _, a := range p.Arms {
 		if flags := plantFlags.FindAllString(command.Join(a.Command), -1); flags != nil && a.Role != record.Copy {
 			all = append(all, faultPlanted.Of(planted{strings.Join(flags, " ")}).On(a.Name))
@@ -90,26 +90,26 @@ func Planted(p record.Plan) (all []record.Fact) {
 
 // notComplete returns the doubt about a run that is not complete, with its status and the first line of its error. valid is
 // the number of blocks by which it is judged, nil for a search.
-func notComplete(run record.Run, valid *int) record.Fact {
+func notComplete(run record.Run, valid *int) fact.Fact {
 	return runNotComplete.Of(incomplete{Status: string(run.Status), Error: prose.FirstLine(run.Failure), Valid: valid})
 }
 
 // oneCPU returns a doubt if no arm had more than one CPU.
-func oneCPU(r *record.Result) []record.Fact {
+func oneCPU(r *record.Result) []fact.Fact {
 	if serverCPUs(r.Env) > 1 || slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 }) {
 		return nil
 	}
-	return []record.Fact{onlyOneCPU}
+	return []fact.Fact{onlyOneCPU}
 }
 
 // tenths rounds a time to tenths of a millisecond, upwards.
 func tenths(seconds float64) float64 { return math.Ceil(seconds*1e4) / 1e4 }
 
 // HostDoubts returns the doubts about any run with server and load on one machine, or on another site.
-func HostDoubts(e record.Env) (all []record.Fact) {
+func HostDoubts(e record.Env) (all []fact.Fact) {
 	if c := e.Site; c != nil {
 		both := slices.DeleteFunc(slices.Clone(c.ServerMachines), func(node string) bool { return !slices.Contains(c.LoadMachines, node) })
-		return []record.Fact{onCluster.Of(nodes{tenths(c.ClockError), tenths(c.Late), strings.Join(both, ", ")})}
+		return []fact.Fact{onCluster.Of(nodes{tenths(c.ClockError), tenths(c.Late), strings.Join(both, ", ")})}
 	}
 	if e.Virtualised {
 		all = append(all, virtualised)
@@ -119,7 +119,7 @@ func HostDoubts(e record.Env) (all []record.Fact) {
 
 // lost returns a doubt for each arm with a server that could not keep all its stamps. It refuses
 // no verdict, because the newest requests have their stamps.
-func (b blocks) lost(arms []record.Arm) (all []record.Fact) {
+func (b blocks) lost(arms []record.Arm) (all []fact.Fact) {
 	for _, a := range arms {
 		windows := 0
 		for _, w := range b.of(a.Name) {
@@ -134,7 +134,7 @@ func (b blocks) lost(arms []record.Arm) (all []record.Fact) {
 }
 
 // unsent returns a doubt for each arm that left more than unsentLimit of its paced requests unsent.
-func (b blocks) unsent() (all []record.Fact) {
+func (b blocks) unsent() (all []fact.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		if unsent := b.unsentShare(a.Name); unsent > 0 && a.Role != record.Copy {
 			all = append(all, unsentRequests.Of(notSent{unsent, a.Clients.Rate}).On(a.Name))
@@ -145,7 +145,7 @@ func (b blocks) unsent() (all []record.Fact) {
 
 // limited returns a doubt for each arm with servers on a cluster that their CPU limit stopped for more
 // than 1 % of the median window. It refuses no verdict: an arm that wants more CPU is stopped more.
-func (b blocks) limited() (all []record.Fact) {
+func (b blocks) limited() (all []fact.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		stopped := medianOf(b.of(a.Name), func(w *modelled) float64 { return w.Trial.Server.Throttled / w.Trial.Window.Seconds() })
 		if stopped > .01 && a.Role != record.Copy {
@@ -157,7 +157,7 @@ func (b blocks) limited() (all []record.Fact) {
 
 // lacking returns the doubts about an incomplete record. found is the number of trials that it has, short the number that
 // were left half-written. A run that goes on has no number of trials yet, and misses none.
-func lacking(run record.Run, found, short int) (all []record.Fact) {
+func lacking(run record.Run, found, short int) (all []fact.Fact) {
 	if n := run.Trials - found; n > 0 {
 		all = append(all, missingTrials.Of(missing{n, run.Trials}))
 	}
@@ -169,7 +169,7 @@ func lacking(run record.Run, found, short int) (all []record.Fact) {
 
 // redirects returns the doubt about an arm that sent clients elsewhere; no fact for other arms. The status is
 // the most frequent one.
-func (b blocks) redirects(a record.Arm) (f record.Fact) {
+func (b blocks) redirects(a record.Arm) (f fact.Fact) {
 	if a.Role == record.Copy {
 		return f
 	}
@@ -193,7 +193,7 @@ func (b blocks) redirects(a record.Arm) (f record.Fact) {
 }
 
 // starved returns the doubt about an arm that starved connections, or that had too little time to serve them.
-func (b blocks) starved(a record.Arm) record.Fact {
+func (b blocks) starved(a record.Arm) fact.Fact {
 	f := starving{Starved: a.StarvedConnections}
 	if of := a.Fairness; of != nil {
 		f.Asked = of.Asked
@@ -214,12 +214,12 @@ var timeOf = map[record.Cause]fact.Kind[usage]{
 }
 
 // took returns the fact that a cause took a share of one CPU's time.
-func took(t record.Trouble) record.Fact {
+func took(t record.Trouble) fact.Fact {
 	return timeOf[t.Cause].Of(usage{Share: t.Share, CPU: t.CPU, PID: t.PID, Processes: t.Processes, Side: string(t.Side), Program: t.Program, Parent: t.Parent})
 }
 
 // TroubleSoFar returns the fact, for the screen, about a cause that disturbs a run while it goes on.
-func TroubleSoFar(t record.Trouble) record.Fact {
+func TroubleSoFar(t record.Trouble) fact.Fact {
 	return stillGoingOn.Since(took(t))
 }
 
@@ -229,11 +229,11 @@ const doubtShare, doubtPassing = .01, .10
 
 // othersDoubts returns one doubt about everything else that used the CPUs over the whole run, with the causes as its
 // Because; nil if nothing used enough to matter, or so much that the machine was busy, which is another doubt (see Busy).
-func othersDoubts(o *record.Others) []record.Fact {
+func othersDoubts(o *record.Others) []fact.Fact {
 	if o == nil || !o.Quiet() {
 		return nil
 	}
-	var all []record.Fact
+	var all []fact.Fact
 	for _, t := range o.Troubles {
 		if t.Share >= doubtPassing || t.Cause != record.Passing && t.Share >= doubtShare {
 			all = append(all, took(t))
@@ -242,7 +242,7 @@ func othersDoubts(o *record.Others) []record.Fact {
 	if len(all) == 0 {
 		return nil
 	}
-	return []record.Fact{othersUsedCPUs.Of(watched{o.Seconds}).Since(all...)}
+	return []fact.Fact{othersUsedCPUs.Of(watched{o.Seconds}).Since(all...)}
 }
 
 // An unchecked rule silently passes a window that lacks the figure it needs, and so looks like one that was kept.

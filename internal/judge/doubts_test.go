@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/request"
@@ -116,7 +117,7 @@ func TestOthersAreTheAnswer(t *testing.T) {
 		"overloaded": {synthetic{edit: slowly}, false},
 	} {
 		run := c.run.run()
-		run.Plan.Doubts = []record.Fact{
+		run.Plan.Doubts = []fact.Fact{
 			doubt.StickyPool.Of(doubt.Sticky{Waiting: 60, Connections: 64, Workers: 4}).On("pool"),
 			doubt.BudgetEnded.Of(doubt.Ended{Verdicts: "pool at p99", Open: 1, Blocks: 12, Room: 36, Needed: 150}),
 		}
@@ -235,7 +236,7 @@ func TestTimesOfServersWithoutTheirCPU(t *testing.T) {
 	for name, c := range map[string]struct {
 		taken, times, cpu float64 // of the pool, against net/http
 		verdict           string
-		code              record.Code
+		code              fact.Code
 	}{
 		"less taken":                {.49, .6, .8, "FASTER", ""},
 		"quicker by less CPU":       {.51, .6, .8, "refused", causeTaken.Code},
@@ -270,9 +271,9 @@ func TestTimesOfServersWithoutTheirCPU(t *testing.T) {
 // What other programs used before the first block is no doubt about a run that was watched as a whole; a lasting fault is.
 func TestFirstLookIsSuperseded(t *testing.T) {
 	t.Parallel()
-	look := record.Fact{Code: "machine-unfit", Because: []record.Fact{doubt.MachineVerdict.Of(doubt.Fitness{Verdict: "unfit", Passing: true})}}
-	lasting := record.Fact{Code: "machine-unfit", Because: []record.Fact{doubt.MachineVerdict.Of(doubt.Fitness{Verdict: "unfit"})}}
-	both := []record.Fact{look, lasting}
+	look := fact.Fact{Code: "machine-unfit", Because: []fact.Fact{doubt.MachineVerdict.Of(doubt.Fitness{Verdict: "unfit", Passing: true})}}
+	lasting := fact.Fact{Code: "machine-unfit", Because: []fact.Fact{doubt.MachineVerdict.Of(doubt.Fitness{Verdict: "unfit"})}}
+	both := []fact.Fact{look, lasting}
 	if got := withoutFirstLook(both, nil); len(got) != 2 {
 		t.Errorf("nobody watched the run: got %v, want both doubts", got)
 	}

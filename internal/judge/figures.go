@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"schedlab/internal/expect"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -170,7 +171,7 @@ func (g judgement) Phase(block int, arm, name string) (float64, error) {
 // refuseFigure returns the reason against a figure of one arm, whatever the figure is compared
 // with; no fact if there is none. It is about the arm alone, so drift and disturbances play no
 // part.
-func (b blocks) refuseFigure(f stats.Figure, a record.Arm) (why record.Fact) {
+func (b blocks) refuseFigure(f stats.Figure, a record.Arm) (why fact.Fact) {
 	m := f.Row()
 	if m.Proof == stats.InOverload {
 		return why

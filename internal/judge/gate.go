@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -162,7 +163,7 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 // copyHides returns the doubt that comes first where a gate cannot tell, at a metric at which the old
 // build's own copy surely differs or is not fine either: the one with the most noise for what it allows.
 // It returns no fact otherwise. Where the copy refuses a metric, the answer has the reason.
-func (b blocks) copyHides(r *record.Result) (f record.Fact) {
+func (b blocks) copyHides(r *record.Result) (f fact.Fact) {
 	if r.GateOutcome() != outcome.Open {
 		return f
 	}

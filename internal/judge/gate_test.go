@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
@@ -28,7 +29,7 @@ func TestPairs(t *testing.T) {
 	pairs := []struct {
 		Pair
 		want string
-		why  record.Code
+		why  fact.Code
 	}{
 		{Pair{stats.P50, "nethttp", "pool"}, "SLOWER", ""},
 		{Pair{stats.P50, "nethttp'", "pool"}, "SLOWER", ""},
@@ -83,7 +84,7 @@ func TestPairsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		run  synthetic
 		pair Pair
-		why  record.Code
+		why  fact.Code
 	}{
 		"nothing is":                     {synthetic{}, Pair{stats.P50, "fasthttp", "pool"}, ""},
 		"memory that was not measured":   {synthetic{}, Pair{stats.Memory, "fasthttp", "pool"}, causeUnfit.Code},
@@ -220,7 +221,7 @@ func TestGateDoubtsTheCopyFirst(t *testing.T) {
 			t.Fatalf("%s: the gate is %+v, want it open", tt.name, r.Gate[0])
 		}
 		got := ""
-		if first := b.doubts(r, []record.Fact{{Code: trialFailed.Code}})[0]; first.Code == gateNoise.Code {
+		if first := b.doubts(r, []fact.Fact{{Code: trialFailed.Code}})[0]; first.Code == gateNoise.Code {
 			got = strings.ReplaceAll(first.String(), "\u00a0", " ")
 		}
 		if got != tt.want {

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
@@ -51,8 +52,8 @@ type Judge struct {
 	windows    windows
 	servers    servers
 	aim        Aim
-	doubts     []record.Fact // about trials that are not judged
-	toldBehind bool          // the last Look between the plan's looks told of an arm that does not keep up
+	doubts     []fact.Fact // about trials that are not judged
+	toldBehind bool        // the last Look between the plan's looks told of an arm that does not keep up
 }
 
 // New returns a Judge of a run that has no trials yet, and is to answer aim. The trials come from
@@ -97,7 +98,7 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 // is the error of reading the trial. A second trial of one arm in a block is not used, because either
 // may be wrong.
 func (j *Judge) admits(t record.Trial, err error) bool {
-	plan, why := j.run.Plan, record.Fact{}
+	plan, why := j.run.Plan, fact.Fact{}
 	if before := plan.Before; before != nil && t.Block <= before.Blocks && err == nil {
 		return false // a doubt of the plan tells of it
 	}
@@ -199,7 +200,7 @@ func header(name, path string, run record.Run) *record.Result {
 	return &record.Result{
 		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Cell: p.Cell, Question: p.Question,
 		Status: run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Before: p.Before, Warmup: p.Warmup.Seconds(), Window: p.Window.Seconds(), Planned: p.Blocks, Started: run.Started,
-		Env: run.Env, Others: run.Others, Note: p.Note, Doubts: []record.Fact{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
+		Env: run.Env, Others: run.Others, Note: p.Note, Doubts: []fact.Fact{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
 		AA: []record.Verdict{}, NotChecked: []string{}, LoadsDiffer: LoadsDiffer(p.Arms),
 	}
 }
@@ -289,13 +290,13 @@ func (s servers) procs(arm string) (procs int) {
 
 // doubtsOf returns the doubts about the servers of a plan, arm by arm, each once. The copy is its
 // baseline again, and has none.
-func (s servers) doubtsOf(p record.Plan) (all []record.Fact) {
+func (s servers) doubtsOf(p record.Plan) (all []fact.Fact) {
 	for _, a := range p.Arms {
-		var own []record.Fact
+		var own []fact.Fact
 		for _, t := range s[a.Name] {
 			for _, f := range t.Doubts {
 				f.Arm = a.Name
-				same := func(other record.Fact) bool { return reflect.DeepEqual(f, other) }
+				same := func(other fact.Fact) bool { return reflect.DeepEqual(f, other) }
 				if a.Role != record.Copy && !slices.ContainsFunc(own, same) {
 					own = append(own, f)
 				}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
 	"schedlab/internal/stats"
@@ -23,7 +24,7 @@ func TestNotes(t *testing.T) {
 			trial.Server.CPU = -1
 		}
 		if trial.Arm == "fasthttp" || trial.Arm == "nethttp'" {
-			trial.Server.Doubts = []record.Fact{{Code: "odd"}, {Code: record.Code(fmt.Sprintf("odd %d", trial.Block))}}
+			trial.Server.Doubts = []fact.Fact{{Code: "odd"}, {Code: fact.Code(fmt.Sprintf("odd %d", trial.Block))}}
 		}
 		return requests
 	}}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -132,7 +133,7 @@ type pairEvidence struct {
 	faster, slower, same, open, refusals int            // verdicts that were asked for
 	keeps                                record.Verdict // on goodput, if the arm with less of it cannot keep up
 	done                                 record.Verdict // on goodput in a closed loop
-	starves                              record.Fact    // why times are refused, if an arm starved clients
+	starves                              fact.Fact      // why times are refused, if an arm starved clients
 	judged                               bool           // some verdict was not refused
 }
 
@@ -211,8 +212,8 @@ func fallsShort(less record.Arm, verdicts []record.Verdict) bool {
 }
 
 // failedBy reports whether a fact, or one that it rests on, is that the arm failed too many requests.
-func failedBy(f record.Fact, arm string) bool {
-	return doubt.TooManyFailed.Is(f) && f.Arm == arm || slices.ContainsFunc(f.Because, func(of record.Fact) bool { return failedBy(of, arm) })
+func failedBy(f fact.Fact, arm string) bool {
+	return doubt.TooManyFailed.Is(f) && f.Arm == arm || slices.ContainsFunc(f.Because, func(of fact.Fact) bool { return failedBy(of, arm) })
 }
 
 // refused returns the place of two arms that have no times to compare.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -130,7 +131,7 @@ func TestDuels(t *testing.T) {
 	}
 	r = contest(stats.Series{stats.P50: {10, 8, 6}}, "a", "b", "c")
 	for _, v := range []*record.Verdict{&r.Verdicts[1], &r.Duels[0]} {
-		v.Verdict, v.Reason = decision("refused"), record.Fact{Code: causeDrift.Code, Arm: "c", Baseline: "a"}
+		v.Verdict, v.Reason = decision("refused"), fact.Fact{Code: causeDrift.Code, Arm: "c", Baseline: "a"}
 	}
 	if winner, answer := conclude(r); winner.String() != "open" || answer.Duels != nil {
 		t.Errorf("c is refused for its drift: got %s, %+v", winner, answer.Duels)
@@ -363,7 +364,7 @@ func TestUnequalCPUs(t *testing.T) {
 	if a := r.Arms[0]; !a.Attached || a.CPUs != "0-1" || r.Arms[2].Attached || r.Arms[2].CPUs != "" {
 		t.Errorf("got %+v and %+v", a, r.Arms[2])
 	}
-	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return strings.HasPrefix(d.String(), "the server had one CPU") }) {
+	if slices.ContainsFunc(r.Doubts, func(d fact.Fact) bool { return strings.HasPrefix(d.String(), "the server had one CPU") }) {
 		t.Errorf("the servers are said to have one CPU: %v", r.Doubts)
 	}
 }

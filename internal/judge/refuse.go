@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
 	"schedlab/internal/stats"
@@ -81,17 +82,17 @@ const (
 // A verdict is refused if the data cannot carry it, which is no statement about the servers. The reasons here are about
 // totals over the blocks: a run without blocks, arms that failed or starved clients, and figures that are not known. Reasons
 // that need the compared values are in verdicts.go. The first reason found is told, from general to special. No fact
-// (record.Fact.None) means that nothing speaks against the verdict.
+// (fact.Fact.None) means that nothing speaks against the verdict.
 
 // final reports whether no number of blocks changes a reason against a verdict.
-func final(why record.Fact) bool {
+func final(why fact.Fact) bool {
 	return why.RestsOn(
 		causeErrors.Code, causeNoReplies.Code, doubt.FewRequests.Code, causeUnknownCPU.Code, causeOverload.Code, doubt.Starvation.Code, causeUnsent.Code,
 	)
 }
 
 // firstOf returns the first of these reasons; no fact if all are none.
-func firstOf(reasons ...record.Fact) (why record.Fact) {
+func firstOf(reasons ...fact.Fact) (why fact.Fact) {
 	for _, why := range reasons {
 		if !why.None() {
 			return why
@@ -101,7 +102,7 @@ func firstOf(reasons ...record.Fact) (why record.Fact) {
 }
 
 // refuseRun returns the reason against every verdict of the run; no fact if there is none.
-func (b blocks) refuseRun() (why record.Fact) {
+func (b blocks) refuseRun() (why fact.Fact) {
 	if len(b.valid) > 0 {
 		return why
 	}
@@ -109,7 +110,7 @@ func (b blocks) refuseRun() (why record.Fact) {
 }
 
 // refusePair returns the reason against comparing two arms at a metric; no fact if there is none.
-func (b blocks) refusePair(m stats.Metric, base, arm record.Arm) record.Fact {
+func (b blocks) refusePair(m stats.Metric, base, arm record.Arm) fact.Fact {
 	return firstOf(
 		b.refuseRun(), b.refuseArm(m, arm, base), b.overloaded(m, base), b.refuseMetric(m, arm), b.refuseMetric(m, base),
 		b.refuseSilent(m, base.Name, arm.Name),
@@ -119,7 +120,7 @@ func (b blocks) refusePair(m stats.Metric, base, arm record.Arm) record.Fact {
 // refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block, because it gave no
 // good reply there; no fact if there is none. An arm that is silent in most blocks is overloaded, and its goodput of 0
 // counts; in a few, something else may have stopped it.
-func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why record.Fact) {
+func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why fact.Fact) {
 	if m.Quantile == 0 && m.Figure != stats.Goodput {
 		return why
 	}
@@ -139,7 +140,7 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why record.Fact) {
 
 // refuseArm returns the reason against comparing an arm with base at a metric because of how their requests ended; no fact if
 // there is none. Good replies per second are comparable, whatever became of the other requests.
-func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why record.Fact) {
+func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why fact.Fact) {
 	if m.Proof == stats.InOverload {
 		return why
 	}
@@ -171,8 +172,8 @@ func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why record.Fact) 
 func (b blocks) fails(arm string) bool { return stats.Median(b.series(arm, stats.Errors)) > errorLimit }
 
 // failed returns the fact that arms, overloaded ones aside, failed too many requests, and how most of these ended.
-func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
-	var who []record.Fact
+func (b blocks) failed(arms ...record.Arm) (why fact.Fact) {
+	var who []fact.Fact
 	ends := map[string]int{}
 	for _, arm := range arms {
 		ratio := float64(arm.Errors) / float64(max(arm.Requests, 1))
@@ -193,7 +194,7 @@ func (b blocks) failed(arms ...record.Arm) (why record.Fact) {
 
 // overloaded returns the reason against a metric of an arm whose backlog grows; no fact if it does not, or if the metric holds
 // in overload. Longer windows would not help such an arm, so this reason goes before that of too few requests.
-func (b blocks) overloaded(m stats.Metric, a record.Arm) (why record.Fact) {
+func (b blocks) overloaded(m stats.Metric, a record.Arm) (why fact.Fact) {
 	if m.Proof < stats.InOverload && b.over[a.Name] {
 		return causeOverload.On(a.Name)
 	}
@@ -201,7 +202,7 @@ func (b blocks) overloaded(m stats.Metric, a record.Arm) (why record.Fact) {
 }
 
 // refuseMetric returns the reason against one metric of an arm; no fact if there is none.
-func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why record.Fact) {
+func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 	if why = b.overloaded(m, a); !why.None() {
 		return why
 	}
@@ -259,7 +260,7 @@ func (b blocks) starvesTooMany(arm string) bool {
 
 // noAnswerYet returns the fact that windows were too short to answer each client of an arm once; no fact if they were not.
 // Then neither its times nor what theory says of all its clients is a figure of this arm.
-func (b blocks) noAnswerYet(arm string) (why record.Fact) {
+func (b blocks) noAnswerYet(arm string) (why fact.Fact) {
 	if f := b.fairness(arm); f != nil && f.Short && b.starvesTooMany(arm) {
 		return doubt.Starvation.Of(doubt.Unanswered{Starved: f.Asked - f.Served, Short: true}).On(arm)
 	}

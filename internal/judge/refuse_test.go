@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/request"
@@ -174,7 +175,7 @@ func TestShortWindowsShowNoStarvation(t *testing.T) {
 			run.Plan.Arms[i].Clients = record.Clients{Loop: "closed", Connections: 256, Rate: fakeRate}
 		}
 		if sticky {
-			run.Plan.Doubts = []record.Fact{doubt.StickyPool.Of(doubt.Sticky{}).On("nethttp")}
+			run.Plan.Doubts = []fact.Fact{doubt.StickyPool.Of(doubt.Sticky{}).On("nethttp")}
 		}
 		j, err := New("run", "dir", run, AimOf(run.Plan))
 		if err != nil {

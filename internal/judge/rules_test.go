@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
@@ -181,7 +182,7 @@ func TestFullQueueStands(t *testing.T) {
 			t.Errorf("%s: the mean is refused for %q, want %q", c.name, why, c.why)
 		}
 		r := s.judged(t)
-		over := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return d.Arm == "pool" && strings.HasPrefix(d.String(), "overloaded") })
+		over := slices.ContainsFunc(r.Doubts, func(d fact.Fact) bool { return d.Arm == "pool" && strings.HasPrefix(d.String(), "overloaded") })
 		if r.Valid != fakeBlocks || len(r.Refused) != 0 || over != c.overloaded {
 			t.Errorf("%s: %d valid blocks, refused %v, overloaded %v; want %d, none, %v", c.name, r.Valid, r.Refused, over, fakeBlocks, c.overloaded)
 		}
@@ -390,18 +391,18 @@ func TestTurningAwayIsNotKeepingUp(t *testing.T) {
 // Goodput ranks an arm behind only where the arm with less of it is at fault.
 func TestFallsShort(t *testing.T) {
 	t.Parallel()
-	failed := record.Fact{Code: causeErrors.Code, Because: []record.Fact{{Code: doubt.TooManyFailed.Code, Arm: "a"}}}
+	failed := fact.Fact{Code: causeErrors.Code, Because: []fact.Fact{{Code: doubt.TooManyFailed.Code, Arm: "a"}}}
 	for _, c := range []struct {
 		name, less, loop string
-		why              record.Fact
+		why              fact.Fact
 		want             bool
 	}{
 		{"a fails requests and has less", "a", "closed", failed, true},
 		{"a fails requests and b has less", "b", "closed", failed, false},
-		{"a is overloaded", "a", "open", record.Fact{Code: causeOverload.Code, Arm: "a"}, true},
-		{"other statuses in an open loop", "b", "open", record.Fact{Code: causeStatusMix.Code}, true},
-		{"other statuses in a closed loop", "b", "closed", record.Fact{Code: causeStatusMix.Code}, false},
-		{"drift", "a", "open", record.Fact{Code: causeDrift.Code, Arm: "a"}, false},
+		{"a is overloaded", "a", "open", fact.Fact{Code: causeOverload.Code, Arm: "a"}, true},
+		{"other statuses in an open loop", "b", "open", fact.Fact{Code: causeStatusMix.Code}, true},
+		{"other statuses in a closed loop", "b", "closed", fact.Fact{Code: causeStatusMix.Code}, false},
+		{"drift", "a", "open", fact.Fact{Code: causeDrift.Code, Arm: "a"}, false},
 	} {
 		less := record.Arm{Name: c.less, Clients: record.Clients{Loop: c.loop}}
 		if got := fallsShort(less, []record.Verdict{{Metric: stats.P50, Verdict: decision("refused"), Reason: c.why}}); got != c.want {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
@@ -55,7 +56,7 @@ const (
 // TwinOf returns the station that an arm's twin simulates. note says how the twin assigns
 // connections to event loops, if it has more than one. why is the reason if the arm can have no
 // twin. A twin is missing wherever the simulation would be another server than the arm.
-func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) {
+func TwinOf(a record.PlanArm) (st record.Station, note string, why fact.Fact) {
 	c, s := a.Clients, a.Station
 	switch {
 	case a.Mode == "":
@@ -101,7 +102,7 @@ func TwinOf(a record.PlanArm) (st record.Station, note string, why record.Fact) 
 
 // replay adds the figures of the twin to a window. It returns the reason if there are none, and
 // changes w only if it succeeds.
-func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.PlanArm, env record.Env) (why record.Fact) {
+func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.PlanArm, env record.Env) (why fact.Fact) {
 	c, iter := arm.Clients, window.PerIter(env)
 	switch {
 	case len(t.Requests) > mostTwin:
@@ -225,7 +226,7 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 
 // withoutTwin returns the reason if an arm has no twin over the valid blocks; no fact if it has
 // one. The reason of the first block without a twin counts.
-func (b blocks) withoutTwin(arm string, st record.Station) (why record.Fact) {
+func (b blocks) withoutTwin(arm string, st record.Station) (why fact.Fact) {
 	// In overload a queue without limit grows for ever, and its times only tell how long the
 	// window was.
 	if endless := st.Places == 0 || st.Overflow == queueing.Blocks; b.over[arm] && endless {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
@@ -23,7 +24,7 @@ func TestTwinsOfClients(t *testing.T) {
 		name    string
 		station record.Station
 		clients record.Clients
-		why     record.Code
+		why     fact.Code
 		places  int
 		blocks  bool
 	}{
@@ -69,7 +70,7 @@ func TestReplaysThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		t     record.TrialRecord
 		iters float64
-		want  record.Code
+		want  fact.Code
 	}{
 		"as it should be":           {trial(10, 500, .01), 1, ""},
 		"a server that took no CPU": {trial(10, 500, 0), 1, ""},
@@ -126,7 +127,7 @@ func TestTwinsOfOverloadedArms(t *testing.T) {
 	for _, c := range []struct {
 		st   record.Station
 		over bool
-		want record.Code
+		want fact.Code
 	}{
 		{record.Station{}, true, twinOverload.Code}, {record.Station{Places: 8, Overflow: queueing.Blocks}, true, twinOverload.Code},
 		{record.Station{Places: 8}, true, ""}, {record.Station{}, false, ""},

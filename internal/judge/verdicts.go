@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -91,7 +92,7 @@ func spareShares(challengers int) int {
 
 // against returns the first reason why the comparison of two arms gives no verdict; no fact if it gives one. why is a reason
 // that does not depend on their values, or no fact. An open comparison is not checked: it claims nothing.
-func (b blocks) against(c stats.Comparison, base, arm record.Arm, why record.Fact, r ruler) record.Fact {
+func (b blocks) against(c stats.Comparison, base, arm record.Arm, why fact.Fact, r ruler) fact.Fact {
 	switch why = firstOf(why, r.broken); {
 	case !why.None() || c.Decision.Outcome == outcome.Open:
 		return why
@@ -107,14 +108,14 @@ func (b blocks) against(c stats.Comparison, base, arm record.Arm, why record.Fac
 // identical programs apart by up to its far end, and a difference must be larger than that. SAME stands unless the copy
 // itself is FASTER or SLOWER. The zero ruler resolves every difference.
 type ruler struct {
-	gap     float64     // far end of the A/A interval as |ln ratio|; 0 if the interval holds 1
-	differs bool        // the copy is FASTER or SLOWER
-	reason  record.Fact // for refusing a verdict within the gap
-	broken  record.Fact // for refusing every verdict, if A/A itself is refused; else no fact
+	gap     float64   // far end of the A/A interval as |ln ratio|; 0 if the interval holds 1
+	differs bool      // the copy is FASTER or SLOWER
+	reason  fact.Fact // for refusing a verdict within the gap
+	broken  fact.Fact // for refusing every verdict, if A/A itself is refused; else no fact
 }
 
 // newRuler returns the ruler from the A/A comparison of a metric. why is the reason if that is refused.
-func newRuler(aa stats.Comparison, base string, why record.Fact) (r ruler) {
+func newRuler(aa stats.Comparison, base string, why fact.Fact) (r ruler) {
 	if !why.None() {
 		r.broken = causeAA.Of(resolution{}).Since(why)
 		return r
@@ -184,10 +185,10 @@ func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 
 // check returns the first reason against a decided verdict: a server without its CPU, drift, imbalance, lateness, failed blocks or the calm half; no
 // fact if the verdict stands.
-func (b blocks) check(c stats.Comparison, base, arm string) (why record.Fact) {
+func (b blocks) check(c stats.Comparison, base, arm string) (why fact.Fact) {
 	baseTimes, armTimes := b.pair(base, arm, c.Metric.Figure)
 	said := toCheck(c, baseTimes, armTimes)
-	against := func(f record.Fact) record.Fact { return f.On(arm).Against(base).At(c.Metric.Name) }
+	against := func(f fact.Fact) fact.Fact { return f.On(arm).Against(base).At(c.Metric.Name) }
 	of := func(s disturbs) disturbance { return disturbance{s.name, b.each(base, s.of), b.each(arm, s.of)} }
 	if taken := b.takenAway(c, base, arm); taken > 0 {
 		return against(causeTaken.Of(share{taken}))
@@ -245,7 +246,7 @@ func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64,
 
 // unfit returns the reason why a comparison was refused for its values: the first block in which an arm has no value above
 // 0, if there is one.
-func (b blocks) unfit(c stats.Comparison, arms ...string) record.Fact {
+func (b blocks) unfit(c stats.Comparison, arms ...string) fact.Fact {
 	for _, block := range b.valid {
 		for _, arm := range arms {
 			if v := b.windows[block][arm].Values[c.Metric.Figure]; !(v.Float() > 0) {
@@ -271,7 +272,7 @@ func (b blocks) disturbed(arm string) *record.Disturbed {
 
 // verdict returns the verdict of a comparison, or a refused one without figures if why is a fact. If more blocks may lift the
 // refusal, Least is the next block.
-func verdict(c stats.Comparison, base, arm record.Arm, why record.Fact) record.Verdict {
+func verdict(c stats.Comparison, base, arm record.Arm, why fact.Fact) record.Verdict {
 	v := record.Verdict{Metric: c.Metric.Figure, Primary: c.Metric.Primary, Baseline: base.Name, Arm: arm.Name, Blocks: c.Blocks}
 	if !why.None() {
 		v.Verdict, v.Reason = stats.Decision{Outcome: outcome.Refused}, why

@@ -1,12 +1,12 @@
 package judge
 
 import (
-	"schedlab/internal/record"
+	"schedlab/internal/fact"
 	"schedlab/internal/stats"
 )
 
 // words is a reason as its reader sees it, "" for none.
-func words(f record.Fact) string {
+func words(f fact.Fact) string {
 	if f.None() {
 		return ""
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/stats"
 )
@@ -54,7 +55,7 @@ type Conclusion struct {
 	Standings []Standing      `json:"standings"`          // one per challenger, in plan order
 	Duels     []Duel          `json:"duels,omitempty"`    // challengers that beat the baseline, against one another
 	Starving  []string        `json:"starving,omitempty"` // arms that left connections without a reply, if no standing says so
-	Reason    Fact            `json:"reason,omitzero"`    // of a Refused: why no verdict was reached
+	Reason    fact.Fact       `json:"reason,omitzero"`    // of a Refused: why no verdict was reached
 }
 
 // UnmarshalJSON reads a conclusion, also one of an older record, whose outcome was its kind.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/stats"
 )
@@ -18,7 +19,7 @@ type Capacity struct {
 	Budget float64       `json:"budget"` // planned seconds per arm
 	Arms   []ArmCapacity `json:"arms"`   // in plan order
 	// Lines tell which arm has more capacity, for arms with intervals that do not overlap.
-	Lines []Fact `json:"lines"`
+	Lines []fact.Fact `json:"lines"`
 }
 
 // An SLOTerm is one limit of the objective, in words and as a value.
@@ -41,10 +42,10 @@ type ArmCapacity struct {
 	// End tells why this arm's search ended early; nil when it did not.
 	End    *SearchEnd `json:"end,omitempty"`
 	Answer string     `json:"answer"` // Outcome in words: known, none, open, refused
-	Fact   Fact       `json:"fact"`   // the answer with its figures
+	Fact   fact.Fact  `json:"fact"`   // the answer with its figures
 	// Starves tells how many of its clients the arm serves at all, so that its capacity and XMax
 	// compare with no other arm's; none for an arm that serves all.
-	Starves Fact `json:"starves,omitzero"`
+	Starves fact.Fact `json:"starves,omitzero"`
 
 	// LowKept of LowOf windows at Low kept the objective, and HighBroken of HighOf at High broke
 	// it. Without a Low or High they count the windows at the last rate tried.
@@ -146,7 +147,7 @@ type RateWindow struct {
 	Errors  float64                   `json:"errors"`           // ratio of requests without a good reply
 	Values  map[stats.Measure]float64 `json:"values"`           // of the terms; a measure with too few requests is absent
 	Kept    bool                      `json:"kept"`             // whether every term held
-	Refused Fact                      `json:"refused,omitzero"` // why the window is no evidence about the server
+	Refused fact.Fact                 `json:"refused,omitzero"` // why the window is no evidence about the server
 	CPU     float64                   `json:"-"`                // server CPU seconds per request; NaN or below 0 if unknown
 	Busy    float64                   `json:"-"`                // ratio of time that the load's CPUs were busy with its process
 }

@@ -3,7 +3,7 @@
 //
 // A run's directory is a Dir: dir.go writes it, open.go reads it. run.json holds a Run, which is the Plan and
 // later the Result (run.go, result.go). Each trial has a Trial (trial.go), its Requests and its Stamps
-// (package request, with their file format). A Fact (fact.go) is any statement about a run. The other files hold the
+// (package request, with their file format). A fact.Fact is any statement about a run. The other files hold the
 // outputs of other commands: Capacity, Explanation and Profiles.
 //
 // Types that are written as JSON have times in seconds and ratios 0..1, unless a comment tells otherwise. An
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"schedlab/internal/command"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/stats"
 )
@@ -61,9 +62,9 @@ type Result struct {
 	// NoPage is set where the record has no report.html, as when it could not be written: then nothing names it.
 	NoPage bool `json:"-"`
 	// Headline is the answer in one sentence. It is empty in records: report adds it to its JSON.
-	Headline string    `json:"headline,omitempty"`
-	Doubts   []Fact    `json:"doubts"`  // every reservation, the weightiest first
-	Refused  []Refusal `json:"refused"` // blocks left out, and why
+	Headline string      `json:"headline,omitempty"`
+	Doubts   []fact.Fact `json:"doubts"`  // every reservation, the weightiest first
+	Refused  []Refusal   `json:"refused"` // blocks left out, and why
 	// Expectations are the scenario's assertions, in its order.
 	Expectations []Expectation `json:"expectations"`
 	// Gate answers whether the last arm is worse than the first, if `schedlab gate` asked.
@@ -285,8 +286,8 @@ type Verdict struct {
 	Needed   int            `json:"needed"`         // open: blocks that would decide it; else 0
 	// Least is the fewest blocks that may decide a verdict that is not final; else 0. Only the run that
 	// judges needs it: records leave it out.
-	Least  int  `json:"-"`
-	Reason Fact `json:"reason,omitzero"` // refused: why
+	Least  int       `json:"-"`
+	Reason fact.Fact `json:"reason,omitzero"` // refused: why
 }
 
 // Quotient returns the figure of the verdict's arm divided by its baseline's, both as reports print them; 0 if one is not
@@ -393,7 +394,7 @@ type Expectation struct {
 	Claim   string          `json:"claim,omitempty"` // the sentence that it decides, with the run's figures; "" without one
 	Outcome outcome.Outcome `json:"outcome"`
 	Answer  string          `json:"answer"` // Outcome in words: kept, not kept, open, refused
-	Reason  Fact            `json:"reason"` // the evidence, or why there is none
+	Reason  fact.Fact       `json:"reason"` // the evidence, or why there is none
 }
 
 // A Level is the value that a varied factor has in an arm.
@@ -457,8 +458,8 @@ type Station struct {
 // The parts add up: Measured = Ideal + Overhead + Interference, block by block; their medians add up
 // only roughly.
 type Twin struct {
-	Why  Fact   `json:"why,omitzero"`   // why there is no twin; if set, no other field is
-	Note string `json:"note,omitempty"` // its assumptions
+	Why  fact.Fact `json:"why,omitzero"`   // why there is no twin; if set, no other field is
+	Note string    `json:"note,omitempty"` // its assumptions
 
 	Measured *Spread `json:"measured,omitempty"` // mean response time of good replies
 	Ideal    *Spread `json:"ideal,omitempty"`    // the twin's, if a request costs its demand alone
@@ -501,7 +502,7 @@ type Gated struct {
 	Low     float64         `json:"low"`             // interval of Ratio; 0 while no look has one
 	High    float64         `json:"high"`            //
 	Needed  int             `json:"needed"`          // open: blocks that would decide it, an estimate; else 0
-	Reason  Fact            `json:"reason,omitzero"` // why it was refused
+	Reason  fact.Fact       `json:"reason,omitzero"` // why it was refused
 	Final   bool            `json:"final,omitempty"` // refused, and more blocks would not help
 	// Watched metrics make a build worse, but need not be fine for it to pass.
 	Watched bool `json:"watched,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/stats"
 )
 
@@ -92,15 +93,15 @@ type Plan struct {
 	Rate     float64      `json:"rate"` // 0 until the probes have chosen it
 	// Sendable is the highest rate that the load's CPUs can offer, if the requested share of the
 	// arms' throughput is more; else 0.
-	Sendable    float64   `json:"sendable,omitempty"`
-	Connections int       `json:"connections"` // for arms with keep-alive
-	Timeout     Span      `json:"timeout"`
-	Estimate    Span      `json:"estimate"` // of the whole run
-	Stamps      string    `json:"stamps"`   // how servers stamp requests: off, basic or full
-	Arms        []PlanArm `json:"arms"`
-	Order       [][]int   `json:"order"`            // per block, indexes into Arms in the order they run
-	Doubts      []Fact    `json:"doubts"`           // raised while planning
-	Expect      []string  `json:"expect,omitempty"` // the scenario's assertions
+	Sendable    float64     `json:"sendable,omitempty"`
+	Connections int         `json:"connections"` // for arms with keep-alive
+	Timeout     Span        `json:"timeout"`
+	Estimate    Span        `json:"estimate"` // of the whole run
+	Stamps      string      `json:"stamps"`   // how servers stamp requests: off, basic or full
+	Arms        []PlanArm   `json:"arms"`
+	Order       [][]int     `json:"order"`            // per block, indexes into Arms in the order they run
+	Doubts      []fact.Fact `json:"doubts"`           // raised while planning
+	Expect      []string    `json:"expect,omitempty"` // the scenario's assertions
 	// Claims holds the sentences that assertions in Expect decide, by the assertion's text.
 	Claims map[string]string `json:"claims,omitempty"`
 	// Gate is set by `schedlab gate`: what it allows, by metric.

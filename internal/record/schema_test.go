@@ -24,6 +24,7 @@ import (
 
 	"schedlab/internal/audit"
 	"schedlab/internal/explain"
+	"schedlab/internal/fact"
 	"schedlab/internal/profiling"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -53,19 +54,19 @@ func written() map[reflect.Type]*jsonschema.Schema {
 
 // factShape has the fields that a Fact is written as.
 type factShape struct {
-	Code     record.Code        `json:"code"`
+	Code     fact.Code          `json:"code"`
 	Arm      string             `json:"arm,omitempty"`
 	Baseline string             `json:"baseline,omitempty"`
 	Metric   string             `json:"metric,omitempty"`
 	Values   map[string]float64 `json:"values,omitempty"`
 	Names    map[string]string  `json:"names,omitempty"`
-	Because  []record.Fact      `json:"because,omitempty"`
+	Because  []fact.Fact        `json:"because,omitempty"`
 	Text     string             `json:"text,omitempty"`
 }
 
 // shape is the struct type with the fields that t is written as.
 func shape(t reflect.Type) reflect.Type {
-	if t == reflect.TypeFor[record.Fact]() {
+	if t == reflect.TypeFor[fact.Fact]() {
 		return reflect.TypeFor[factShape]()
 	}
 	return t

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"schedlab/internal/fact"
 	"schedlab/internal/request"
 	"slices"
 	"time"
@@ -70,8 +71,8 @@ type ServerSide struct {
 	// that of the first one.
 	Procs int `json:"procs,omitempty"`
 	// CPUs is the set of CPUs it may run on, if that is more than the plan's server CPUs.
-	CPUs   string `json:"cpus,omitempty"`
-	Doubts []Fact `json:"doubts,omitempty"` // what could not be read, or is not as planned
+	CPUs   string      `json:"cpus,omitempty"`
+	Doubts []fact.Fact `json:"doubts,omitempty"` // what could not be read, or is not as planned
 }
 
 // UnknownServer returns the server's side of a window in which nothing of the server was read.

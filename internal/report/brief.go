@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -47,9 +48,9 @@ type screen struct {
 	asked                         int    // reasons at the front that somebody asked for: they are never cut
 	means                         string // what a mean in the reasons is, where the answer has other figures; else ""
 	sure, expected                []string
-	doubts                        []record.Fact
-	causes                        []func(record.Fact) bool // kinds of doubts that are never cut
-	where                         document.Facts           // the full report
+	doubts                        []fact.Fact
+	causes                        []func(fact.Fact) bool // kinds of doubts that are never cut
+	where                         document.Facts         // the full report
 }
 
 // screenOf takes from the result what its screen says.
@@ -107,9 +108,9 @@ func (s screen) document(width, most int) document.Document {
 
 // alwaysShown returns the kinds of doubts that may be the cause of what the report shows: a disturbance of the run, a rate
 // that the slowest arm lowered, and different HTTP parsers where arms differ. The first doubt of each is always shown.
-func alwaysShown(r *record.Result) []func(record.Fact) bool {
-	lowered := func(d record.Fact) bool { return doubt.RateFewWorkers.Is(d) || doubt.RateLowered.Is(d) }
-	causes := []func(record.Fact) bool{record.Fact.Disturbs, lowered}
+func alwaysShown(r *record.Result) []func(fact.Fact) bool {
+	lowered := func(d fact.Fact) bool { return doubt.RateFewWorkers.Is(d) || doubt.RateLowered.Is(d) }
+	causes := []func(fact.Fact) bool{fact.Fact.Disturbs, lowered}
 	if slices.ContainsFunc(r.Verdicts, differs) {
 		causes = append(causes, doubt.ParsersDiffer.Is)
 	}
@@ -118,7 +119,7 @@ func alwaysShown(r *record.Result) []func(record.Fact) bool {
 
 // doubtsOf returns the first doubts, at most most of them, then the first of each cause that is not among these, and a count
 // of the others, with the place where they are.
-func doubtsOf(all []record.Fact, causes []func(record.Fact) bool, most int, place string) document.Facts {
+func doubtsOf(all []fact.Fact, causes []func(fact.Fact) bool, most int, place string) document.Facts {
 	most = min(most, len(all))
 	shown, left := slices.Clone(all[:most]), slices.Clone(all[most:])
 	for _, cause := range causes {
@@ -532,7 +533,7 @@ func isAskedFor(r *record.Result, of record.Verdict) bool {
 	if of.Primary || of.Metric != stats.Goodput {
 		return of.Primary
 	}
-	overloaded := slices.ContainsFunc(r.Doubts, func(d record.Fact) bool {
+	overloaded := slices.ContainsFunc(r.Doubts, func(d fact.Fact) bool {
 		return (d.Code == doubt.Overloaded.Code || d.Code == doubt.GeneratorLimit.Code) && (d.Arm == of.Arm || d.Arm == of.Baseline)
 	})
 	hasTimes := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 )
 
@@ -13,6 +14,6 @@ func others(r *record.Result) *record.Result {
 		return r
 	}
 	rest := *r
-	rest.Doubts = slices.DeleteFunc(slices.Clone(r.Doubts), record.Fact.Disturbs)
+	rest.Doubts = slices.DeleteFunc(slices.Clone(r.Doubts), fact.Fact.Disturbs)
 	return &rest
 }

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
 // hogged is the doubt about a program that took 83 % of the servers' CPU.
-func hogged(open bool) record.Fact {
+func hogged(open bool) fact.Fact {
 	return doubt.MachineBusy.Of(doubt.Taken{Side: "server", Program: "hog", CPUs: 1, Share: .83, Open: open, Challenger: "pool", Low: .8, High: 1.31}).
 		Against("nethttp").At("p99").
 		Since(asRecorded(`{"code": "program-time", "values": {"share": 0.83, "pid": 7}, "names": {"program": "hog", "side": "server"}}`))
@@ -52,7 +53,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		for name, write := range writers {
 			r := quick()
 			of(r)
-			r.Doubts = append([]record.Fact{hogged(true)}, r.Doubts...)
+			r.Doubts = append([]fact.Fact{hogged(true)}, r.Doubts...)
 			var b strings.Builder
 			if err := write(&b, r); err != nil {
 				t.Fatal(err)
@@ -74,7 +75,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		// An answer that stands.
 		r := quick()
 		of(r)
-		r.Doubts = append([]record.Fact{hogged(false)}, r.Doubts...)
+		r.Doubts = append([]fact.Fact{hogged(false)}, r.Doubts...)
 		var b strings.Builder
 		if err := Brief(&b, r, TextOptions{Width: 400}); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -27,7 +28,7 @@ func promised() *record.Result {
 	r := &record.Result{
 		Schema: 1, Run: "20261121-221500-capacity-cafe", Dir: "schedlab-runs/20261121-221500-capacity-cafe",
 		Scenario: "capacity", Question: "How much can be promised?", Status: record.Complete, Seed: 7, Window: 3, Env: q.Env, Started: q.Started,
-		Doubts: []record.Fact{{Arm: "pool", Text: "3 of 3 windows are refused and count for nothing, the last for foreign load"}, {Text: "one host, loopback, synthetic demand"}},
+		Doubts: []fact.Fact{{Arm: "pool", Text: "3 of 3 windows are refused and count for nothing, the last for foreign load"}, {Text: "one host, loopback, synthetic demand"}},
 	}
 	load := record.Clients{Loop: "open", Arrivals: "poisson", Connections: 64, KeepAlive: true}
 	for i, name := range []string{"nethttp", "shedding", "pool", "late", "frail", "sleepy"} {
@@ -81,7 +82,7 @@ func promised() *record.Result {
 	}
 	r.Capacity = &record.Capacity{
 		SLO: "p99<=10ms", Budget: 60, Terms: []record.SLOTerm{{Text: "p99<=10ms", Term: stats.Term{Metric: stats.Measure{Quantile: .99}, Limit: .010}}},
-		Arms: []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}, Lines: []record.Fact{asRecorded(`{"code": "more-capacity", "arm": "shedding", "baseline": "nethttp", "values": {"own": 9000, "baseline": 2480}}`)},
+		Arms: []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}, Lines: []fact.Fact{asRecorded(`{"code": "more-capacity", "arm": "shedding", "baseline": "nethttp", "values": {"own": 9000, "baseline": 2480}}`)},
 	}
 	for i, a := range r.Capacity.Arms {
 		r.Capacity.Arms[i].Answer = outcome.Capacity.Phrase(a.Outcome)
@@ -223,7 +224,7 @@ func TestCapacityJSONRoundTrip(t *testing.T) {
 	if err := json.Unmarshal([]byte(rendered(t, "json", r)), &back); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(r.Capacity, back.Capacity, cmpopts.IgnoreFields(record.Fact{}, "Text")); diff != "" {
+	if diff := cmp.Diff(r.Capacity, back.Capacity, cmpopts.IgnoreFields(fact.Fact{}, "Text")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -15,7 +16,7 @@ import (
 )
 
 // Doubt returns a fact in one line, with the name of its arm and a colon in front if it is about one arm.
-func Doubt(f record.Fact) string {
+func Doubt(f fact.Fact) string {
 	if f.Arm == "" {
 		return f.String()
 	}
@@ -441,7 +442,7 @@ func stillOpen(r *record.Result, s record.Standing, open []record.Verdict) strin
 	blocks := 0
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)
-		third := v.Reason.Find(func(f record.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
+		third := v.Reason.Find(func(f fact.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
 		if v.Verdict.Outcome == outcome.Refused && third.Arm != "" {
 			does := "whose backlog grows"
 			if doubt.TooManyFailed.Is(third) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/say"
@@ -33,7 +34,7 @@ func TestHeadlineOfATrade(t *testing.T) {
 // apart; and a report with no verdict on times promises nothing about them.
 func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	t.Parallel()
-	overload := record.Fact{Code: "aa", Because: []record.Fact{{Code: "overload", Arm: "a"}}}
+	overload := fact.Fact{Code: "aa", Because: []fact.Fact{{Code: "overload", Arm: "a"}}}
 	refused := func(arm, baseline string) record.Verdict {
 		return record.Verdict{Arm: arm, Baseline: baseline, Metric: stats.P90, Primary: true, Verdict: stats.Decision{Outcome: outcome.Refused}, Blocks: 10, Reason: overload}
 	}
@@ -75,14 +76,14 @@ func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 	starves := doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool")
 	const said = "pool starves 62 of 64 kept connections, because a worker keeps its connection until it closes: what it does is for 2 clients only; give it workers=64, take pool-requeue, or give --close. "
 	capacity := record.Result{
-		Doubts: []record.Fact{starves}, Arms: []record.Arm{{Name: "pool"}},
+		Doubts: []fact.Fact{starves}, Arms: []record.Arm{{Name: "pool"}},
 		Capacity: &record.Capacity{Arms: []record.ArmCapacity{{
 			Name: "pool", Outcome: outcome.No,
 			Fact: asRecorded(`{"code": "capacity-below", "arm": "pool", "names": {"slo": "p99<=10ms"}, "values": {"high": 367, "broken": 3, "of": 3}}`),
 		}}},
 	}
 	tie := record.Result{
-		Doubts: []record.Fact{{Code: "one-cpu"}, starves}, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
+		Doubts: []fact.Fact{{Code: "one-cpu"}, starves}, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
 		Answer: record.Conclusion{Outcome: outcome.Refused, Reason: asRecorded(`{"code": "no-blocks", "values": {"ran": 3}, "names": {"status": "complete"}}`)},
 	}
 	measured := tie
@@ -196,7 +197,7 @@ func TestWinnerOnAnotherParser(t *testing.T) {
 	}{
 		{"goroutine", []string{"c", "b"}, "b wins, or its HTTP parser does, which is not a's: "}, {"", []string{"c", "b"}, "b wins: "}, {"goroutine", []string{"c"}, "b wins: "},
 	} {
-		r.Doubts = []record.Fact{doubt.ParsersDiffer.Of(doubt.Parsers{Control: c.control, Other: c.other})}
+		r.Doubts = []fact.Fact{doubt.ParsersDiffer.Of(doubt.Parsers{Control: c.control, Other: c.other})}
 		if got := Headline(r); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%+v: got %q", c, got)
 		}

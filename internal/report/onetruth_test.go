@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/doubt"
 	"schedlab/internal/explain"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -19,7 +20,7 @@ func TestAdvisedBudgetBelongsToItsAdvice(t *testing.T) {
 	t.Parallel()
 	window := doubt.BudgetEnded.Of(doubt.Ended{Needed: 1536, Window: 7.5, Budget: 75, Blocks: 20})
 	room := doubt.BudgetEnded.Of(doubt.Ended{Needed: 275, Room: 40, Budget: 75, Blocks: 20})
-	r := &record.Result{Warmup: .06, Window: .53, Arms: make([]record.Arm, 5), Doubts: []record.Fact{window, room}}
+	r := &record.Result{Warmup: .06, Window: .53, Arms: make([]record.Arm, 5), Doubts: []fact.Fact{window, room}}
 	// 55 blocks of 530 ms are 40 of 730 ms: 40 blocks of five windows that are 6.77 s shorter.
 	for needed, want := range map[int]string{
 		55: "--window 730ms --budget 3m2s should decide", 40: "about 40 blocks would decide (--budget 4m35s)", 24: "about 24 blocks would decide (--budget 1m55s)",
@@ -166,7 +167,7 @@ func TestOneMeanOfAnArm(t *testing.T) {
 // What lowered the rate of every arm is on the first screen, however many doubts weigh more.
 func TestBriefSaysWhatLoweredTheRate(t *testing.T) {
 	t.Parallel()
-	for _, lowered := range []record.Fact{
+	for _, lowered := range []fact.Fact{
 		doubt.RateFewWorkers.Of(doubt.FewWorkers{Workers: 2, Rate: 65, Without: 2170, Needed: 61}), doubt.RateLowered.Of(doubt.Lowered{Rate: 65, Asked: 2170}),
 	} {
 		r := quick()

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
@@ -244,7 +245,7 @@ func TestNoControlCharacters(t *testing.T) {
 	const evil = "\x1b[31mevil\u009b2J\x07"
 	r := quick()
 	r.Scenario, r.Question, r.Note, r.Headline, r.Dir = evil, evil, evil, evil, evil
-	r.Doubts = append(r.Doubts, record.Fact{Code: "test", Arm: evil, Text: evil})
+	r.Doubts = append(r.Doubts, fact.Fact{Code: "test", Arm: evil, Text: evil})
 	name := r.Arms[2].Name
 	r.Arms[2].Name, r.Arms[2].Role = evil, record.Challenger
 	for i := range r.Verdicts {
@@ -389,12 +390,12 @@ func TestHintsSayHowMuch(t *testing.T) {
 	}
 	// The remedy of a verdict is the doubt's where that covers it, so that a report has one estimate.
 	for needed, want := range map[int]string{161: "--window 2.1s --budget 5m41s should decide", 200: "--window 2.5s --budget 6m should decide"} {
-		if got := remedy(&record.Result{Warmup: .4, Window: .5, Arms: make([]record.Arm, 3), Doubts: []record.Fact{ended}}, needed); got != want {
+		if got := remedy(&record.Result{Warmup: .4, Window: .5, Arms: make([]record.Arm, 3), Doubts: []fact.Fact{ended}}, needed); got != want {
 			t.Errorf("%d blocks with a doubt: got %q, want %q", needed, got, want)
 		}
 	}
 	roomy := doubt.BudgetEnded.Of(doubt.Ended{Room: 36, Needed: 130})
-	if got, want := remedy(&record.Result{Doubts: []record.Fact{roomy}}, 36), "about 36\u00a0blocks would decide (--budget 2m10s)"; got != want {
+	if got, want := remedy(&record.Result{Doubts: []fact.Fact{roomy}}, 36), "about 36\u00a0blocks would decide (--budget 2m10s)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	of.Verdicts, of.Open = "pool in goodput", 1

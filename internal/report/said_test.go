@@ -2,7 +2,7 @@ package report
 
 import (
 	"encoding/json"
-	"schedlab/internal/record"
+	"schedlab/internal/fact"
 
 	// Their facts have sentences in the reports of these tests.
 	_ "schedlab/internal/doctor"
@@ -11,15 +11,15 @@ import (
 )
 
 // said is a fact of an unknown code: its text is the one it came with.
-func said(text string) record.Fact {
+func said(text string) fact.Fact {
 	if text == "" {
-		return record.Fact{}
+		return fact.Fact{}
 	}
-	return record.Fact{Code: "test", Text: text}
+	return fact.Fact{Code: "test", Text: text}
 }
 
 // asRecorded is a fact as a record has it.
-func asRecorded(text string) (f record.Fact) {
+func asRecorded(text string) (f fact.Fact) {
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
 		panic(err)
 	}

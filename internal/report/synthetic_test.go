@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -26,7 +27,7 @@ func quick() *record.Result {
 			Go: "go1.26.8", Version: "v0.1.0", ServerCPUs: "0", LoadCPUs: "1", ServerProcs: 1, LoadProcs: 2, GOGC: "100",
 			Somaxconn: 4096, PortRange: "32768-60999", NoFile: 1048576, Load1: 0.21, PSI: "avg10=0.00", StealRatio: 0.0004, ItersPerUsec: 412.5},
 		Winner: record.Winner{Outcome: outcome.Yes}, Headline: "pool is slower than nethttp at p99 (+42 %); fasthttp is the same",
-		Doubts: []record.Fact{
+		Doubts: []fact.Fact{
 			{Arm: "pool", Text: "by Little's law 1,127 requests/s that hold a worker for 2.1 ms keep 2.4 of 4 workers busy on average: a queue is to be expected"},
 			{Text: "the machine is virtual: other guests can take its CPU unseen by steal time"},
 		},

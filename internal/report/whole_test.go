@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/report/say"
 )
@@ -70,7 +71,7 @@ func TestShareOfADisturbedProbe(t *testing.T) {
 	t.Parallel()
 	r := &record.Result{Rate: 560, Arms: []record.Arm{{Name: "a", XMax: new(3000.)}, {Name: "b", XMax: new(800.)}}}
 	for arm, want := range map[string]string{"a": "70 % of the slowest", "b": "70 % or less of the slowest"} {
-		r.Doubts = []record.Fact{doubt.DisturbedProbe.Of(doubt.Probe{}).On(arm)}
+		r.Doubts = []fact.Fact{doubt.DisturbedProbe.Of(doubt.Probe{}).On(arm)}
 		if got := strings.ReplaceAll(askedBriefly(r), say.NBSP, " "); !strings.Contains(got, want) {
 			t.Errorf("disturbed probe of %s: %q", arm, got)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"schedlab/internal/doubt"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -261,7 +262,7 @@ func loadOnEach(r *record.Result) string {
 	}
 	slowest := slices.MinFunc(probed, func(a, b record.Arm) int { return cmp.Compare(highest(r, a), highest(r, b)) })
 	text += " (about " + say.Percent("%.0f", r.Rate/highest(r, slowest))
-	if slices.ContainsFunc(r.Doubts, func(d record.Fact) bool { return doubt.DisturbedProbe.Is(d) && d.Arm == slowest.Name }) {
+	if slices.ContainsFunc(r.Doubts, func(d fact.Fact) bool { return doubt.DisturbedProbe.Is(d) && d.Arm == slowest.Name }) {
 		text += " or less"
 	}
 	text += " of the slowest arm's highest rate"
@@ -335,7 +336,7 @@ func allGood(r *record.Result) bool {
 	failed := func(a record.Arm) bool {
 		return a.Errors > 0 || a.StarvedConnections > 0 || a.Generator != nil && a.Generator.Missing > 0
 	}
-	behind := func(d record.Fact) bool {
+	behind := func(d fact.Fact) bool {
 		return doubt.AnsweredNone.Is(d) || doubt.Redirects.Is(d) || d.Code == doubt.Overloaded.Code || d.Code == doubt.GeneratorLimit.Code
 	}
 	less := func(v record.Verdict) bool { return v.Metric == stats.Goodput && v.Worse() }

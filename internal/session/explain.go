@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
 	"schedlab/internal/explain"
+	"schedlab/internal/fact"
 	"schedlab/internal/judge"
 	"schedlab/internal/profiling"
 	"schedlab/internal/record"
@@ -115,7 +116,7 @@ func (e *explaining) again(ctx context.Context, dir *record.Dir, recorded record
 // ofTests observes the test of an explanation: its doubts and its looks are not the answer.
 type ofTests struct{ experiment.Observer }
 
-func (ofTests) Doubt(record.Fact) {}
+func (ofTests) Doubt(fact.Fact) {}
 
 func (ofTests) Look(*record.Result) {}
 

@@ -11,6 +11,7 @@ import (
 
 	"schedlab/internal/doctor"
 	"schedlab/internal/experiment"
+	"schedlab/internal/fact"
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
 	"schedlab/internal/record"
@@ -59,7 +60,7 @@ func watchdog(cpus host.Sides) *host.Watchdog {
 
 // seeMachine returns a line about what on this machine is not fit for comparisons, and the doubt that every record
 // gets if anything is not. It starts no server. An error means that the CPUs cannot be dealt out as asked.
-func seeMachine(ctx context.Context, o experiment.Options, out string) (line string, doubt record.Fact, err error) {
+func seeMachine(ctx context.Context, o experiment.Options, out string) (line string, doubt fact.Fact, err error) {
 	// Servers and load are elsewhere.
 	if o.Site != nil {
 		return "", doubt, nil

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/window"
@@ -17,7 +18,7 @@ type heard struct {
 func (h *heard) Step(string, int, int, time.Duration) {}
 func (h *heard) Say(s string)                         { h.said = append(h.said, s) }
 func (h *heard) Machine(s string)                     { h.said = append(h.said, s) }
-func (h *heard) Doubt(record.Fact)                    {}
+func (h *heard) Doubt(fact.Fact)                      {}
 func (h *heard) Trouble(record.Trouble)               {}
 func (h *heard) Look(*record.Result)                  {}
 func (h *heard) Window(record.Plan, window.Window)    {}

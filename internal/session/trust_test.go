@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
@@ -23,7 +24,7 @@ func TestForeignRecordsAreAskedAbout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := record.Plan{Scenario: "demo", Rate: 1.0 / 3, Arms: []record.PlanArm{{Name: "a", Command: []string{"./a", "{addr}"}}}, Doubts: []record.Fact{}}
+	plan := record.Plan{Scenario: "demo", Rate: 1.0 / 3, Arms: []record.PlanArm{{Name: "a", Command: []string{"./a", "{addr}"}}}, Doubts: []fact.Fact{}}
 	arm := func(text string) scenario.Scenario {
 		a, err := scenario.ParseArm(text)
 		if err != nil {

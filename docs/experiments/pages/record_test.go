@@ -11,6 +11,7 @@ import (
 
 	"schedlab/docs/experiments"
 	"schedlab/internal/explain"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -29,17 +30,17 @@ func TestRowsOfARun(t *testing.T) {
 		},
 		Verdicts: []record.Verdict{
 			{Metric: stats.P99, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Faster), Ratio: .5, Low: .4, High: .6},
-			{Metric: stats.Goodput, Arm: "b", Baseline: "a", Verdict: stats.Decision{Outcome: outcome.Refused}, Reason: record.Fact{Code: "errors"}},
+			{Metric: stats.Goodput, Arm: "b", Baseline: "a", Verdict: stats.Decision{Outcome: outcome.Refused}, Reason: fact.Fact{Code: "errors"}},
 		},
 		Expectations: []record.Expectation{{Text: "errors(\"b\") > 0.1", Claim: "It refuses some", Outcome: outcome.Yes}},
-		Doubts:       []record.Fact{{Code: "one-cpu"}},
+		Doubts:       []fact.Fact{{Code: "one-cpu"}},
 	}
 	pairs := []record.Verdict{
 		{Metric: stats.Goodput, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Same), Ratio: 1, Low: .99, High: 1.01},
 		{Metric: stats.GoodMean, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Faster), Ratio: .5, Low: .4, High: .6},
 	}
 	x := &explain.Explanation{Outcome: outcome.Yes, Causes: []explain.Suspect{
-		{Outcome: outcome.No, Fact: record.Fact{Text: "the lock"}}, {Outcome: outcome.Yes, Fact: record.Fact{Text: "too few workers"}},
+		{Outcome: outcome.No, Fact: fact.Fact{Text: "the lock"}}, {Outcome: outcome.Yes, Fact: fact.Fact{Text: "too few workers"}},
 	}}
 	var got []string
 	for _, row := range rowsOf(r, pairs, x) {
