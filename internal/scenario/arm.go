@@ -399,7 +399,7 @@ func ParseServer(name, text string) (Arm, error) {
 		return Arm{}, err
 	}
 	if !isForeign(text) {
-		return Arm{}, noServer(arm)
+		return Arm{}, fmt.Errorf("%q is no command that says %s where it listens, like './server -listen %s', and no URL like http://127.0.0.1:8080", text, command.AddrMark, command.AddrMark)
 	}
 	return parseForeign(name, text)
 }

@@ -69,7 +69,7 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	for _, build := range [][2]string{{"old", before}, {"new", after}} {
 		a, err := scenario.ParseServer(build[0], build[1])
 		if err != nil {
-			return none, Usagef("--arm: %w", err)
+			return none, Usagef("--%s: %w", build[0], err)
 		}
 		c.builds = append(c.builds, a)
 	}
