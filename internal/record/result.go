@@ -404,13 +404,6 @@ type Level struct {
 	Value  string `json:"value"`
 }
 
-// A Factor is an axis of a grid: a server flag, a load setting or a part of the workload, and its
-// values in order.
-type Factor struct {
-	Name   string
-	Values []string
-}
-
 // CellName returns the factors and values of a cell of a grid: cpu=20us, rate=500/s.
 func CellName(cell []Level) string {
 	var all []string

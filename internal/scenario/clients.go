@@ -172,12 +172,19 @@ func factors() []string {
 // These are the factors that help lists.
 func VaryFactors() []string { return slices.Concat(armFlags, clientKeys) }
 
+// A Factor is an axis of a grid: a server flag, a load setting or a part of the workload, and its
+// values in order.
+type Factor struct {
+	Name   string
+	Values []string
+}
+
 // ParseFactor reads an axis of a grid, FACTOR=V1,V2,..., with 2 to 25 values in the order of the axis. A
 // comma within parentheses is part of a value.
 // The values are not parsed: whether they are possible depends on the scenario. See [Scenario.Grid].
-func ParseFactor(text string) (record.Factor, error) {
+func ParseFactor(text string) (Factor, error) {
 	name, list, ok := strings.Cut(text, "=")
-	f := record.Factor{Name: name}
+	f := Factor{Name: name}
 	if err := checkValue(text); err != nil {
 		return f, err
 	}
@@ -224,7 +231,7 @@ func SplitValues(list string) (values []string) {
 // along the rows. It drops the expectations, which are about the scenario's own setting. A serve flag is
 // set in the arms with a mode that takes it. An arm that varies something itself is an error. An error
 // names the cell.
-func (s Scenario) Grid(factors []record.Factor, modes map[string]mode.Mode) (cells []Scenario, err error) {
+func (s Scenario) Grid(factors []Factor, modes map[string]mode.Mode) (cells []Scenario, err error) {
 	x, rows := factors[0], []axis{{}}
 	if len(factors) > 1 {
 		rows = nil
@@ -289,7 +296,7 @@ func (s Scenario) OfCell(cell []record.Level) (Scenario, error) {
 	var axes []axis
 	for _, l := range cell {
 		if !IsFlag(l.Factor) || slices.Contains([]string{"cpu", "sleep", shareFactor}, l.Factor) {
-			axes = append(axes, axis{record.Factor{Name: l.Factor}, l.Value})
+			axes = append(axes, axis{Factor{Name: l.Factor}, l.Value})
 		}
 	}
 	slices.SortStableFunc(axes, func(a, b axis) int { return strings.Compare(a.last(), b.last()) })
@@ -303,7 +310,7 @@ func (s Scenario) OfCell(cell []record.Level) (Scenario, error) {
 
 // An axis is a factor of a grid, with its value in one cell.
 type axis struct {
-	record.Factor
+	Factor
 	value string
 }
 

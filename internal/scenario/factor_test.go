@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/mode"
-	"schedlab/internal/record"
 )
 
 func TestParseFactor(t *testing.T) {
@@ -89,13 +88,13 @@ expect: [p50("pool") < 1s]
 func TestACellHasItsValues(t *testing.T) {
 	t.Parallel()
 	s := cellular(t)
-	share := record.Factor{Name: "sleep-share", Values: []string{"0", "0.5"}}
-	sleep := record.Factor{Name: "sleep", Values: []string{"1ms", "exp(2ms)"}}
-	workers := record.Factor{Name: "workers", Values: []string{"2", "4", "8"}}
-	rate := record.Factor{Name: "rate", Values: []string{"100/s", "200/s"}}
+	share := Factor{Name: "sleep-share", Values: []string{"0", "0.5"}}
+	sleep := Factor{Name: "sleep", Values: []string{"1ms", "exp(2ms)"}}
+	workers := Factor{Name: "workers", Values: []string{"2", "4", "8"}}
+	rate := Factor{Name: "rate", Values: []string{"100/s", "200/s"}}
 
 	// The cell of the last value of both factors.
-	last := func(factors ...record.Factor) Scenario {
+	last := func(factors ...Factor) Scenario {
 		t.Helper()
 		cells, err := s.Grid(factors, pooled)
 		if err != nil {
@@ -122,7 +121,7 @@ func TestACellHasItsValues(t *testing.T) {
 	}
 
 	// A share is one of the cell's own sleep, in whatever order the factors stand.
-	for _, pair := range [][2]record.Factor{{share, sleep}, {sleep, share}} {
+	for _, pair := range [][2]Factor{{share, sleep}, {sleep, share}} {
 		if c := last(pair[0], pair[1]); c.Workload.Sleep.String() != "0.5*0s+0.5*exp(2ms)" {
 			t.Errorf("%s first: sleep is %v", pair[0].Name, c.Workload.Sleep)
 		}
@@ -148,7 +147,7 @@ func TestACellThatCannotBe(t *testing.T) {
 		{"steal=true,false", "rate=1/s,fast", `rate=fast: "fast" is not a rate`},
 		{"keepalive=true,yes", "rate=1/s,2/s", `"yes" is neither true nor false`},
 	} {
-		var factors []record.Factor
+		var factors []Factor
 		for _, text := range []string{c.x, c.y} {
 			f, err := ParseFactor(text)
 			if err != nil {
@@ -163,9 +162,9 @@ func TestACellThatCannotBe(t *testing.T) {
 	}
 	two := []string{"1", "2"}
 	grid := func(s Scenario, factors ...string) error {
-		var all []record.Factor
+		var all []Factor
 		for _, f := range factors {
-			all = append(all, record.Factor{Name: f, Values: two})
+			all = append(all, Factor{Name: f, Values: two})
 		}
 		_, err := s.Grid(all, pooled)
 		return err

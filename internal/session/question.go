@@ -250,7 +250,7 @@ func (c *conduct) onGrid(asked []question) ([]question, error) {
 	if len(c.grid) == 0 {
 		return asked, nil
 	}
-	var factors []record.Factor
+	var factors []scenario.Factor
 	for _, text := range c.grid {
 		factor, err := scenario.ParseFactor(text)
 		if err != nil {
