@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"schedlab/internal/cgroup"
+	"schedlab/internal/cpuset"
 	"schedlab/internal/fact"
 	"schedlab/internal/record"
 )
@@ -19,10 +20,10 @@ import (
 // The checks of this file are about these CPUs: how server and load share them (cpus, siblings),
 // how much of them a control group allows (cpuLimit), how fast they run (governor), and who else
 // takes time of them (others, steal, pressure).
-func (m *Machine) used() record.CPUs { return union(m.ServerCPUs, m.LoadCPUs) }
+func (m *Machine) used() cpuset.Set { return union(m.ServerCPUs, m.LoadCPUs) }
 
 // union returns the CPUs of all sets.
-func union(sets ...record.CPUs) record.CPUs {
+func union(sets ...cpuset.Set) cpuset.Set {
 	all := slices.Concat(sets...)
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -38,10 +39,10 @@ func (m *Machine) shared() bool {
 // warning.
 func (m *Machine) cpus() Finding {
 	used := m.used()
-	online, _ := record.ParseCPUs(m.text("sys/devices/system/cpu/online")) // empty if the machine does not tell
+	online, _ := cpuset.Parse(m.text("sys/devices/system/cpu/online")) // empty if the machine does not tell
 	sides := cpuSides{Server: m.ServerCPUs.String(), Load: m.LoadCPUs.String(), Used: used.String()}
 	// partly is "" if server and load share no CPU, or if the load has all CPUs of the server.
-	partly := record.Shared(m.ServerCPUs, m.LoadCPUs).String()
+	partly := cpuset.Shared(m.ServerCPUs, m.LoadCPUs).String()
 	switch half := len(used) / 2; {
 	case len(used) == 0:
 		return untold(nil)
@@ -92,10 +93,10 @@ func (m *Machine) turns() (cpu string, mend []fact.Fact) {
 
 // cores groups the CPUs in use by core: the hardware threads of each core, ascending. Threads that
 // neither side uses are left out. known is false if the machine does not tell.
-func (m *Machine) cores() (cores []record.CPUs, known bool) {
+func (m *Machine) cores() (cores []cpuset.Set, known bool) {
 	used := m.used()
 	for _, cpu := range used {
-		threads, err := record.ParseCPUs(m.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu)))
+		threads, err := cpuset.Parse(m.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu)))
 		if err != nil {
 			return nil, false
 		}
@@ -125,7 +126,7 @@ func (m *Machine) cpuLimit() Finding {
 // governor warns of a frequency governor other than performance, and of turbo. Both let the clock
 // rate depend on the load, and turbo on the temperature, too.
 func (m *Machine) governor() Finding {
-	governors := map[string]record.CPUs{}
+	governors := map[string]cpuset.Set{}
 	for _, cpu := range m.used() {
 		if g := m.text(fmt.Sprintf("sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu)); g != "" {
 			governors[g] = append(governors[g], cpu)

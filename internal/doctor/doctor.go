@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
@@ -68,7 +69,7 @@ const Schema = 1
 // the load engine's measurement of itself, and from NewNoise. Noise is nil if it was not measured.
 type Machine struct {
 	Root                 fs.FS // root of the machine's files: it contains proc and sys
-	ServerCPUs, LoadCPUs record.CPUs
+	ServerCPUs, LoadCPUs cpuset.Set
 	Pinned               bool          // servers and load are bound to their CPUs
 	Files                unix.Rlimit   // on open descriptors; zero if it was not read
 	Environ              []string      // like os.Environ

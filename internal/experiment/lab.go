@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"schedlab/internal/command"
+	"schedlab/internal/cpuset"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/process"
-	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
 
@@ -172,8 +172,8 @@ const cpusForm = "give the servers' CPUs, a slash and the load's, like 0-1/2-3, 
 
 // parseCPUs reads one side's list of CPUs like 0-3,5. All must be allowed. whole is the value of
 // --cpus, for the message of the error.
-func parseCPUs(whole, list string, allowed record.CPUs) (record.CPUs, error) {
-	set, err := record.ParseCPUs(list)
+func parseCPUs(whole, list string, allowed cpuset.Set) (cpuset.Set, error) {
+	set, err := cpuset.Parse(list)
 	if err != nil {
 		return nil, impossible("--cpus %s: %v; %s", whole, err, cpusForm)
 	}

@@ -8,13 +8,13 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/host"
-	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
 
 // everyCPU lists the CPUs this process may use.
-func everyCPU(t *testing.T) record.CPUs {
+func everyCPU(t *testing.T) cpuset.Set {
 	t.Helper()
 	all, err := host.Affinity()
 	if err != nil && !errors.Is(err, host.ErrNoAffinity) {
@@ -25,7 +25,7 @@ func everyCPU(t *testing.T) record.CPUs {
 
 func TestParseCPUs(t *testing.T) {
 	t.Parallel()
-	all := record.CPUs{0, 1, 2, 3, 4, 5, 8, 9, 1023}
+	all := cpuset.Set{0, 1, 2, 3, 4, 5, 8, 9, 1023}
 	if got, err := parseCPUs("8-9,1023,0/1", "8-9,1023,0", all); err != nil || got.String() != "0,8-9,1023" {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/arrivals"
+	"schedlab/internal/cpuset"
 	"schedlab/internal/doubt"
 	"schedlab/internal/host"
-	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 	"schedlab/internal/stats"
@@ -48,7 +48,7 @@ func TestChooseRate(t *testing.T) {
 	// A rate that is a share is never above what the generator can send, and has no more
 	// digits than are printed.
 	p = planned(t, demo.Swap("rate: 300/s", "rate: 0.7x"), nil)
-	p.cpus.Load = record.CPUs{1}
+	p.cpus.Load = cpuset.Set{1}
 	xmax := map[string]float64{"nethttp": 91636.43, "fasthttp": 117018}
 	capped, err := p.offered(findings{xmax: xmax, sendable: 31000})
 	if err != nil || capped.Rate != 31000 || capped.Sendable != 31000 {
@@ -122,7 +122,7 @@ func TestRatesAreLowered(t *testing.T) {
 
 // sharing gives a plan two CPUs for its servers, of which the load has one.
 func sharing(p plan) plan {
-	p.cpus = host.Sides{Server: record.CPUs{0, 1}, Load: record.CPUs{1}, Pin: true, Shared: true}
+	p.cpus = host.Sides{Server: cpuset.Set{0, 1}, Load: cpuset.Set{1}, Pin: true, Shared: true}
 	return p
 }
 

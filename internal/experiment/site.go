@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/host"
 	"schedlab/internal/load"
 	"schedlab/internal/process"
@@ -61,7 +62,7 @@ func send(ctx context.Context, from Site, o load.Options, think workload.Dist) (
 // site limits it to its CPUs and sets GOMAXPROCS to their number.
 func siteCPUs(s Site) host.Sides {
 	n := s.ServerCPUs()
-	cpus := host.Sides{Load: record.CPUs{n}, Inherited: host.Inherited{MaxProcs: strconv.Itoa(n), Limit: float64(n)}}
+	cpus := host.Sides{Load: cpuset.Set{n}, Inherited: host.Inherited{MaxProcs: strconv.Itoa(n), Limit: float64(n)}}
 	for i := range n {
 		cpus.Server = append(cpus.Server, i)
 	}

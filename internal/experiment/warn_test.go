@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/fact"
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
@@ -97,14 +98,14 @@ func TestIdentifiability(t *testing.T) {
 	computes := strings.Replace(demo.Arm("{name: q, mode: pool-request, workers: 1, queue-depth: 16, overflow: reject}"), "rate: 300/s", kept("64"), 1)
 	for _, c := range []struct {
 		name, text string
-		cpus       record.CPUs
+		cpus       cpuset.Set
 		told       bool
 	}{
-		{"one CPU", computes, record.CPUs{0}, true},
-		{"two CPUs", computes, record.CPUs{0, 1}, false},
-		{"handlers that sleep", strings.Replace(computes, "cpu: 100us", "cpu: 100us\n  sleep: 5ms", 1), record.CPUs{0}, false},
-		{"a queue of connections", strings.Replace(computes, "pool-request", "pool", 1), record.CPUs{0}, false},
-		{"a queue that blocks", strings.Replace(computes, "overflow: reject", "overflow: block", 1), record.CPUs{0}, false},
+		{"one CPU", computes, cpuset.Set{0}, true},
+		{"two CPUs", computes, cpuset.Set{0, 1}, false},
+		{"handlers that sleep", strings.Replace(computes, "cpu: 100us", "cpu: 100us\n  sleep: 5ms", 1), cpuset.Set{0}, false},
+		{"a queue of connections", strings.Replace(computes, "pool-request", "pool", 1), cpuset.Set{0}, false},
+		{"a queue that blocks", strings.Replace(computes, "overflow: reject", "overflow: block", 1), cpuset.Set{0}, false},
 	} {
 		p := planned(t, c.text, nil)
 		p.cpus.Server = c.cpus
@@ -164,7 +165,7 @@ func TestDefaultWorkersAreOfTheArmsProcs(t *testing.T) {
 		{demo.Arm("{mode: nethttp, name: n, listeners: 2, env: {GOMAXPROCS: 1}}"), "its GOMAXPROCS is 1, so 2 listeners share it"},
 	} {
 		p := planned(t, c.text, nil)
-		p.cpus.Server = record.CPUs{0, 1}
+		p.cpus.Server = cpuset.Set{0, 1}
 		p.Doubts = nil
 		p.warn()
 		if !slices.ContainsFunc(doubts(p.recorded()), func(d string) bool { return strings.Contains(d, c.want) }) {
@@ -222,7 +223,7 @@ func TestWarmupUntilStarved(t *testing.T) {
 func TestStationOf(t *testing.T) {
 	t.Parallel()
 	workers := []string{"workers"}
-	p := plan{cpus: host.Sides{Server: record.CPUs{0, 1}}, opts: Options{Modes: map[string]mode.Mode{
+	p := plan{cpus: host.Sides{Server: cpuset.Set{0, 1}}, opts: Options{Modes: map[string]mode.Mode{
 		"nethttp":        {Station: "goroutines"},
 		"pool":           {Flags: workers, Station: "pool", Sticky: true, Overflow: "block", Depth: func(int) int { return 1024 }},
 		"pool-perworker": {Flags: workers, Station: "per-worker", Sticky: true, Overflow: "block", Depth: func(int) int { return 1024 }},
@@ -341,7 +342,7 @@ func TestProcsAreTheArms(t *testing.T) {
 			t.Setenv(host.MaxProcs, c.inherited)
 			p := planned(t, demo.Arm(c.arm), onTwo)
 			p.cpus.Limit = 0 // that of the machine on which this test runs
-			p.cpus.Server = record.CPUs{0, 1}
+			p.cpus.Server = cpuset.Set{0, 1}
 			a := p.Arms[2].asked
 			s, of := p.stationOf(a), p.setup(a)
 			if of.procs != c.procs || of.own != c.own || s.Workers != c.workers || s.Cores != c.cores {

@@ -12,6 +12,7 @@ import (
 	"math"
 	"slices"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/judge"
@@ -65,7 +66,7 @@ func Read(dir *record.Dir, run record.Run) (*Case, error) {
 	}
 	c := &Case{Result: r, run: run, scenario: s, arms: map[string]*arm{}}
 	for i, p := range run.Plan.Arms {
-		a := &arm{Arm: r.Arms[i], plan: p, cpus: record.CountCPUs(run.Env.ServerCPUs, run.Env.CPUs), windows: windows[p.Name]}
+		a := &arm{Arm: r.Arms[i], plan: p, cpus: cpuset.Count(run.Env.ServerCPUs, run.Env.CPUs), windows: windows[p.Name]}
 		// Counters line up with windows, so that a witness finds both at the block's index.
 		for _, w := range a.windows {
 			a.counters = append(a.counters, shown[key{w.Trial.Block, p.Name}])

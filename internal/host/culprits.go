@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/record"
 )
 
@@ -161,7 +162,7 @@ const mostNamed = 8
 // CPUs share what is left on them evenly, and so do the load's; if the two have CPUs in common, all do.
 func (w *Watchdog) left(busy map[int]float64, programs map[string]*sharer) map[int]float64 {
 	server, load := w.sets(w.last)
-	groups := []record.CPUs{server, load}
+	groups := []cpuset.Set{server, load}
 	// The run's own time: that of this process is on the load's CPUs, apart from threads that were seen on a
 	// server's, and that of all others is on the servers'.
 	strayed := 0.
@@ -170,7 +171,7 @@ func (w *Watchdog) left(busy map[int]float64, programs map[string]*sharer) map[i
 	}
 	ours := []float64{w.ours - w.own + strayed, w.own - strayed}
 	if len(server.Without(load)) < len(server) {
-		groups, ours = []record.CPUs{w.used(w.last)}, []float64{w.ours}
+		groups, ours = []cpuset.Set{w.used(w.last)}, []float64{w.ours}
 	}
 	left := map[int]float64{}
 	for i, group := range groups {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/record"
 )
 
@@ -126,7 +127,7 @@ func footprint(pid int) *record.Footprint {
 
 // MayRun returns the CPUs on which any thread of a server or its children may run, ascending; nil
 // when unknown.
-func MayRun(pid int) (all record.CPUs) {
+func MayRun(pid int) (all cpuset.Set) {
 	if pid <= 0 {
 		return nil
 	}

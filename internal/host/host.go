@@ -23,13 +23,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/cgroup"
+	"schedlab/internal/cpuset"
 	"schedlab/internal/record"
 )
 
 // Sides tells on which CPUs server and load run.
 // Server and Load hold the CPUs of each side, ascending.
 type Sides struct {
-	Server, Load record.CPUs
+	Server, Load cpuset.Set
 	Pin          bool // both are bound to their CPUs
 	Shared       bool // server and load have a CPU in common
 	Vegeta       bool // the load is the engine vegeta: many goroutines, and a pacer that sleeps in the kernel
@@ -84,11 +85,11 @@ func (c Sides) BindLoad() (undo func(), err error) {
 
 // SharedCPUs returns the server CPUs that the load also uses, if the servers have further CPUs. It
 // returns nil otherwise, and if server and load are not bound to CPUs.
-func (c Sides) SharedCPUs() record.CPUs {
+func (c Sides) SharedCPUs() cpuset.Set {
 	if !c.Pin {
 		return nil
 	}
-	return record.Shared(c.Server, c.Load)
+	return cpuset.Shared(c.Server, c.Load)
 }
 
 // foreign returns the CPU time, in seconds, that other programs took of the server's CPUs in a window
@@ -129,7 +130,7 @@ func Pause(cpus Sides) time.Duration {
 // time between two readings.
 func longestPause(cpus Sides, span time.Duration) time.Duration {
 	results := make(chan time.Duration, 2)
-	watch := func(set record.CPUs) {
+	watch := func(set cpuset.Set) {
 		runtime.LockOSThread() // never unlocked: the thread, with its changed affinity, ends with the goroutine
 		if len(set) == 0 || BindThread(set[:1]) != nil {
 			results <- -1

@@ -9,20 +9,19 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"schedlab/internal/record"
+	"schedlab/internal/cpuset"
 )
 
 // cpuLimit is one more than the largest CPU number that unix.CPUSet can hold.
 const cpuLimit = 1024
 
 // Affinity returns the CPUs that the calling thread may use, ascending.
-func Affinity() (record.CPUs, error) {
+func Affinity() (cpuset.Set, error) {
 	var mask unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &mask); err != nil {
 		return nil, fmt.Errorf("reading the CPU affinity: %w", err)
 	}
-	var set record.CPUs
+	var set cpuset.Set
 	for cpu := range cpuLimit {
 		if mask.IsSet(cpu) {
 			set = append(set, cpu)
@@ -32,7 +31,7 @@ func Affinity() (record.CPUs, error) {
 }
 
 // mask converts a set to the kernel's form.
-func mask(set record.CPUs) *unix.CPUSet {
+func mask(set cpuset.Set) *unix.CPUSet {
 	var mask unix.CPUSet
 	for _, cpu := range set {
 		mask.Set(cpu)
@@ -43,11 +42,11 @@ func mask(set record.CPUs) *unix.CPUSet {
 // BindThread sets the affinity of the calling thread. Call runtime.LockOSThread before it.
 // Threads that this one creates afterwards inherit it. It returns an error if the set is empty or has
 // no CPU that this process may use.
-func BindThread(set record.CPUs) error { return unix.SchedSetaffinity(0, mask(set)) }
+func BindThread(set cpuset.Set) error { return unix.SchedSetaffinity(0, mask(set)) }
 
 // bindThreads sets the affinity of all threads of this process. It repeats until no new thread
 // shows up.
-func bindThreads(set record.CPUs) error {
+func bindThreads(set cpuset.Set) error {
 	// A thread that a bound one creates is bound too. One that an unbound thread creates meanwhile is not,
 	// so the list is read again until it stays the same.
 	for seen, last := 0, -1; seen != last; {

@@ -5,14 +5,13 @@ package host
 import (
 	"os/exec"
 	"runtime"
+	"schedlab/internal/cpuset"
 	"syscall"
-
-	"schedlab/internal/record"
 )
 
 // Affinity returns all CPUs, and ErrNoAffinity.
-func Affinity() (record.CPUs, error) {
-	set := make(record.CPUs, runtime.NumCPU())
+func Affinity() (cpuset.Set, error) {
+	set := make(cpuset.Set, runtime.NumCPU())
 	for cpu := range set {
 		set[cpu] = cpu
 	}
@@ -20,8 +19,8 @@ func Affinity() (record.CPUs, error) {
 }
 
 // BindThread returns ErrNoAffinity.
-func BindThread(record.CPUs) error  { return ErrNoAffinity }
-func bindThreads(record.CPUs) error { return ErrNoAffinity }
+func BindThread(cpuset.Set) error  { return ErrNoAffinity }
+func bindThreads(cpuset.Set) error { return ErrNoAffinity }
 
 // Isolate puts a command into its own process group. Here no signal ends it when this program dies.
 func Isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -1,9 +1,8 @@
 package host
 
 import (
+	"schedlab/internal/cpuset"
 	"testing"
-
-	"schedlab/internal/record"
 )
 
 // Procs is what Go's runtime makes of GOMAXPROCS, the CPUs of a server and the limit of its control
@@ -22,7 +21,7 @@ func TestProcs(t *testing.T) {
 		{"1", 4, 0, 1}, {"1", 4, 1, 1}, {"8", 4, 1, 8},
 		{"0", 4, 1, 2}, {"-1", 4, 3, 3}, {"none", 4, 0, 4}, {"9999999999", 4, 0, 4},
 	} {
-		s := Sides{Server: make(record.CPUs, c.cpus), Inherited: Inherited{Limit: c.limit}}
+		s := Sides{Server: make(cpuset.Set, c.cpus), Inherited: Inherited{Limit: c.limit}}
 		if got := s.Procs(c.value); got != c.want {
 			t.Errorf("GOMAXPROCS=%q on %d CPUs with a limit of %v: got %d Ps, want %d", c.value, c.cpus, c.limit, got, c.want)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/record"
 )
 
@@ -150,7 +151,7 @@ func (l look) descends(pid int, from []int) bool {
 }
 
 // used returns the CPUs of server and load, ascending; all CPUs if they are not bound.
-func (w *Watchdog) used(l look) (set record.CPUs) {
+func (w *Watchdog) used(l look) (set cpuset.Set) {
 	server, load := w.sets(l)
 	set = slices.Concat(server, load)
 	slices.Sort(set)
@@ -158,9 +159,9 @@ func (w *Watchdog) used(l look) (set record.CPUs) {
 }
 
 // sets returns the CPUs of the server and of the load; all CPUs for either if they are not bound.
-func (w *Watchdog) sets(l look) (server, load record.CPUs) {
+func (w *Watchdog) sets(l look) (server, load cpuset.Set) {
 	if len(w.cpus.Server)+len(w.cpus.Load) == 0 || !w.cpus.Pin {
-		all := record.CPUs(slices.Sorted(maps.Keys(l.cpus)))
+		all := cpuset.Set(slices.Sorted(maps.Keys(l.cpus)))
 		return all, all
 	}
 	return w.cpus.Server, w.cpus.Load
@@ -249,7 +250,7 @@ func sum(on map[int]float64) (seconds float64) {
 }
 
 // share returns the ratio of the time of a set of CPUs, over a span of seconds, that was taken on them.
-func share(on map[int]float64, set record.CPUs, span float64) (ratio float64) {
+func share(on map[int]float64, set cpuset.Set, span float64) (ratio float64) {
 	for _, cpu := range set {
 		ratio += on[cpu] / span / float64(len(set))
 	}

@@ -8,13 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/record"
 )
 
 var nearly = cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
 
 // twoCPUs has the server on CPU 0 and the load on CPU 1.
-func twoCPUs() Sides { return Sides{Server: record.CPUs{0}, Load: record.CPUs{1}, Pin: true} }
+func twoCPUs() Sides { return Sides{Server: cpuset.Set{0}, Load: cpuset.Set{1}, Pin: true} }
 
 // lookedAt is a look so many seconds after the first.
 func lookedAt(seconds float64, cpus map[int]cpuTime, programs, threads map[int]program) look {
@@ -136,7 +137,7 @@ func TestStealIsNotForeign(t *testing.T) {
 		{1, 1, .5, 0, -1, -1},
 	} {
 		used := Reading{Idle: c.idle, stolen: c.stolen, Server: c.own}
-		if got := (Sides{Server: make(record.CPUs, c.cpus)}).foreign(used, c.window); math.Abs(got-c.want) > 1e-9 {
+		if got := (Sides{Server: make(cpuset.Set, c.cpus)}).foreign(used, c.window); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: got %g", c, got)
 		}
 	}

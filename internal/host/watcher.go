@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"schedlab/internal/cgroup"
+	"schedlab/internal/cpuset"
 	"schedlab/internal/record"
 )
 
@@ -210,7 +211,7 @@ func unread() Reading {
 }
 
 // readClocks reads all clocks of the server pid, of its CPUs, and of this process.
-func readClocks(pid int, cpus record.CPUs) Reading {
+func readClocks(pid int, cpus cpuset.Set) Reading {
 	r := Reading{
 		at:        time.Now(),
 		Server:    FamilyCPU(pid),
@@ -247,7 +248,7 @@ const userHZ = 100
 
 // cpuTimes returns the idle and steal time of the server's CPUs, and the steal time of all CPUs, each
 // summed over CPUs, in seconds since boot. A value is negative where the kernel does not tell it.
-func cpuTimes(server record.CPUs) (idle, stolen, steal float64) {
+func cpuTimes(server cpuset.Set) (idle, stolen, steal float64) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
 		return -1, -1, -1

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/record"
@@ -161,7 +162,7 @@ func judgedQuantiles(p record.Plan, taken windows) map[stats.Figure]bool {
 }
 
 // serverCPUs returns the number of CPUs that the plan's servers may use; an arm may have CPUs of its own choice.
-func serverCPUs(e record.Env) int { return record.CountCPUs(e.ServerCPUs, e.CPUs) }
+func serverCPUs(e record.Env) int { return cpuset.Count(e.ServerCPUs, e.CPUs) }
 
 // of returns an arm's window in each valid block, in block order.
 func (b blocks) of(arm string) []*modelled {

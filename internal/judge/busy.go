@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
@@ -59,7 +60,7 @@ func Busy(o *record.Others, e record.Env) fact.Fact {
 		side = record.BothSides
 	}
 	busy := doubt.Taken{
-		Side: string(side), CPUs: record.CountCPUs(of, e.CPUs), Share: min(share, 1), Seconds: o.Seconds,
+		Side: string(side), CPUs: cpuset.Count(of, e.CPUs), Share: min(share, 1), Seconds: o.Seconds,
 		Who: who, Others: several, More: len(causes) - len(because),
 		// The answer has twelve words at most.
 		Brief: several || who != "" || strings.Contains(largest.Program, " "),

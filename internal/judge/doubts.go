@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"schedlab/internal/command"
+	"schedlab/internal/cpuset"
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
@@ -96,7 +97,7 @@ func notComplete(run record.Run, valid *int) fact.Fact {
 
 // oneCPU returns a doubt if no arm had more than one CPU.
 func oneCPU(r *record.Result) []fact.Fact {
-	if serverCPUs(r.Env) > 1 || slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return record.CountCPUs(a.CPUs, 1) > 1 }) {
+	if serverCPUs(r.Env) > 1 || slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return cpuset.Count(a.CPUs, 1) > 1 }) {
 		return nil
 	}
 	return []fact.Fact{onlyOneCPU}

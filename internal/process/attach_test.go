@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/host"
 	"schedlab/internal/record"
 )
@@ -158,14 +159,14 @@ func TestPlace(t *testing.T) {
 	if side.CPUs != "" || len(side.Doubts) > 0 || side.Foreign != .5 {
 		t.Errorf("where the plan has servers: got %+v", side)
 	}
-	p.Place(host.Sides{Server: record.CPUs{1 << 15}, Load: where[:1], Pin: true}, &side)
+	p.Place(host.Sides{Server: cpuset.Set{1 << 15}, Load: where[:1], Pin: true}, &side)
 	want := "may run on " + where.Words() + ", not on the servers' CPU 32768 alone: it was not started here; it shares CPU " + strconv.Itoa(where[0]) + " with the load, and they disturb each other"
 	if side.CPUs != where.String() || len(side.Doubts) != 1 || side.Doubts[0].String() != want || side.Foreign != -1 {
 		t.Errorf("got %+v, want %q", side, want)
 	}
 	mine := record.ServerSide{}
 	p.cmd = &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}
-	p.Place(host.Sides{Server: record.CPUs{1 << 15}, Load: record.CPUs{1 << 14}, Pin: true}, &mine)
+	p.Place(host.Sides{Server: cpuset.Set{1 << 15}, Load: cpuset.Set{1 << 14}, Pin: true}, &mine)
 	if len(mine.Doubts) != 1 || !strings.HasSuffix(mine.Doubts[0].String(), "it set its own affinity") {
 		t.Errorf("got %q", mine.Doubts)
 	}

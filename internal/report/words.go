@@ -10,6 +10,7 @@ import (
 	"text/template"
 	"time"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
@@ -483,7 +484,7 @@ func onMachines(nodes []string) string {
 // "0-3"; a list that is none means that the side is not pinned and may use all cpus CPUs.
 func side(list string, cpus, procs int) string {
 	where, count := "not pinned", cpus
-	if pinned, err := record.ParseCPUs(list); err == nil {
+	if pinned, err := cpuset.Parse(list); err == nil {
 		where, count = "on CPU"+say.NBSP+list, len(pinned)
 	}
 	return fmt.Sprintf("%s (%s, GOMAXPROCS%s%d)", where, say.Plural(count, "CPU"), say.NBSP, procs)

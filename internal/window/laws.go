@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
@@ -56,7 +57,7 @@ func (w *Window) Laws(serverCPUs int) (all []record.Law) {
 	}
 	// The server ran on CPUs that the plan did not choose.
 	if own := w.Trial.Server.CPUs; own != "" {
-		serverCPUs = record.CountCPUs(own, serverCPUs)
+		serverCPUs = cpuset.Count(own, serverCPUs)
 	}
 	if used := w.Trial.Server.CPU; used >= 0 {
 		add(LawUtilisation, "ratio of CPU time", used/(w.Trial.Window.Seconds()*float64(serverCPUs)), cpuSlack)

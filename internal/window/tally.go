@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
 	"schedlab/internal/stats"
@@ -150,7 +151,7 @@ func (t *Tally) window(trial record.Trial, e record.Env) Window {
 	w.Values[stats.Errors] = stats.Known(float64(w.Requests-w.Good) / float64(max(w.Requests, 1)))
 	w.Values[stats.Loss] = stats.Known(float64(t.lost) / float64(max(w.Requests, 1)))
 	w.RateOff = math.Abs(float64(t.sent)/float64(max(w.Requests, 1)) - 1)
-	w.Generator = trial.Client.CPU / (window * float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
+	w.Generator = trial.Client.CPU / (window * float64(cpuset.Count(e.LoadCPUs, e.CPUs)))
 	if p := trial.Client.Proof; p != nil && p.Rest != "" { // the engine spin uses all of its CPU whatever it does, so take its own count
 		w.Generator = p.Busy
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"schedlab/internal/cpuset"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
 	"schedlab/internal/stats"
@@ -112,9 +113,9 @@ func (w *Window) recorded(e record.Env) {
 	}
 	w.Stolen = share(c.Steal, window*float64(max(e.CPUs, 1)))
 	w.Throttled = share(c.Throttled, window)
-	w.Foreign = share(s.Foreign, window*float64(record.CountCPUs(e.ServerCPUs, e.CPUs)))
+	w.Foreign = share(s.Foreign, window*float64(cpuset.Count(e.ServerCPUs, e.CPUs)))
 	if len(e.SharedCPUs()) > 0 {
-		w.LoadShare = share(c.CPU, window*float64(record.CountCPUs(e.LoadCPUs, e.CPUs)))
+		w.LoadShare = share(c.CPU, window*float64(cpuset.Count(e.LoadCPUs, e.CPUs)))
 	}
 }
 
