@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/report"
 	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
 )
 
 // alone is the result of an attack on U that sent requests, of which good got a good reply.
@@ -158,7 +159,7 @@ func TestAttackAnswersOnAScreen(t *testing.T) {
 		r.Scenario, r.Status, r.Doubts = "quick", record.Interrupted, []fact.Fact{{Code: "virtualised"}}
 		a.Clients.Engine, a.Clients.Idle, a.P50, a.P90, a.P99, a.Failures = "spin", 30, new(2.), new(3.), new(4.), map[string]int{"status 503": 5, "reset": 5}
 		a.Fairness, a.Sessions = &record.Fairness{Asked: 64, Served: 64}, &record.SessionTimes{Complete: 10, P50: new(1.)}
-		a.Phases = []record.Phase{{Name: "lag", Mean: .1, Tail: .2}, {Name: "ingress", Mean: .9, Tail: 4}}
+		a.Phases = []timeline.Phase{{Name: "lag", Mean: .1, Tail: .2}, {Name: "ingress", Mean: .9, Tail: 4}}
 	})
 	const answer = "19,990 of 20,000 requests got a good reply: p99 4.00 s, from the scheduled time."
 	const screen = 24 // lines of a terminal

@@ -19,8 +19,8 @@ func PhaseNames() (names []string) {
 	for part := range timeline.NumParts {
 		names = append(names, part.String())
 	}
-	names = append(names, record.PhaseCPU, record.PhaseSleep, record.PhaseRest, record.PhaseHandler)
-	for _, st := range record.Stretches() {
+	names = append(names, timeline.PhaseCPU, timeline.PhaseSleep, timeline.PhaseRest, timeline.PhaseHandler)
+	for _, st := range timeline.Stretches() {
 		if !slices.Contains(names, st.Name) {
 			names = append(names, st.Name)
 		}

@@ -21,6 +21,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
 )
 
 // A Case is a run, read and ready to be explained. Make one with [Read]. It does not change
@@ -201,13 +202,13 @@ func (c *Case) waterfalls(from, to string) *Explanation {
 	for i := range f.windows {
 		blocks = append(blocks, judge.Block{From: f.windows[i].Phases.List(), To: t.windows[i].Phases.List()})
 	}
-	stretches := record.Stretches()
+	stretches := timeline.Stretches()
 	if f.Joined == 0 || t.Joined == 0 { // one server stamps nothing: only client and rest can be told apart
-		rest := record.Stretch{Name: "server and kernel"}
+		rest := timeline.Stretch{Name: "server and kernel"}
 		for _, st := range stretches[1:] {
 			rest.Phases = append(rest.Phases, st.Phases...)
 		}
-		stretches = []record.Stretch{stretches[0], rest}
+		stretches = []timeline.Stretch{stretches[0], rest}
 	}
 	x.Mean, x.Tail = judge.Waterfall(blocks, stretches, judge.MeanOf), judge.Waterfall(blocks, stretches, judge.TailOf)
 	return x

@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
+	"schedlab/internal/timeline"
 )
 
 // Formats returns the formats of an explanation: text, json, markdown and html.
@@ -221,7 +222,7 @@ func rowsOf(x *Explanation, c Suspect) (rows []string) {
 	if c.Tail {
 		pieces = x.Tail.Pieces
 	}
-	for _, st := range record.Stretches() {
+	for _, st := range timeline.Stretches() {
 		shown := slices.ContainsFunc(pieces, func(p record.Piece) bool { return p.Stretch == st.Name })
 		if shown && len(st.Phases) > 0 && slices.Contains(rules[i].part.Phases, st.Phases[0]) {
 			rows = append(rows, st.Name)

@@ -21,6 +21,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
+	"schedlab/internal/timeline"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -81,7 +82,7 @@ func because() *Explanation {
 	fall := func(scale float64) record.Waterfall {
 		w := record.Waterfall{}
 		was, is := 0.0, 0.0
-		for i, st := range record.Stretches() {
+		for i, st := range timeline.Stretches() {
 			from := digits(float64(i) * 2e-5 * scale)
 			to := from
 			if st.Name == "queue" {

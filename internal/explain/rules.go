@@ -7,8 +7,8 @@ import (
 
 	"schedlab/internal/fact"
 	"schedlab/internal/mode"
-	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/timeline"
 )
 
 // A rule describes one cause of slowness: the part of the response time that it lengthens, the
@@ -20,7 +20,7 @@ import (
 // traits and flags, never by name.
 type rule struct {
 	cause fact.Kind[clues] // with its sentence
-	part  record.Stretch   // the name to print and the phases that get longer; no phases: requests are lost
+	part  timeline.Stretch // the name to print and the phases that get longer; no phases: requests are lost
 	tail  bool             // only for the slowest requests: the cause makes others faster
 	// applies reports whether the slower arm can have the cause at all.
 	applies   func(s *side) bool
@@ -44,9 +44,9 @@ type condition struct {
 
 // whole joins the named stretches into the part of a rule. A cause often shows in several: a wait
 // that ends one stretch earlier begins another one.
-func whole(name string, stretches ...string) record.Stretch {
-	part := record.Stretch{Name: name}
-	for _, st := range record.Stretches() {
+func whole(name string, stretches ...string) timeline.Stretch {
+	part := timeline.Stretch{Name: name}
+	for _, st := range timeline.Stretches() {
 		if slices.Contains(stretches, st.Name) {
 			part.Phases = append(part.Phases, st.Phases...)
 		}
@@ -141,7 +141,7 @@ var rules = []rule{
 		// A connection that finds the accept queue full is tried again a second later, which shows
 		// in the time to connect.
 		cause:     fact.New[clues]("cause-backlog", 0, `its accept queue is too short: in a window {{count .Overflows}} attempts to connect (repeats included) found one full, and a client repeats after a second`),
-		part:      record.Stretch{Name: "connecting", Phases: []string{"connect", "accept"}},
+		part:      timeline.Stretch{Name: "connecting", Phases: []string{"connect", "accept"}},
 		applies:   func(s *side) bool { return s.asked.Mode != "" },
 		witnesses: []condition{{witness: overflows, times: 1.5, least: 1, must: true}},
 		knob:      func(s *side) (scenario.Arm, bool) { return s.with("backlog", "4096") },
@@ -165,7 +165,7 @@ var rules = []rule{
 		// One acceptor can be too slow for new connections while the CPU and the workers have time.
 		// The knob has four.
 		cause:     fact.New[clues]("cause-acceptor", 0, `connections wait to be accepted by its one acceptor, while {{with .CPU}}{{percent .}}{{else}}not all{{end}} of the CPU is in use`),
-		part:      record.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
+		part:      timeline.Stretch{Name: "the wait to be accepted", Phases: []string{"accept"}},
 		applies:   func(s *side) bool { return s.mode.Without[mode.OneAcceptor] != "" },
 		witnesses: []condition{{witness: cpuUse, most: .9, must: true}, {witness: workersInUse, most: .9, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
@@ -200,7 +200,7 @@ var rules = []rule{
 		// The only rule about lost requests, so its part has no phases. The knob lets clients wait,
 		// or makes the queue so deep that nothing is turned away. The control is the limit on
 		// connections, because the queue is the cause's own setting.
-		cause: turnedAway, part: record.Stretch{Name: "requests without a good reply"},
+		cause: turnedAway, part: timeline.Stretch{Name: "requests without a good reply"},
 		applies:   func(s *side) bool { return s.mode.Overflow != "" },
 		witnesses: []condition{{witness: turnedAwayRatio, times: 1.5, least: .005, must: true}},
 		knob: func(s *side) (scenario.Arm, bool) {
@@ -215,7 +215,7 @@ var rules = []rule{
 		// Not the server's doing. The stamps measure the lateness of the load, so no test is
 		// needed.
 		cause:     fact.New[clues]("cause-load", 0, `the load sent late, {{lasts .Late}} at p99: it was kept from its CPU, and the server is not to blame`),
-		part:      record.Stretch{Name: "the load's own lateness", Phases: []string{"lag"}},
+		part:      timeline.Stretch{Name: "the load's own lateness", Phases: []string{"lag"}},
 		applies:   func(*side) bool { return true },
 		witnesses: []condition{{witness: lateLoad, times: 1.5, least: 50e-6, must: true}, {witness: keptAway, times: 1.5}},
 		shown:     true,

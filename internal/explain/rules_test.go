@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"schedlab/internal/fact"
-	"schedlab/internal/record"
+	"schedlab/internal/timeline"
 )
 
 // A rule is complete: its phases and witnesses are known, a knob has a control, and the page
@@ -18,7 +18,7 @@ func TestRulesAreComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	phases := map[string]bool{}
-	for _, st := range record.Stretches() {
+	for _, st := range timeline.Stretches() {
 		for _, name := range st.Phases {
 			phases[name] = true
 		}

@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/mode"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
+	"schedlab/internal/timeline"
 )
 
 // A side is the slower arm as rules see it: the arm, the scenario's settings for it, and its mode.
@@ -42,7 +43,7 @@ func sideOf(a *arm, s scenario.Scenario, modes map[string]mode.Mode) (*side, err
 	}
 	// The phases know the sleep of the requests, however the scenario asks for it.
 	for _, p := range a.Phases {
-		t.sleeps = t.sleeps || p.Name == record.PhaseSleep && p.Mean > 0
+		t.sleeps = t.sleeps || p.Name == timeline.PhaseSleep && p.Mean > 0
 	}
 	return t, nil
 }

@@ -70,7 +70,7 @@ func (s seen) arm(name string) *arm {
 // madeCase is a run of two arms, of which "slow" is asked for in that way.
 func madeCase(fast, slow seen, asked scenario.Arm, path string) *Case {
 	c := &Case{Result: &record.Result{Valid: madeBlocks}, arms: map[string]*arm{"fast": fast.arm("fast"), "slow": slow.arm("slow")}}
-	c.arms["slow"].Phases = []record.Phase{{Name: record.PhaseSleep, Mean: 1e-3}}
+	c.arms["slow"].Phases = []timeline.Phase{{Name: timeline.PhaseSleep, Mean: 1e-3}}
 	asked.Name, asked.Mode = "slow", "made"
 	c.scenario.Workload.Path = path
 	c.scenario.Arms = []scenario.Arm{{Name: "fast", Mode: "plain"}, asked}

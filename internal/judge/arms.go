@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
 	"schedlab/internal/window"
 )
 
@@ -192,8 +193,8 @@ func (b blocks) footprint(arm string) *record.Footprint {
 // armPhases returns the mean of each phase over an arm's valid windows, in seconds per request and in the order of
 // window.Phases.List. All windows count equally, so the phases still add up to the response time. It returns nil if a
 // window has no stamps or no good reply.
-func (b blocks) armPhases(arm string) []record.Phase {
-	var sum []record.Phase
+func (b blocks) armPhases(arm string) []timeline.Phase {
+	var sum []timeline.Phase
 	for _, w := range b.of(arm) {
 		if !w.Phases.Stamped || w.Phases.Good == 0 {
 			return nil
@@ -201,7 +202,7 @@ func (b blocks) armPhases(arm string) []record.Phase {
 		for i, p := range w.Phases.List() {
 			// All windows have the same phases.
 			if len(sum) <= i {
-				sum = append(sum, record.Phase{Name: p.Name})
+				sum = append(sum, timeline.Phase{Name: p.Name})
 			}
 			sum[i].Mean += p.Mean
 			sum[i].Tail += p.Tail
@@ -330,15 +331,15 @@ func rates(windows []*modelled, count func(record.Reading) int64) (mean, peak fl
 
 // A Block holds the phases of two arms' good requests in one block, the same phases in the same order.
 type Block struct {
-	From, To []record.Phase
+	From, To []timeline.Phase
 }
 
 // Waterfall divides the difference of two arms' means over one or more blocks by stretch and phase. of is [MeanOf] or
 // [TailOf]. Each piece is the mean over the blocks of how much longer, in seconds, the arm takes there. The pieces add up
 // to the difference, because the phases add up to a response time (docs/reference/timeline.md).
-func Waterfall(blocks []Block, stretches []record.Stretch, of func(record.Phase) float64) (w record.Waterfall) {
+func Waterfall(blocks []Block, stretches []timeline.Stretch, of func(timeline.Phase) float64) (w record.Waterfall) {
 	in := func(names []string) record.Step {
-		part := record.Stretch{Phases: names}
+		part := timeline.Stretch{Phases: names}
 		return Paired(
 			figures(blocks, func(b Block) float64 { return part.In(b.From, of) }), figures(blocks, func(b Block) float64 { return part.In(b.To, of) }),
 		)
@@ -385,10 +386,10 @@ func Paired(from, to []float64) (s record.Step) {
 }
 
 // MeanOf is a phase's mean over all requests of a window.
-func MeanOf(p record.Phase) float64 { return p.Mean }
+func MeanOf(p timeline.Phase) float64 { return p.Mean }
 
 // TailOf is a phase's mean over the slowest 1 % of a window's requests.
-func TailOf(p record.Phase) float64 { return p.Tail }
+func TailOf(p timeline.Phase) float64 { return p.Tail }
 
 // Noise is the largest difference of means, in seconds, that needs no explanation: the far end of the interval of A/A, or
 // the load engine's own p50, if that is larger. floor is nil if it was not measured.
@@ -419,7 +420,7 @@ func (b blocks) differences(arms []record.Arm, verdicts []record.Verdict) (all [
 		if a.Role != record.Challenger || a.Joined == 0 || base.Joined == 0 || !judged {
 			continue
 		}
-		for i, of := range []func(record.Phase) float64{MeanOf, TailOf} {
+		for i, of := range []func(timeline.Phase) float64{MeanOf, TailOf} {
 			w := b.waterfall(base.Name, a.Name, of)
 			noise := Noise(b.waterfall(arms[0].Name, arms[1].Name, of).Step, b.run.Env.Floor)
 			// The difference must be sure, larger than the noise, and large enough to matter.
@@ -434,11 +435,11 @@ func (b blocks) differences(arms []record.Arm, verdicts []record.Verdict) (all [
 }
 
 // waterfall returns the waterfall from one arm to another over the valid blocks.
-func (b blocks) waterfall(from, to string, of func(record.Phase) float64) record.Waterfall {
+func (b blocks) waterfall(from, to string, of func(timeline.Phase) float64) record.Waterfall {
 	var all []Block
 	for _, block := range b.valid {
 		f, t := b.windows[block][from], b.windows[block][to]
 		all = append(all, Block{f.Phases.List(), t.Phases.List()})
 	}
-	return Waterfall(all, record.Stretches(), of)
+	return Waterfall(all, timeline.Stretches(), of)
 }

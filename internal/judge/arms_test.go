@@ -172,20 +172,20 @@ func TestCounters(t *testing.T) {
 
 // names are those of all phases.
 func names() (all []string) {
-	for _, st := range record.Stretches() {
+	for _, st := range timeline.Stretches() {
 		all = append(all, st.Phases...)
 	}
 	return all
 }
 
 // phases draws a time for each.
-func phases(r *rand.Rand, scale float64) (list []record.Phase) {
+func phases(r *rand.Rand, scale float64) (list []timeline.Phase) {
 	for _, name := range names() {
 		mean := scale * r.ExpFloat64()
-		if name == record.PhaseRest {
+		if name == timeline.PhaseRest {
 			mean -= scale / 4 // it can be below 0
 		}
-		list = append(list, record.Phase{Name: name, Mean: mean, Tail: 10 * mean})
+		list = append(list, timeline.Phase{Name: name, Mean: mean, Tail: 10 * mean})
 	}
 	return list
 }
@@ -198,8 +198,8 @@ func TestPiecesAddUp(t *testing.T) {
 		for range 2 + r.IntN(30) {
 			blocks = append(blocks, Block{From: phases(r, 1e-3*r.ExpFloat64()), To: phases(r, 1e-3*r.ExpFloat64())})
 		}
-		for _, of := range []func(record.Phase) float64{MeanOf, TailOf} {
-			w := Waterfall(blocks, record.Stretches(), of)
+		for _, of := range []func(timeline.Phase) float64{MeanOf, TailOf} {
+			w := Waterfall(blocks, timeline.Stretches(), of)
 			var by, from, to float64
 			for _, p := range w.Pieces {
 				by, from, to = by+p.By, from+p.From, to+p.To

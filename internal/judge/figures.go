@@ -8,6 +8,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
 	"schedlab/internal/window"
 )
 
@@ -122,7 +123,7 @@ func (g judgement) Challengers() (pairs [][2]string) {
 
 // phases returns the phases of an arm's response time in a block. They are an error without stamps
 // or without a good request.
-func (g judgement) phases(block int, arm string) ([]record.Phase, error) {
+func (g judgement) phases(block int, arm string) ([]timeline.Phase, error) {
 	w, err := g.window(block, arm)
 	switch {
 	case err != nil:
@@ -151,7 +152,7 @@ func (g judgement) Phase(block int, arm, name string) (float64, error) {
 	}
 	// The first stretch is the client's own time, which it stamps itself. All else needs the
 	// server's stamps.
-	client := record.Stretches()[0]
+	client := timeline.Stretches()[0]
 	if w := g.windows[g.valid[block]][arm]; w.Phases.Joined == 0 && name != client.Name && !slices.Contains(client.Phases, name) {
 		return 0, noStamps.Of(phase{name}).On(arm)
 	}
@@ -160,7 +161,7 @@ func (g judgement) Phase(block int, arm, name string) (float64, error) {
 			return p.Mean, nil
 		}
 	}
-	for _, st := range append(record.Stretches(), window.Handled) {
+	for _, st := range append(timeline.Stretches(), window.Handled) {
 		if st.Name == name {
 			return st.In(phases, MeanOf), nil
 		}

@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
+	"schedlab/internal/timeline"
 	"schedlab/internal/window"
 )
 
@@ -116,7 +117,7 @@ func TestInterferenceKeepsItsSign(t *testing.T) {
 		sum := 0.0
 		for _, phase := range p.List() {
 			sum += phase.Mean
-			if phase.Name == record.PhaseRest && math.Abs(phase.Mean-want) > 1e-12 {
+			if phase.Name == timeline.PhaseRest && math.Abs(phase.Mean-want) > 1e-12 {
 				t.Errorf("with %g s an iteration %.1f µs are unexplained, want %.1f", perIter, 1e6*phase.Mean, 1e6*want)
 			}
 		}
@@ -235,7 +236,7 @@ func TestPhasesOf(t *testing.T) {
 	if p.Good != 152 || p.Joined != 152 || p.Negative != 0 || p.Unjoined() != 0 {
 		t.Errorf("%d good, %d joined, %d negative; want 152, 152, 0", p.Good, p.Joined, p.Negative)
 	}
-	got := map[string]record.Phase{}
+	got := map[string]timeline.Phase{}
 	mean, tail := 0.0, 0.0
 	for _, ph := range p.List() {
 		got[ph.Name] = ph
@@ -257,7 +258,7 @@ func TestPhasesOf(t *testing.T) {
 	}
 }
 
-func namesOf(list []record.Phase) string {
+func namesOf(list []timeline.Phase) string {
 	var names []string
 	for _, p := range list {
 		names = append(names, p.Name)

@@ -20,6 +20,7 @@ import (
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
 )
 
 // Schema is the version of every JSON document this package writes. A reader refuses a larger one.
@@ -166,7 +167,7 @@ type Arm struct {
 	Counters *Counters `json:"counters,omitempty"`
 	// Phases are the parts of its good requests' response time, in the order in which they pass; nil if nothing
 	// was stamped. Mean adds up to the mean response time, Tail to the mean of the slowest 1 %.
-	Phases []Phase `json:"phases,omitempty"`
+	Phases []timeline.Phase `json:"phases,omitempty"`
 	// Joined is the share of good requests with the server's stamps, 0..1.
 	Joined float64 `json:"joined,omitempty"`
 	// Blocks holds the per-block values of figures, one per valid block.

@@ -11,16 +11,17 @@ import (
 	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
+	"schedlab/internal/timeline"
 )
 
 // A breakdown is the arms' times by stretch, on average or in the slowest 1 %. It becomes both a table (cells)
 // and a drawing (stackOf).
 //
 // This file has the parts of a report about causes of time: the breakdowns, and the comparison
-// with ideal schedulers (twins). Client and server stamp each request on one clock; a record.Phase is
-// the mean time between two stamps, and a record.Stretch is phases that a reader takes as one.
+// with ideal schedulers (twins). Client and server stamp each request on one clock; a timeline.Phase is
+// the mean time between two stamps, and a timeline.Stretch is phases that a reader takes as one.
 type breakdown struct {
-	Stretches []record.Stretch // in which an arm spent time, in the order in which a request passes them
+	Stretches []timeline.Stretch // in which an arm spent time, in the order in which a request passes them
 	Rows      []breakdownRow
 }
 
@@ -43,18 +44,18 @@ type breakdownRow struct {
 
 // unsplit is the stretch for the time in servers that stamp nothing, such as other people's
 // programs. Only the client stamps their requests.
-var unsplit = record.Stretch{
+var unsplit = timeline.Stretch{
 	Name: "server and kernel",
 	What: "of a server that stamps nothing, all between the client's write and the end of the answer, which cannot be split",
 }
 
 // stretches returns all stretches in the order in which a request passes them, with unsplit as the second.
-func stretches() []record.Stretch { return slices.Insert(record.Stretches(), 1, unsplit) }
+func stretches() []timeline.Stretch { return slices.Insert(timeline.Stretches(), 1, unsplit) }
 
 // breakDown returns the times of the stamped arms. of selects the figure of a phase, in seconds. All time of
 // an arm without a server's stamps is unsplit, except the client's own stretch, the first. It drops the
 // stretches in which no arm spent time, so that the rest fit in the width.
-func breakDown(arms []record.Arm, of func(record.Phase) float64) (b breakdown) {
+func breakDown(arms []record.Arm, of func(timeline.Phase) float64) (b breakdown) {
 	for _, a := range arms {
 		if stamped(a) {
 			b.Rows = append(b.Rows, breakdownRowOf(a, of))
@@ -69,9 +70,9 @@ func breakDown(arms []record.Arm, of func(record.Phase) float64) (b breakdown) {
 }
 
 // breakdownRowOf returns the times of one stamped arm.
-func breakdownRowOf(a record.Arm, of func(record.Phase) float64) breakdownRow {
+func breakdownRowOf(a record.Arm, of func(timeline.Phase) float64) breakdownRow {
 	row := breakdownRow{Name: a.Name, Seconds: map[string]float64{}}
-	for i, st := range record.Stretches() {
+	for i, st := range timeline.Stretches() {
 		name := st.Name
 		if a.Joined <= 0 && i > 0 {
 			name = unsplit.Name
@@ -91,8 +92,8 @@ func TimeParts(a record.Arm) document.Part {
 	if !stamped(a) {
 		return document.Section{}
 	}
-	b := breakDown([]record.Arm{a}, func(p record.Phase) float64 { return p.Mean })
-	tail := breakDown([]record.Arm{a}, func(p record.Phase) float64 { return p.Tail })
+	b := breakDown([]record.Arm{a}, func(p timeline.Phase) float64 { return p.Mean })
+	tail := breakDown([]record.Arm{a}, func(p timeline.Phase) float64 { return p.Tail })
 	b.Rows[0].Name, tail.Rows[0].Name = "on average", "in the slowest 1"+say.NBSP+"%"
 	b.Rows = append(b.Rows, tail.Rows[0])
 	table := b.cells()
@@ -151,8 +152,8 @@ func breakdownParts(r *record.Result) []document.Part {
 			Parts: append([]document.Part{document.Charts{stackOf(b, title+" ("+overBlocks("means", caveat)+")")}}, notes...),
 		}
 	}
-	average := breakDown(r.Arms, func(p record.Phase) float64 { return p.Mean })
-	tail := breakDown(r.Arms, func(p record.Phase) float64 { return p.Tail })
+	average := breakDown(r.Arms, func(p timeline.Phase) float64 { return p.Mean })
+	tail := breakDown(r.Arms, func(p timeline.Phase) float64 { return p.Tail })
 	tailCaveat := caveat(r)
 	if n := slowest(r); n < tailRequests {
 		few := say.Plural(n, "request") + " an arm at the least, too few to tell"
@@ -180,10 +181,10 @@ func differencesOnAverage(r *record.Result) (told document.Lines) {
 }
 
 // meanings explains the stretches of the breakdowns, each once, in the order in which a request passes them.
-func meanings(shown []record.Stretch) string {
+func meanings(shown []timeline.Stretch) string {
 	var all []string
 	for _, st := range stretches() {
-		if slices.ContainsFunc(shown, func(of record.Stretch) bool { return of.Name == st.Name }) {
+		if slices.ContainsFunc(shown, func(of timeline.Stretch) bool { return of.Name == st.Name }) {
 			all = append(all, st.Name+": "+st.What)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/say"
+	"schedlab/internal/timeline"
 )
 
 func TestDifferences(t *testing.T) {
@@ -121,7 +122,7 @@ func TestServersThatStampNothing(t *testing.T) {
 	t.Parallel()
 	r := quick()
 	r.Arms[2].Joined, r.Arms[3].Joined = 0, 0
-	cells := breakDown(r.Arms, func(p record.Phase) float64 { return p.Mean }).cells()
+	cells := breakDown(r.Arms, func(p timeline.Phase) float64 { return p.Mean }).cells()
 	want := [][]string{
 		{"arm", "client", "server and kernel", "kernel", "run queue", "http", "cpu", "sleep", "interference", "sum (ms)"},
 		{"nethttp", "0.132", "-", "0.048", "0.035", "0.025", "0.100", "2.000", "0.090", "2.430"},

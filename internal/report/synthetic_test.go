@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
+	"schedlab/internal/timeline"
 )
 
 // quick is a whole comparison as the quick scenario makes them: fasthttp like
@@ -103,8 +104,8 @@ func differing(from, to record.Arm) record.Difference {
 		return record.Step{From: digits(was), To: digits(is), By: by, Low: digits(min(.9*by, 1.1*by)), High: digits(max(.9*by, 1.1*by))}
 	}
 	var was, is float64
-	for _, st := range record.Stretches() {
-		mean := func(p record.Phase) float64 { return p.Mean }
+	for _, st := range timeline.Stretches() {
+		mean := func(p timeline.Phase) float64 { return p.Mean }
 		f, t := st.In(from.Phases, mean), st.In(to.Phases, mean)
 		was, is = was+f, is+t
 		if math.Abs(t-f) > 20e-6 {
@@ -271,12 +272,12 @@ func comingAndGoing() *record.Result {
 }
 
 // passed is where the time of the i-th arm of quick went: the pool's in its queue.
-func passed(i int) []record.Phase {
+func passed(i int) []timeline.Phase {
 	queue, wakeup := 0.0, 35e-6
 	if i == 3 {
 		queue, wakeup = 1.2e-3, 22e-6
 	}
-	return []record.Phase{
+	return []timeline.Phase{
 		{Name: "lag", Mean: 60e-6, Tail: 90e-6}, {Name: "connect", Mean: 70e-6, Tail: 0.1e-3}, {Name: "build", Mean: 2e-6, Tail: 2e-6},
 		{Name: "accept", Mean: 12e-6, Tail: 0.3e-3}, {Name: "ingress", Mean: 5e-6, Tail: 5e-6}, {Name: "wakeup", Mean: wakeup, Tail: 9 * wakeup},
 		{Name: "parse", Mean: 14e-6, Tail: 20e-6}, {Name: "queue", Mean: queue, Tail: 8 * queue}, {Name: "handover"},

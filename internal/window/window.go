@@ -315,26 +315,26 @@ func (p *Phases) Unjoined() float64 {
 }
 
 // Handled is the handler's time as the server stamps it, before it is divided.
-var Handled = record.Stretch{Name: timeline.Service.String(), Phases: []string{record.PhaseCPU, record.PhaseSleep, record.PhaseRest, record.PhaseHandler}}
+var Handled = timeline.Stretch{Name: timeline.Service.String(), Phases: []string{timeline.PhaseCPU, timeline.PhaseSleep, timeline.PhaseRest, timeline.PhaseHandler}}
 
 // List returns p in the form of the record, in the order in which time passes.
-func (p *Phases) List() (list []record.Phase) {
+func (p *Phases) List() (list []timeline.Phase) {
 	for part := range timeline.NumParts {
 		if part != timeline.Service {
-			list = append(list, record.Phase{Name: part.String(), Mean: p.Mean[part], Tail: p.Tail[part]})
+			list = append(list, timeline.Phase{Name: part.String(), Mean: p.Mean[part], Tail: p.Tail[part]})
 			continue
 		}
 		// The rest of Service is waiting for a CPU, preemption, the server's own work. It is below 0 if demands ran
 		// faster than when they were calibrated.
-		rest := record.Phase{Name: record.PhaseRest, Mean: p.Mean[part] - p.meanCPU - p.meanWait, Tail: p.Tail[part] - p.tailCPU - p.tailWait}
-		handler := record.Phase{Name: record.PhaseHandler}
+		rest := timeline.Phase{Name: timeline.PhaseRest, Mean: p.Mean[part] - p.meanCPU - p.meanWait, Tail: p.Tail[part] - p.tailCPU - p.tailWait}
+		handler := timeline.Phase{Name: timeline.PhaseHandler}
 		// No request stated a demand, so Service is the handler's time as a whole.
 		if p.meanCPU+p.meanWait == 0 {
 			rest.Mean, rest.Tail, handler.Mean, handler.Tail = 0, 0, rest.Mean, rest.Tail
 		}
 		list = append(list,
-			record.Phase{Name: record.PhaseCPU, Mean: p.meanCPU, Tail: p.tailCPU},
-			record.Phase{Name: record.PhaseSleep, Mean: p.meanWait, Tail: p.tailWait}, rest, handler)
+			timeline.Phase{Name: timeline.PhaseCPU, Mean: p.meanCPU, Tail: p.tailCPU},
+			timeline.Phase{Name: timeline.PhaseSleep, Mean: p.meanWait, Tail: p.tailWait}, rest, handler)
 	}
 	return list
 }

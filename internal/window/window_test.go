@@ -310,7 +310,7 @@ func TestPhases(t *testing.T) {
 		mean, tail = mean+phase.Mean, tail+phase.Tail
 		want, ok := map[string][2]float64{
 			"build": {1, 1}, "ingress": {1, 1}, "parse": {1, 1}, "finish": {1, 1}, "egress": {1, 1},
-			record.PhaseCPU: {1, 1}, record.PhaseSleep: {2, 2}, record.PhaseRest: {4 + 74.5, 4 + 148.5},
+			timeline.PhaseCPU: {1, 1}, timeline.PhaseSleep: {2, 2}, timeline.PhaseRest: {4 + 74.5, 4 + 148.5},
 		}[phase.Name]
 		if !near(phase.Mean*1e3, want[0]) || !near(phase.Tail*1e3, want[1]) {
 			t.Errorf("%s takes %v and %v s, want %v ms (known %v)", phase.Name, phase.Mean, phase.Tail, want, ok)
@@ -327,7 +327,7 @@ func TestPhases(t *testing.T) {
 	}
 	p = PhasesOf(unknown, 1e-6)
 	for _, phase := range p.List() {
-		want, service := map[string]float64{record.PhaseCPU: 0, record.PhaseSleep: 0, record.PhaseRest: 0, record.PhaseHandler: 7 + 74.5}[phase.Name]
+		want, service := map[string]float64{timeline.PhaseCPU: 0, timeline.PhaseSleep: 0, timeline.PhaseRest: 0, timeline.PhaseHandler: 7 + 74.5}[phase.Name]
 		if service && !near(phase.Mean*1e3, want) {
 			t.Errorf("no known demand: %s takes %v s, want %v ms", phase.Name, phase.Mean, want)
 		}
