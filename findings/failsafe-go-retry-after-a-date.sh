@@ -4,10 +4,10 @@
 # The documentation of failsafehttp's NewRetryPolicyBuilder: "If a Retry-After header is present in the response, it will
 # be used as a delay between retries." RFC 9110, section 10.2.3: the header is a number of seconds or an HTTP-date; section
 # 5.6.7: a recipient MUST accept all three forms of a date. A server here answers 503 with the header three seconds ahead
-# (a date, which has whole seconds: two to three) and counts what comes before that moment. failsafe-go reads the number only;
-# after a date it uses up both of its retries at once, on a server that said it is overloaded, and the caller gets the 503
-# (here with ReturnLastFailure, otherwise an error). go-retryablehttp 0.7.8, told to back off by a millisecond, reads the first form of a date, and does with
-# the two older ones what failsafe-go does with all three.
+# (a date has whole seconds: two to three) and counts what comes before that moment. failsafe-go reads the number only.
+# After a date the policy with its defaults uses up both retries at once, on a server that said it is overloaded, and the
+# caller gets the 503 (here with ReturnLastFailure, otherwise an error). go-retryablehttp 0.7.8, told to back off by a
+# millisecond, reads the first form of a date, and does with the two older ones what failsafe-go does with all three.
 #
 # Seen on 2026-11-28 (go1.26.8), requests too early and the last answer:
 #   failsafe-go         seconds     0 early, 200
