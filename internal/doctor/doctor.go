@@ -166,7 +166,7 @@ func (r Report) Summary(most int) fact.Fact {
 		v.Untold, v.Checks = r.count(outcome.Open), len(r.Findings)
 	}
 	if n := r.Noise; n != nil && len(n.Judges) > 0 {
-		v.Scenario, v.Asked, v.Sleeps = n.Scenario, n.Asked, n.Sleeps
+		v.NoiseLoad = &doubt.NoiseLoad{Scenario: n.Scenario, Asked: n.Asked, Sleeps: n.Sleeps}
 	}
 	return doubt.MachineVerdict.Of(v).Since(because[:shown]...)
 }

@@ -61,8 +61,13 @@ var TooManyFailed = fact.New[Failed]("too-many-failed", 0, `{{.Arm}} failed {{co
 type Few struct {
 	Needed   float64
 	Requests float64 `json:"requests,omitempty"` // that a window has, 0 if that is not known
-	Window   float64 `json:"window,omitempty"`   // seconds, as Budget; 0 for none
-	Budget   float64 `json:"budget,omitempty"`
+	*Longer          // nil if no window would
+}
+
+// Longer is a window that has as many requests as a quantile needs, in seconds, as is Budget.
+type Longer struct {
+	Window float64
+	Budget float64 // 0 if the run's own has room for such windows
 }
 
 // FewRequests is the reason against a quantile that windows have too few requests for it.
@@ -146,21 +151,31 @@ const (
 
 // Taken tells who took how much of the CPUs of servers or load.
 type Taken struct {
-	Side    string  // "server", "load" or "both"
-	CPUs    int     // of this side
-	Share   float64 // ratio of their time that is told
-	Who     string  // one of UnseenPrograms, Hypervisor, Interrupts and OtherPrograms, "" for Program
-	Program string  `json:"program,omitempty"`
-	PID     int     `json:"pid,omitempty"`
-	Others  bool    // besides it
-	More    int     // causes that Because has not
-	Seconds float64 `json:"seconds,omitempty"` // the time of which Share is, 0 for that of the windows
-	Brief   bool    // the answer has no room for "to tell"
-	Open    bool    // this is why the run has no answer
+	Side       string  // "server", "load" or "both"
+	CPUs       int     // of this side
+	Share      float64 // ratio of their time that is told
+	Who        string  // one of UnseenPrograms, Hypervisor, Interrupts and OtherPrograms, "" for Program
+	*OfProgram         // nil if none is known
+	*Watched           // nil if only the windows tell it
+	Brief      bool    // the answer has no room for "to tell"
+	Open       bool    // this is why the run has no answer
 	// Challenger is the arm of the widest interval, from Low to High; "" if there is none.
 	Challenger string  `json:"arm,omitempty"`
 	Low        float64 `json:"low,omitempty"`
 	High       float64 `json:"high,omitempty"`
+}
+
+// OfProgram is the program that took most.
+type OfProgram struct {
+	Program string
+	PID     int
+}
+
+// Watched is what only the watchdog knows, which saw the whole run.
+type Watched struct {
+	Others  bool    // took much besides Who or Program
+	More    int     // causes that Because has not
+	Seconds float64 // the time of which Share is
 }
 
 // Words that several sentences of MachineBusy use.

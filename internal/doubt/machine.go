@@ -7,14 +7,19 @@ import (
 
 // Fitness tells whether a machine is fit to measure on.
 type Fitness struct {
-	Verdict  string // the outcome's phrase, with its reservations
-	More     int    // findings that it rests on beside those of Because
-	Passing  bool   `json:"passing,omitempty"`  // it rests on other programs alone, and these may end
-	Untold   int    `json:"untold,omitempty"`   // of an open one: findings where the machine does not tell
-	Checks   int    `json:"checks,omitempty"`   // of an open one: all findings
-	Scenario string `json:"scenario,omitempty"` // that the noise was measured with
-	Asked    string `json:"asked,omitempty"`    // what a request of it does
-	Sleeps   bool   `json:"sleeps,omitempty"`   // its requests sleep
+	Verdict    string // the outcome's phrase, with its reservations
+	More       int    // findings that it rests on beside those of Because
+	Passing    bool   `json:"passing,omitempty"` // it rests on other programs alone, and these may end
+	Untold     int    `json:"untold,omitempty"`  // of an open one: findings where the machine does not tell
+	Checks     int    `json:"checks,omitempty"`  // of an open one: all findings
+	*NoiseLoad        // nil if no noise was measured
+}
+
+// NoiseLoad is the load that a machine's noise was measured with.
+type NoiseLoad struct {
+	Scenario string
+	Asked    string // what a request of it does
+	Sleeps   bool   // its requests sleep
 }
 
 // unfit reports whether the machine is not fit.

@@ -65,7 +65,7 @@ func asRecorded(text string) (f fact.Fact) {
 
 // hogged is the doubt that a program took the server's CPU; open says that it is why there is no answer.
 func hogged(open bool) fact.Fact {
-	return doubt.MachineBusy.Of(doubt.Taken{Side: "server", Program: "hog", CPUs: 1, Share: .83, Open: open, Challenger: "pool", Low: .8, High: 1.31}).
+	return doubt.MachineBusy.Of(doubt.Taken{Side: "server", OfProgram: &doubt.OfProgram{Program: "hog"}, CPUs: 1, Share: .83, Open: open, Challenger: "pool", Low: .8, High: 1.31}).
 		Against("nethttp").At("p99").
 		Since(asRecorded(`{"code": "program-time", "values": {"share": 0.83, "pid": 7}, "names": {"program": "hog", "side": "server"}}`))
 }

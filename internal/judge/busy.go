@@ -60,13 +60,13 @@ func Busy(o *record.Others, e record.Env) fact.Fact {
 		side = record.BothSides
 	}
 	busy := doubt.Taken{
-		Side: string(side), CPUs: cpuset.Count(of, e.CPUs), Share: min(share, 1), Seconds: o.Seconds,
-		Who: who, Others: several, More: len(causes) - len(because),
+		Side: string(side), CPUs: cpuset.Count(of, e.CPUs), Share: min(share, 1), Who: who,
+		Watched: &doubt.Watched{Others: several, More: len(causes) - len(because), Seconds: o.Seconds},
 		// The answer has twelve words at most.
 		Brief: several || who != "" || strings.Contains(largest.Program, " "),
 	}
 	if who == "" {
-		busy.Program, busy.PID = largest.Program, largest.PID
+		busy.OfProgram = &doubt.OfProgram{Program: largest.Program, PID: largest.PID}
 	}
 	return doubt.MachineBusy.Of(busy).Since(because...)
 }

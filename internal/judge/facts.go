@@ -1,6 +1,9 @@
 package judge
 
-import "schedlab/internal/fact"
+import (
+	"schedlab/internal/fact"
+	"schedlab/internal/stats"
+)
 
 // Each variable below is a kind of fact, with the sentence that puts it into words; the file that finds a fact fills in its
 // values. Values that several kinds have are in these types.
@@ -135,9 +138,7 @@ type (
 	}
 	unsentShare struct{ Unsent float64 }
 	resolution  struct {
-		Ratio float64 `json:"ratio,omitempty"`
-		Low   float64 `json:"low,omitempty"`
-		High  float64 `json:"high,omitempty"`
+		Ratio, Low, High stats.Opt // unknown without a comparison
 	}
 	noise    struct{ Low, High, Allowed float64 }
 	drifting struct{ First, Last, P float64 }

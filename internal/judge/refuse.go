@@ -211,7 +211,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 		few := doubt.Few{Needed: runMargin * float64(stats.MinRequests(m.Quantile))}
 		if rate := LowestRate(b.run.Plan); !math.IsInf(rate, 1) {
 			few.Requests = rate * b.run.Plan.Window.Seconds()
-			few.Window, few.Budget = b.windowFor(m, few.Needed/rate)
+			few.Longer = b.windowFor(m, few.Needed/rate)
 		}
 		return doubt.FewRequests.Of(few).At(m.Name)
 	case m.Figure == stats.CPUPerRequest && slices.ContainsFunc(b.series(a.Name, m.Figure), math.IsNaN):
@@ -226,21 +226,29 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 }
 
 // windowFor returns the window that would hold enough requests for a quantile which needs one of least
-// seconds, and the budget for it, in seconds: what the plan's doubt advises, if it has that doubt; zero for none.
-func (b blocks) windowFor(m stats.Metric, least float64) (window, budget float64) {
+// seconds, and the budget for it: what the plan's doubt advises, if it has that doubt; nil for none.
+func (b blocks) windowFor(m stats.Metric, least float64) *doubt.Longer {
 	if f := b.run.Plan.Feasible; f != nil && f.Would != nil && slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked && u.Metric == m.Figure }) {
-		return f.Would.Window.Seconds(), f.Would.Budget.Seconds()
+		return longer(f.Would.Window.Seconds(), f.Would.Budget.Seconds())
 	}
 	if math.IsInf(least, 1) {
-		return 0, 0
+		return nil
 	}
-	window = stats.Widened(least, 0)
+	window, budget := stats.Widened(least, 0), 0.0
 	// So many blocks as the first look needs must fit into the budget.
 	p := b.run.Plan
 	if needs := float64(stats.Looks()[0]*len(p.Arms)) * (p.Warmup.Seconds() + window + trialStarts); needs > p.Budget.Seconds() {
 		budget = math.Ceil(needs)
 	}
-	return window, budget
+	return longer(window, budget)
+}
+
+// longer returns a window and the budget for it, in seconds; nil if there is no window.
+func longer(window, budget float64) *doubt.Longer {
+	if window == 0 {
+		return nil
+	}
+	return &doubt.Longer{Window: window, Budget: budget}
 }
 
 // trialStarts is about how long a trial takes beside its warm-up and window, in seconds: a server starts, and drains.

@@ -124,7 +124,7 @@ func newRuler(aa stats.Comparison, base string, why fact.Fact) (r ruler) {
 		r.gap = max(math.Abs(low), math.Abs(high))
 	}
 	r.differs = aa.Decision.Rank.Differs()
-	r.reason = causeAA.Of(resolution{aa.Ratio, aa.Low, aa.High}).Against(base).At(aa.Metric.Name)
+	r.reason = causeAA.Of(resolution{stats.Known(aa.Ratio), stats.Known(aa.Low), stats.Known(aa.High)}).Against(base).At(aa.Metric.Name)
 	return r
 }
 

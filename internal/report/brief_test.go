@@ -141,7 +141,7 @@ func TestBriefTellsTheTwoMeansApart(t *testing.T) {
 func TestBriefSaysWhatMayMislead(t *testing.T) {
 	t.Parallel()
 	parsers := doubt.ParsersDiffer.Of(doubt.Parsers{Parsers: "pool, fasthttp on fasthttp's; nethttp on net/http's"})
-	short := doubt.FewRequests.Of(doubt.Few{Requests: 563, Needed: 1100, Window: .98}).At("p99")
+	short := doubt.FewRequests.Of(doubt.Few{Requests: 563, Needed: 1100, Longer: &doubt.Longer{Window: .98}}).At("p99")
 	const other, window = "HTTP parsers differ too: pool, fasthttp on fasthttp's; nethttp on net/http's", "* fasthttp, pool at p99: too few requests: 563 a window, p99 needs 1100; --window 980ms holds as many"
 	for _, c := range []struct {
 		name           string

@@ -13,7 +13,7 @@ import (
 
 // hogged is the doubt about a program that took 83 % of the servers' CPU.
 func hogged(open bool) fact.Fact {
-	return doubt.MachineBusy.Of(doubt.Taken{Side: "server", Program: "hog", CPUs: 1, Share: .83, Open: open, Challenger: "pool", Low: .8, High: 1.31}).
+	return doubt.MachineBusy.Of(doubt.Taken{Side: "server", OfProgram: &doubt.OfProgram{Program: "hog"}, CPUs: 1, Share: .83, Open: open, Challenger: "pool", Low: .8, High: 1.31}).
 		Against("nethttp").At("p99").
 		Since(asRecorded(`{"code": "program-time", "values": {"share": 0.83, "pid": 7}, "names": {"program": "hog", "side": "server"}}`))
 }

@@ -479,7 +479,9 @@ func flagsFor(r *record.Result, arms ...string) string {
 	longest := 0.0
 	for _, v := range r.Verdicts {
 		few, _ := doubt.FewRequests.In(v.Reason)
-		longest = max(longest, few.Window)
+		if few.Longer != nil {
+			longest = max(longest, few.Window)
+		}
 	}
 	flags := fmt.Sprintf(", --arms %s --arm %s", arms[0], arms[1])
 	if longest > 0 {

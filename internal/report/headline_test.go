@@ -57,7 +57,7 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	for i := range r.Arms {
 		r.Arms[i].Mode = r.Arms[i].Name
 	}
-	r.Verdicts[0].Reason = doubt.FewRequests.Of(doubt.Few{Window: 3.7})
+	r.Verdicts[0].Reason = doubt.FewRequests.Of(doubt.Few{Longer: &doubt.Longer{Window: 3.7}})
 	if got, want := Headline(r), "compare them without it, --arms b --arm c --window 3.7s; "; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %q in it", got, want)
 	}
