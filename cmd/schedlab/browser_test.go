@@ -21,6 +21,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/responses"
 	"schedlab/internal/stats"
 )
 
@@ -225,7 +226,7 @@ func pictured() *record.Result {
 		slower := 1 + 0.4*float64(i/2)
 		a := record.Arm{Name: name, Mode: strings.TrimSuffix(name, "'"), Role: []record.Role{record.Baseline, record.Copy, record.Challenger}[i],
 			Goodput: new(999.), CPUPerRequest: new(2e-4), Requests: 12_000, Blocks: stats.Series{}}
-		h := record.NewHistogram()
+		h := responses.NewHistogram()
 		for k := range 12_000 {
 			h.Record(time.Duration(1e6 * slower * -math.Log1p(-float64(k)/12_001)))
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"schedlab/internal/load"
-	"schedlab/internal/record"
 	"schedlab/internal/request"
+	"schedlab/internal/responses"
 )
 
 // partSuffix ends the name of a results file until its attack has finished. A killed attack
@@ -100,7 +100,7 @@ func (a *Files) Write(seq int, r request.Request) error {
 }
 
 // Finish writes the distribution of response times, and gives the results file its final name.
-func (a *Files) Finish(response *record.Histogram) (err error) {
+func (a *Files) Finish(response *responses.Histogram) (err error) {
 	if a.writer != nil {
 		if err = a.writer.Flush(); err == nil && a.name != "" {
 			// The data must be on the disk before the final name claims that the file is whole.

@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
 	"schedlab/internal/request"
+	"schedlab/internal/responses"
 	"schedlab/internal/stats"
 )
 
@@ -157,7 +158,7 @@ func figures(r *record.Result) document.Part {
 		late = append(late, say.OrNone(a.Disturbed.Late[m.Figure].Pointer(), say.Seconds))
 	}
 	beyond := say.None
-	if i := slices.IndexFunc(a.Curve, func(p record.Point) bool { return p.Quantile == .999 }); i >= 0 {
+	if i := slices.IndexFunc(a.Curve, func(p responses.Point) bool { return p.Quantile == .999 }); i >= 0 {
 		beyond = say.Seconds(a.Curve[i].Seconds)
 	}
 	rows := [][]string{append(head, "p99.9", "mean"), append(times, beyond, say.OrNone(a.Mean, say.Seconds))}

@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/report/say"
+	"schedlab/internal/responses"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
@@ -49,7 +50,7 @@ func TestAttackShowsQuantilesWithEvidence(t *testing.T) {
 		{nil, []string{"response (from the scheduled time) - - - - 1.00 s\n", "good reply: mean 1.00 s, from the scheduled time.\n"}},
 		{func(_ *record.Result, a *record.Arm) { a.P50 = new(2.) }, []string{"time) 2.00 s - - - 1.00 s\n", "good reply: p50 2.00 s, from"}},
 		{func(_ *record.Result, a *record.Arm) {
-			a.P50, a.P90, a.P99, a.Curve = new(2.), new(3.), new(4.), []record.Point{{Quantile: .999, Seconds: 5}}
+			a.P50, a.P90, a.P99, a.Curve = new(2.), new(3.), new(4.), []responses.Point{{Quantile: .999, Seconds: 5}}
 		}, []string{"time) 2.00 s 3.00 s 4.00 s 5.00 s 1.00 s\n", "good reply: p99 4.00 s, from"}},
 	} {
 		got := summary(t, alone("open", 100, 100, c.change))

@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/responses"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 	"schedlab/internal/window"
@@ -40,7 +41,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		a.Mean = stats.Known(meanOver(b.series(pa.Name, stats.Mean))).Pointer()
 		a.Loops, a.Switches = b.median(pa.Name, stats.Loops).Pointer(), b.median(pa.Name, stats.Switches).Pointer()
 		// The curve shows all requests of all valid windows together.
-		hist, overflows, joined, good := record.NewHistogram(), 0., 0, 0
+		hist, overflows, joined, good := responses.NewHistogram(), 0., 0, 0
 		for _, w := range b.of(pa.Name) {
 			hist.Merge(w.Hist)
 			a.Requests += w.Requests
@@ -71,7 +72,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		// The heat map also shows windows of blocks that were left out, so that a reader sees why.
 		for _, block := range slices.Sorted(maps.Keys(b.windows)) {
 			if w, ok := b.windows[block][pa.Name]; ok {
-				a.Heat = append(a.Heat, record.Heat{Block: block, Valid: slices.Contains(b.valid, block), Counts: w.Heat})
+				a.Heat = append(a.Heat, responses.Heat{Block: block, Valid: slices.Contains(b.valid, block), Counts: w.Heat})
 			}
 		}
 		a.Disturbed, a.Generator = b.disturbed(pa.Name), b.generator(pa.Name)
@@ -105,7 +106,7 @@ func Alone(run record.Run, w window.Window) *record.Result {
 func newArm(run record.Run, pa record.PlanArm, s servers) record.Arm {
 	a := record.Arm{
 		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command), Procs: pa.Procs, Attached: pa.URL != "",
-		CPUs: s.cpus(pa.Name), Clients: pa.Clients, Failures: map[string]int{}, Curve: []record.Point{},
+		CPUs: s.cpus(pa.Name), Clients: pa.Clients, Failures: map[string]int{}, Curve: []responses.Point{},
 	}
 	// What the server says of itself outweighs the plan. 0 stays for the run's own.
 	if is := s.procs(pa.Name); is > 0 && is != cmp.Or(pa.Procs, run.Env.ServerProcs) {

@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
+	"schedlab/internal/responses"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 	"schedlab/internal/window"
@@ -54,7 +55,7 @@ func TestArmSessions(t *testing.T) {
 	r := synthetic{edit: func(t *record.Trial, requests []request.Request) []request.Request {
 		complete := map[string]int{"nethttp": 120, "fasthttp": 50, "pool": 3}[t.Arm]
 		if complete > 0 {
-			t.Client.Sessions = &record.Sessions{Complete: complete + t.Block%2, Broken: 1, Duration: record.Quantiles{P50: .01 * float64(t.Block), P90: .02 * float64(t.Block)}}
+			t.Client.Sessions = &record.Sessions{Complete: complete + t.Block%2, Broken: 1, Duration: responses.Quantiles{P50: .01 * float64(t.Block), P90: .02 * float64(t.Block)}}
 		}
 		return requests
 	}}.judged(t)

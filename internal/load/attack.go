@@ -30,6 +30,7 @@ import (
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
+	"schedlab/internal/responses"
 )
 
 // MaxConnections is the largest number of connections that one load may hold.
@@ -382,7 +383,7 @@ func Closed(ctx context.Context, o Options) (ClosedResult, error) {
 // complete ones. The result is never nil; it is all zero without sessions.
 func sumSessions(all []Session) *record.Sessions {
 	var sum record.Sessions
-	h := record.NewHistogram()
+	h := responses.NewHistogram()
 	for _, s := range all {
 		sum.Good += s.Good
 		sum.Failed += s.Failed

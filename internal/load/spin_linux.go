@@ -15,6 +15,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/request"
+	"schedlab/internal/responses"
 )
 
 // DefaultEngine is used when Options name no engine.
@@ -381,7 +382,7 @@ const auditedConns = 4
 // arrival, until the loop read them. So it checks the claim that spin reads replies at once. Only open
 // loops with kept connections are audited; the result is Proof.ReadLate.
 type readAudit struct {
-	waits   *record.Histogram // nil: no connection is audited
+	waits   *responses.Histogram // nil: no connection is audited
 	header  unix.Msghdr
 	room    unix.Iovec
 	control [64]byte // control messages of the last read
@@ -389,7 +390,7 @@ type readAudit struct {
 
 // auditReplies marks the first of the given connections for auditing.
 func (s *spinner) auditReplies(conns []spinConn) {
-	s.audit.waits = record.NewHistogram()
+	s.audit.waits = responses.NewHistogram()
 	for i := range conns[:min(len(conns), auditedConns)] {
 		conns[i].audited = true
 	}

@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
+	"schedlab/internal/responses"
 )
 
 // The audit measures how long bytes waited in the kernel.
@@ -34,7 +35,7 @@ func TestReadAuditKnowsTheWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	const lay = 20 * time.Millisecond
-	a := readAudit{waits: record.NewHistogram()}
+	a := readAudit{waits: responses.NewHistogram()}
 	in := make([]byte, 64)
 	if err := raw.Control(func(fd uintptr) {
 		if errno := turnOn(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS); errno != 0 {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"schedlab/internal/request"
+	"schedlab/internal/responses"
 	"testing"
 	"time"
 )
@@ -20,25 +21,15 @@ func TestHeat(t *testing.T) {
 		at(3.1, .00115, request.Answered), at(3.2, .00115, request.Answered), at(6.999, .0105, request.Answered),
 		at(2, 10, request.TimedOut), at(2.6, .0001, request.Refused), at(2.7, 1, request.Reset), at(2.8, 1, request.Cut),
 	})
-	want := HeatCounts{}
-	want[0][0], want[0][NoReply-1], want[4][30], want[11][40], want[2][NoReply], want[3][NoReply] = 1, 1, 2, 1, 1, 3
+	want := responses.HeatCounts{}
+	want[0][0], want[0][responses.NoReply-1], want[4][30], want[11][40], want[2][responses.NoReply], want[3][responses.NoReply] = 1, 1, 2, 1, 1, 3
 	if *got != want {
 		for i := range got {
 			for row, n := range got[i] {
 				if n != want[i][row] {
-					t.Errorf("slice %d, row %d (%g s) has %d requests, want %d", i, row, HeatTime(row), n, want[i][row])
+					t.Errorf("slice %d, row %d (%g s) has %d requests, want %d", i, row, responses.HeatTime(row), n, want[i][row])
 				}
 			}
-		}
-	}
-}
-
-// A time that begins a row, or is just longer, is in that row.
-func TestHeatRowsBeginAtTheirTime(t *testing.T) {
-	t.Parallel()
-	for row := range NoReply {
-		if got := HeatRow(HeatTime(row) * (1 + 1e-9)); got != row {
-			t.Errorf("%g s is in row %d, want %d", HeatTime(row), got, row)
 		}
 	}
 }

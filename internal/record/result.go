@@ -19,6 +19,7 @@ import (
 	"schedlab/internal/command"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
+	"schedlab/internal/responses"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
@@ -157,10 +158,10 @@ type Arm struct {
 	// Twin is the result of an ideal scheduler; nil without a valid block.
 	Twin *Twin `json:"twin,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
-	Curve []Point `json:"curve"`
+	Curve []responses.Point `json:"curve"`
 	// Heat is every window that ran, in the order of the blocks, for a heat map. It is large and
 	// can be computed again from the trials, so JSON leaves it out.
-	Heat []Heat `json:"-"`
+	Heat []responses.Heat `json:"-"`
 	// Footprint is the median over the ends of the windows; nil if unknown.
 	Footprint *Footprint `json:"footprint,omitempty"`
 	// Counters are its connections over time; nil unless its server reported them in every valid window.
@@ -262,12 +263,6 @@ const (
 	Copy       Role = "copy"
 	Challenger Role = "challenger"
 )
-
-// A Point of a percentile curve: Quantile in 0..1, Seconds of response time.
-type Point struct {
-	Quantile float64 `json:"q"`
-	Seconds  float64 `json:"s"`
-}
 
 // A Verdict compares one metric of one arm with the baseline.
 type Verdict struct {

@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
+	"schedlab/internal/responses"
 	"schedlab/internal/stats"
 )
 
@@ -91,7 +92,7 @@ func quantileTicks(x chart.Axis, minor []float64, quantiles ...float64) (shown [
 }
 
 // curvePoints returns the points of a distribution.
-func curvePoints(curve []record.Point) (points []chart.Point) {
+func curvePoints(curve []responses.Point) (points []chart.Point) {
 	for _, at := range curve {
 		points = append(points, chart.Point{X: ninesOf(at.Quantile), Y: at.Seconds, Title: percentile(at.Quantile) + " " + say.Seconds(at.Seconds)})
 	}
@@ -100,7 +101,7 @@ func curvePoints(curve []record.Point) (points []chart.Point) {
 
 // timeAt formats the time of a curve at a quantile. A neighbouring point is another quantile, and a time between two points was
 // not measured.
-func timeAt(curve []record.Point, quantile float64) string {
+func timeAt(curve []responses.Point, quantile float64) string {
 	for _, p := range curve {
 		if math.Abs(p.Quantile-quantile) < 1e-8 && p.Seconds > 0 {
 			return say.Seconds(p.Seconds)
@@ -534,7 +535,7 @@ type heatGrid struct {
 }
 
 // inRows counts an arm's requests in each row of the record.
-func inRows(a record.Arm) (sum [record.NoReply + 1]int) {
+func inRows(a record.Arm) (sum [responses.NoReply + 1]int) {
 	for _, h := range a.Heat {
 		for _, slice := range h.Counts {
 			for row, n := range slice {
@@ -547,7 +548,7 @@ func inRows(a record.Arm) (sum [record.NoReply + 1]int) {
 
 // newHeatGrid counts the requests of all arms in cells. It returns nil if nothing is known.
 func newHeatGrid(arms []record.Arm) *heatGrid {
-	g := &heatGrid{valid: map[int]bool{}, slices: 1, low: record.NoReply}
+	g := &heatGrid{valid: map[int]bool{}, slices: 1, low: responses.NoReply}
 	high := -1
 	for _, a := range arms {
 		for _, h := range a.Heat {
@@ -555,7 +556,7 @@ func newHeatGrid(arms []record.Arm) *heatGrid {
 		}
 		for row, n := range inRows(a) {
 			switch {
-			case n > 0 && row < record.NoReply:
+			case n > 0 && row < responses.NoReply:
 				g.low, high = min(g.low, row), max(high, row)
 			case n > 0:
 				g.lost = true
@@ -567,7 +568,7 @@ func newHeatGrid(arms []record.Arm) *heatGrid {
 	}
 	g.blocks = slices.Sorted(maps.Keys(g.valid))
 	// The narrowest columns of which there are not too many, and which end where windows end.
-	for g.columns() > heatColumns || record.HeatSlices%g.slices != 0 && g.slices%record.HeatSlices != 0 {
+	for g.columns() > heatColumns || responses.HeatSlices%g.slices != 0 && g.slices%responses.HeatSlices != 0 {
 		g.slices++
 	}
 	g.tall = (high-g.low)/heatRows + 1
@@ -594,11 +595,11 @@ func (g *heatGrid) count(a record.Arm) [][]int {
 	for _, h := range a.Heat {
 		block, _ := slices.BinarySearch(g.blocks, h.Block)
 		for s, slice := range h.Counts {
-			column := cells[(block*record.HeatSlices+s)/g.slices]
+			column := cells[(block*responses.HeatSlices+s)/g.slices]
 			for row, n := range slice[g.low:] {
 				switch {
 				case n == 0: // rows above the highest are not in the grid
-				case g.low+row == record.NoReply:
+				case g.low+row == responses.NoReply:
 					column[g.rows] += int(n)
 				default:
 					column[row/g.tall] += int(n)
@@ -610,7 +611,9 @@ func (g *heatGrid) count(a record.Arm) [][]int {
 }
 
 // columns returns the number of columns.
-func (g *heatGrid) columns() int { return (len(g.blocks)*record.HeatSlices + g.slices - 1) / g.slices }
+func (g *heatGrid) columns() int {
+	return (len(g.blocks)*responses.HeatSlices + g.slices - 1) / g.slices
+}
 
 // span names the numbers of requests of a colour.
 func (g *heatGrid) span(step int) string {
@@ -674,7 +677,7 @@ func (g *heatGrid) ticks(x chart.Axis) chart.Axis {
 		if !g.valid[block] {
 			label = "(" + label + ")"
 		}
-		t := chart.Tick{At: x.At(float64(i*record.HeatSlices) / float64(g.slices)), Label: label}
+		t := chart.Tick{At: x.At(float64(i*responses.HeatSlices) / float64(g.slices)), Label: label}
 		x.Fine = append(x.Fine, t)
 		if i%every == 0 {
 			x.Ticks = append(x.Ticks, t)
@@ -704,7 +707,7 @@ func heatSection(r *record.Result) document.Part {
 			continue
 		}
 		top := chart.Px(room*len(c.Panels) + 18)
-		y := chart.Axis{Low: record.HeatTime(g.low), High: record.HeatTime(g.low + g.rows*g.tall), Log: true, From: top + height, To: top + height - high*chart.Px(g.rows)}
+		y := chart.Axis{Low: responses.HeatTime(g.low), High: responses.HeatTime(g.low + g.rows*g.tall), Log: true, From: top + height, To: top + height - high*chart.Px(g.rows)}
 		y = y.Marked(0, say.TimeLabel)
 		if len(y.Ticks) > 6 { // too close for their labels
 			y.Ticks = slices.DeleteFunc(y.Ticks, func(t chart.Tick) bool { return t.Minor })
@@ -732,7 +735,7 @@ func heatSection(r *record.Result) document.Part {
 
 // lead tells how to read the heat map. window is the length of a window in seconds.
 func (g *heatGrid) lead(window float64) string {
-	windows := float64(g.slices) / record.HeatSlices
+	windows := float64(g.slices) / responses.HeatSlices
 	wide := say.Seconds(window * windows)
 	if windows > 1 {
 		wide = fmt.Sprint(windows) + " windows"
@@ -765,11 +768,11 @@ func (g *heatGrid) table(arms []record.Arm) [][]string {
 			return say.Count(sum)
 		}})
 	}
-	for from := g.low / decade * decade; from < g.low+g.rows*g.tall && from < record.NoReply; from += decade {
-		add(say.TimeLabel(record.HeatTime(from))+" to "+say.TimeLabel(record.HeatTime(from+decade)), from, from+decade)
+	for from := g.low / decade * decade; from < g.low+g.rows*g.tall && from < responses.NoReply; from += decade {
+		add(say.TimeLabel(responses.HeatTime(from))+" to "+say.TimeLabel(responses.HeatTime(from+decade)), from, from+decade)
 	}
 	if g.lost {
-		add("no reply", record.NoReply, record.NoReply+1)
+		add("no reply", responses.NoReply, responses.NoReply+1)
 	}
 	return rows(arms, fields...)
 }

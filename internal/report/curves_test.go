@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
+	"schedlab/internal/responses"
 )
 
 // The lines over the clients go from the left to the right, and labels do not touch.
@@ -190,7 +191,7 @@ func TestHeatGridHasEveryRequest(t *testing.T) {
 				}
 				lost += column[g.rows]
 			}
-			if want := blocks * (record.HeatSlices*88 + 1); sum != want || lost != blocks {
+			if want := blocks * (responses.HeatSlices*88 + 1); sum != want || lost != blocks {
 				t.Errorf("%d blocks: arm %d has %d requests in cells, %d of them without a reply, want %d and %d", blocks, i, sum, lost, want, blocks)
 			}
 		}
@@ -204,9 +205,9 @@ func TestHeatGridHasEveryRequest(t *testing.T) {
 func TestHeatColours(t *testing.T) {
 	t.Parallel()
 	for _, most := range []uint32{1, 2, 5, 1000} {
-		c := new(record.HeatCounts)
+		c := new(responses.HeatCounts)
 		c[0][30], c[3][31] = 1, most
-		g := newHeatGrid([]record.Arm{{Name: "a", Heat: []record.Heat{{Block: 1, Valid: true, Counts: c}}}})
+		g := newHeatGrid([]record.Arm{{Name: "a", Heat: []responses.Heat{{Block: 1, Valid: true, Counts: c}}}})
 		last := len(g.bounds) - 1
 		if g.bounds[0] != 1 || g.bounds[last] > int(most) || len(g.bounds) > heatSteps || g.class(last) != "heat h5" {
 			t.Errorf("up to %d requests: colours begin at %d, the strongest is %s", most, g.bounds, g.class(last))

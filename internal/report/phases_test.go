@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/record"
 	"schedlab/internal/report/say"
+	"schedlab/internal/responses"
 	"schedlab/internal/timeline"
 )
 
@@ -99,7 +100,7 @@ func TestRefusedRunIsNoFinding(t *testing.T) {
 // on the grid.
 func TestTableOfTheCurvesReadsItsQuantiles(t *testing.T) {
 	t.Parallel()
-	h := record.NewHistogram()
+	h := responses.NewHistogram()
 	for i := range 1000 {
 		took := time.Millisecond
 		if i >= 510 {

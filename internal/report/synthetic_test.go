@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/responses"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
@@ -129,9 +130,9 @@ func verdict(c stats.Comparison, base, arm string) record.Verdict {
 
 // shape is a two-humped distribution: most requests compute, one in five also
 // sleeps 10 ms.
-func shape(effect map[string]float64) []record.Point {
+func shape(effect map[string]float64) []responses.Point {
 	p50, p90, p99 := cmp.Or(effect["p50"], 1), cmp.Or(effect["p90"], 1), cmp.Or(effect["p99"], 1)
-	h := record.NewHistogram()
+	h := responses.NewHistogram()
 	rng := rand.New(rand.NewPCG(3, 9))
 	for range 14196 {
 		t := 0.00025 + rng.ExpFloat64()*0.00022*p50
@@ -241,15 +242,15 @@ func opened(int) *record.Counters {
 // heated are the windows of the i-th arm of quick, in this many blocks: times of half a millisecond and,
 // of one request in five, 10 ms, longer for later arms. The second block was left out, and the last
 // request of each window has no reply.
-func heated(blocks, i int) (all []record.Heat) {
+func heated(blocks, i int) (all []responses.Heat) {
 	for block := 1; block <= blocks; block++ {
-		c := new(record.HeatCounts)
+		c := new(responses.HeatCounts)
 		for slice := range c {
-			c[slice][record.HeatRow(.0005*float64(1+slice%3))] = 70
-			c[slice][record.HeatRow(.01*float64(1+i+block%2))] = 18
+			c[slice][responses.HeatRow(.0005*float64(1+slice%3))] = 70
+			c[slice][responses.HeatRow(.01*float64(1+i+block%2))] = 18
 		}
-		c[len(c)-1][record.NoReply] = 1
-		all = append(all, record.Heat{Block: block, Valid: block != 2, Counts: c})
+		c[len(c)-1][responses.NoReply] = 1
+		all = append(all, responses.Heat{Block: block, Valid: block != 2, Counts: c})
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/cpuset"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
+	"schedlab/internal/responses"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
@@ -229,10 +230,10 @@ func (s *summed) mean() float64            { return s.sum.Seconds() / float64(s.
 // rounded counts times to three digits, and adds them up exactly.
 type rounded struct {
 	summed
-	*record.Histogram
+	*responses.Histogram
 }
 
-func newRounded() *rounded { return &rounded{Histogram: record.NewHistogram()} }
+func newRounded() *rounded { return &rounded{Histogram: responses.NewHistogram()} }
 
 func (h *rounded) add(took time.Duration) {
 	h.summed.add(took)

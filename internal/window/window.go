@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/cpuset"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
+	"schedlab/internal/responses"
 	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
@@ -18,15 +19,15 @@ import (
 // A Window is the measured part of one trial, reduced to figures. Times are seconds, rates are per second.
 type Window struct {
 	Trial    record.Trial
-	Requests int                // scheduled in the window
-	Good     int                // of these, with a good reply
-	Status   map[uint16]float64 // ratio of each final status; 0 is no answer
-	Failures map[string]int     // requests without a good reply, by how they ended
-	Values   stats.Figures      // a quantile of too few requests is not known
-	FromSent stats.Figures      // the quantiles again, from the time of sending
-	Late     stats.Figures      // the quantiles of the time from a request's schedule to its sending
-	Hist     *record.Histogram  // response times of all requests in the window
-	Heat     *record.HeatCounts // the same
+	Requests int                   // scheduled in the window
+	Good     int                   // of these, with a good reply
+	Status   map[uint16]float64    // ratio of each final status; 0 is no answer
+	Failures map[string]int        // requests without a good reply, by how they ended
+	Values   stats.Figures         // a quantile of too few requests is not known
+	FromSent stats.Figures         // the quantiles again, from the time of sending
+	Late     stats.Figures         // the quantiles of the time from a request's schedule to its sending
+	Hist     *responses.Histogram  // response times of all requests in the window
+	Heat     *responses.HeatCounts // the same
 
 	// What took CPU time from the server, each a share.
 	Foreign   stats.Opt // of the servers' CPUs, that other programs used
