@@ -288,9 +288,9 @@ func (p plan) setup(a scenario.Arm) setup {
 
 // stationOf returns an arm's scheduling as a station of queueing theory, for the record. What theory cannot
 // express makes the station unknown, with the reason.
-func (p plan) stationOf(a scenario.Arm) record.Station {
+func (p plan) stationOf(a scenario.Arm) queueing.Station {
 	of := p.setup(a)
-	s := record.Station{
+	s := queueing.Station{
 		Kind: of.mode.Station, Cores: min(of.threads, len(p.cpus.Server)), Steal: a.Flags["steal"] == "true",
 		Sticky: of.mode.Sticky, Adaptive: of.mode.Adaptive, Unknown: p.unknown(a, of),
 	}

@@ -14,7 +14,7 @@ import (
 	"schedlab/internal/host"
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
-	"schedlab/internal/record"
+	"schedlab/internal/queueing"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
 	"schedlab/internal/stats"
@@ -234,7 +234,7 @@ func TestStationOf(t *testing.T) {
 		"loop":           {Flags: []string{"listeners"}, Station: "loops"},
 		"prefork":        {Flags: []string{"processes", "threads"}, Station: "goroutines"},
 	}}}
-	for spec, want := range map[string]record.Station{
+	for spec, want := range map[string]queueing.Station{
 		"nethttp":             {Kind: "goroutines", Cores: 2},
 		"pool,workers=4":      {Kind: "pool", Workers: 4, Cores: 2, Sticky: true},
 		"pool,queue-depth=8":  {Kind: "pool", Workers: 4, Cores: 2, Sticky: true}, // waiting outside is waiting
@@ -287,7 +287,7 @@ func TestNoStation(t *testing.T) {
 // The theory knows of an arm's queue that it ages, by the settings its server takes.
 func TestStationAges(t *testing.T) {
 	t.Parallel()
-	for arm, want := range map[string]record.Station{
+	for arm, want := range map[string]queueing.Station{
 		"pool":                          {},
 		"{mode: pool, overflow: codel}": {Target: .005, Interval: .1},
 		"{mode: pool-request, overflow: codel, codel-target: 20ms}":               {Target: .02, Interval: .4},

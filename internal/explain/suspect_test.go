@@ -10,6 +10,7 @@ import (
 	"schedlab/internal/fact"
 	"schedlab/internal/mode"
 	"schedlab/internal/outcome"
+	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
@@ -37,7 +38,7 @@ const madeBlocks = 10
 func (s seen) arm(name string) *arm {
 	a := &arm{Arm: record.Arm{Name: name, Joined: 1}, plan: record.PlanArm{Name: name, Mode: "made", KeepAlive: true}, cpus: 1}
 	if s.workers > 0 {
-		a.plan.Station = &record.Station{Workers: s.workers}
+		a.plan.Station = &queueing.Station{Workers: s.workers}
 	}
 	for i := range madeBlocks {
 		noise := 1 + .004*float64(i%3-1)

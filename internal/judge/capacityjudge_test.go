@@ -145,7 +145,7 @@ func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...re
 	}
 	run := record.Run{Status: status, XMax: map[string]float64{"a": 1200}, Trials: len(trials), Env: record.Env{CPUs: 2, ItersPerUsec: 1}, Plan: record.Plan{
 		Scenario: "demo", SLO: slo, Windows: 24, Window: record.Lasting(3 * time.Second), Budget: record.Lasting(90 * time.Second), Warmup: record.Lasting(500 * time.Millisecond),
-		Arms: []record.PlanArm{{Name: "a", Mode: "loop", Station: &record.Station{Kind: queueing.Loops, Workers: 1, Cores: 1}}},
+		Arms: []record.PlanArm{{Name: "a", Mode: "loop", Station: &queueing.Station{Kind: queueing.Loops, Workers: 1, Cores: 1}}},
 	}}
 	for _, trial := range trials {
 		if err := dir.WriteTrial(trial.Trial, trial.Requests, record.Files{}); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // stationOf returns an arm's station, which schedules as Go does.
-func stationOf(s record.Station) record.Station {
+func stationOf(s queueing.Station) queueing.Station {
 	s.Cores, s.Turn = max(s.Cores, 1), queueing.GoTurn
 	return s
 }
@@ -56,7 +56,7 @@ const (
 // TwinOf returns the station that an arm's twin simulates. note says how the twin assigns
 // connections to event loops, if it has more than one. why is the reason if the arm can have no
 // twin. A twin is missing wherever the simulation would be another server than the arm.
-func TwinOf(a record.PlanArm) (st record.Station, note string, why fact.Fact) {
+func TwinOf(a record.PlanArm) (st queueing.Station, note string, why fact.Fact) {
 	c, s := a.Clients, a.Station
 	switch {
 	case a.Mode == "":
@@ -81,7 +81,7 @@ func TwinOf(a record.PlanArm) (st record.Station, note string, why fact.Fact) {
 		case st.Pick == queueing.TwoChoices && !st.Steal:
 			return st, "", twinOfChance
 		}
-		st = record.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: st.Turn} // a worker for each connection
+		st = queueing.Station{Kind: queueing.Goroutines, Cores: st.Cores, Turn: st.Turn} // a worker for each connection
 	}
 	// shared: one queue for all workers. Each kept connection has one request at a time, so their
 	// number limits the queue.
@@ -102,7 +102,7 @@ func TwinOf(a record.PlanArm) (st record.Station, note string, why fact.Fact) {
 
 // replay adds the figures of the twin to a window. It returns the reason if there are none, and
 // changes w only if it succeeds.
-func replay(w *modelled, t record.TrialRecord, st record.Station, arm record.PlanArm, env record.Env) (why fact.Fact) {
+func replay(w *modelled, t record.TrialRecord, st queueing.Station, arm record.PlanArm, env record.Env) (why fact.Fact) {
 	c, iter := arm.Clients, window.PerIter(env)
 	switch {
 	case len(t.Requests) > mostTwin:
@@ -157,7 +157,7 @@ func beyondDemand(t record.TrialRecord, perIter float64) (cpu float64, ok bool) 
 // beyond seconds of CPU time more than its demand. In an open loop the requests of the warm-up run
 // first. A closed loop replays its own demands several times instead. It returns the zero
 // Prediction if no request is in the window, or if the station cannot be simulated.
-func play(st record.Station, c record.Clients, t record.TrialRecord, perIter, beyond float64) queueing.Prediction {
+func play(st queueing.Station, c record.Clients, t record.TrialRecord, perIter, beyond float64) queueing.Prediction {
 	// chance chooses the loop of each fresh connection. The seed is the trial's, so a replay is
 	// the same each time.
 	chance := rand.New(rand.NewPCG(t.Seed, 3))
@@ -226,7 +226,7 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 
 // withoutTwin returns the reason if an arm has no twin over the valid blocks; no fact if it has
 // one. The reason of the first block without a twin counts.
-func (b blocks) withoutTwin(arm string, st record.Station) (why fact.Fact) {
+func (b blocks) withoutTwin(arm string, st queueing.Station) (why fact.Fact) {
 	// In overload a queue without limit grows for ever, and its times only tell how long the
 	// window was.
 	if endless := st.Places == 0 || st.Overflow == queueing.Blocks; b.over[arm] && endless {

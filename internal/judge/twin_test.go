@@ -74,7 +74,7 @@ func mirrored() synthetic {
 			demand := float64(requests[i].Iters) / perMicro * 1e-6
 			jobs[i] = queueing.Job{At: time.Duration(requests[i].Scheduled), CPU: record.Duration(demand + twinCost)}
 		}
-		completions, err := queueing.Replay(record.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn}, jobs)
+		completions, err := queueing.Replay(queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn}, jobs)
 		if err != nil {
 			panic(err)
 		}
@@ -96,7 +96,7 @@ func twinRun(s synthetic, expect ...string) record.Run {
 	run := s.run()
 	run.Env.ItersPerUsec, run.Plan.Expect = perMicro, expect
 	for i := range run.Plan.Arms {
-		run.Plan.Arms[i].Station = &record.Station{Kind: "pool", Workers: 1 + 3*(i/3), Cores: 1}
+		run.Plan.Arms[i].Station = &queueing.Station{Kind: "pool", Workers: 1 + 3*(i/3), Cores: 1}
 	}
 	run.Plan.Arms[2].Station.Unknown = "it is a riddle"
 	return run
@@ -210,7 +210,7 @@ func TestNoTwin(t *testing.T) {
 
 func TestTwinOf(t *testing.T) {
 	t.Parallel()
-	pool, sticky := record.Station{Kind: "pool", Workers: 4, Cores: 1}, record.Station{Kind: "pool", Workers: 4, Cores: 1, Sticky: true}
+	pool, sticky := queueing.Station{Kind: "pool", Workers: 4, Cores: 1}, queueing.Station{Kind: "pool", Workers: 4, Cores: 1, Sticky: true}
 	open := record.Clients{Loop: "open"}
 	kept := func(n int) record.Clients { return record.Clients{Loop: "open", KeepAlive: true, Connections: n} }
 	refusing, dropping := pool, pool
@@ -222,7 +222,7 @@ func TestTwinOf(t *testing.T) {
 	p2c.Kind, p2c.Pick = "per-worker", "p2c"
 	for _, c := range []struct {
 		what    string
-		station record.Station
+		station queueing.Station
 		clients record.Clients
 		want    string // the station, or a part of why there is none
 	}{
@@ -274,12 +274,12 @@ func TestTwinPlaysClients(t *testing.T) {
 	}
 	clients := record.Clients{Loop: "closed", Connections: 10, KeepAlive: true}
 	for _, c := range []struct {
-		station record.Station
+		station queueing.Station
 		why     string
 	}{
-		{record.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn}, ""},
-		{record.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, ""},
-		{record.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 3}, "ask again at once"},
+		{queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn}, ""},
+		{queueing.Station{Kind: queueing.Goroutines, Cores: 1, Turn: queueing.GoTurn}, ""},
+		{queueing.Station{Workers: 1, Cores: 1, Turn: queueing.GoTurn, Places: 3}, "ask again at once"},
 	} {
 		w := &modelled{}
 		why := replay(w, trial, c.station, record.PlanArm{Clients: clients}, record.Env{ItersPerUsec: 1})

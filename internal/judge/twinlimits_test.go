@@ -14,15 +14,15 @@ import (
 // Which clients an ideal scheduler can be put in front of, and how many wait outside.
 func TestTwinsOfClients(t *testing.T) {
 	t.Parallel()
-	pool := record.Station{Kind: "pool", Workers: 1, Cores: 1}
-	aging := record.Station{Kind: "pool", Workers: 1, Cores: 1, Target: .005, Interval: .1, Places: 8}
-	bounded := record.Station{Kind: "pool", Workers: 1, Cores: 1, Places: 8, Overflow: "reject"}
+	pool := queueing.Station{Kind: "pool", Workers: 1, Cores: 1}
+	aging := queueing.Station{Kind: "pool", Workers: 1, Cores: 1, Target: .005, Interval: .1, Places: 8}
+	bounded := queueing.Station{Kind: "pool", Workers: 1, Cores: 1, Places: 8, Overflow: "reject"}
 	open, closed := record.Clients{Loop: "open", KeepAlive: true}, record.Clients{Loop: "closed", KeepAlive: true, Connections: 4}
 	with := func(c record.Clients, edit func(*record.Clients)) record.Clients { edit(&c); return c }
 	conns := func(c record.Clients, n int) record.Clients { c.Connections = n; return c }
 	for _, c := range []struct {
 		name    string
-		station record.Station
+		station queueing.Station
 		clients record.Clients
 		why     fact.Code
 		places  int
@@ -49,7 +49,7 @@ func TestTwinsOfClients(t *testing.T) {
 		}
 	}
 	for workers, noted := range map[int]bool{1: false, 2: true} {
-		st := record.Station{Kind: "loops", Workers: workers, Cores: 1}
+		st := queueing.Station{Kind: "loops", Workers: workers, Cores: 1}
 		if _, note, why := TwinOf(record.PlanArm{Mode: "loop", Station: &st, Clients: open}); !why.None() || (note != "") != noted {
 			t.Errorf("%d loops: the note %q, %+v", workers, note, why)
 		}
@@ -81,7 +81,7 @@ func TestReplaysThatCannotBe(t *testing.T) {
 		"no reply":                  {trial(0, 500, .01), 1, twinCostUnknown.Code},
 	} {
 		w := &modelled{}
-		why := replay(w, c.t, record.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
+		why := replay(w, c.t, queueing.Station{Kind: queueing.Pool, Workers: 1, Cores: 1, Turn: queueing.GoTurn}, record.PlanArm{}, record.Env{ItersPerUsec: c.iters})
 		if why.Code != c.want {
 			t.Errorf("%s: %+v, want %q", name, why, c.want)
 		}
@@ -116,7 +116,7 @@ func TestReplayKeepsConnections(t *testing.T) {
 		at := int64(i/2) * 1e8 // two at a time
 		trial.Requests = append(trial.Requests, request.Request{Scheduled: at, Done: at + 1e6, Iters: 1000, Status: 200})
 	}
-	two := record.Station{Kind: queueing.Loops, Workers: 2, Cores: 2, Turn: queueing.Whole}
+	two := queueing.Station{Kind: queueing.Loops, Workers: 2, Cores: 2, Turn: queueing.Whole}
 	p := play(two, record.Clients{Loop: "open", KeepAlive: true, Connections: 2}, trial, 1e-6, 0)
 	near(t, "two requests on two loops", p.Mean, 1e-3)
 }
@@ -125,12 +125,12 @@ func TestReplayKeepsConnections(t *testing.T) {
 func TestTwinsOfOverloadedArms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		st   record.Station
+		st   queueing.Station
 		over bool
 		want fact.Code
 	}{
-		{record.Station{}, true, twinOverload.Code}, {record.Station{Places: 8, Overflow: queueing.Blocks}, true, twinOverload.Code},
-		{record.Station{Places: 8}, true, ""}, {record.Station{}, false, ""},
+		{queueing.Station{}, true, twinOverload.Code}, {queueing.Station{Places: 8, Overflow: queueing.Blocks}, true, twinOverload.Code},
+		{queueing.Station{Places: 8}, true, ""}, {queueing.Station{}, false, ""},
 	} {
 		b := blocks{over: map[string]bool{"a": c.over}}
 		if why := b.withoutTwin("a", c.st); why.Code != c.want {

@@ -7,12 +7,41 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"schedlab/internal/record"
 )
 
-// A Station is an ideal server; see record.Station.
-type Station = record.Station
+// A Station is an arm as queueing theory sees it: an ideal server. Switching between requests costs
+// it nothing, and all its cores are equal. Times are seconds.
+//
+// Requests come in, wait in one or more queues, and share cores.
+type Station struct {
+	Kind    string `json:"kind"`              // pool, per-worker, loops or goroutines, see [Pool]; "" is pool
+	Workers int    `json:"workers,omitempty"` // 1 or more; 0 with goroutines
+	Cores   int    `json:"cores"`             // 1 or more, shared by all workers
+	// Places is the most requests that may be present, those in service included; 0: no bound. If
+	// each worker has a queue, it applies to each worker.
+	Places int `json:"places,omitempty"`
+	// Overflow is what happens to an arrival that finds no place, if that can matter. With block
+	// it waits outside for a place, and all later arrivals behind it, as behind an acceptor. With
+	// drop-oldest it replaces the request that has waited longest, and that one is lost. With
+	// anything else, such as reject or drop, it is lost itself.
+	Overflow string  `json:"overflow,omitempty"`
+	Pick     string  `json:"pick,omitempty"`     // how the queue of an arrival is chosen, if each worker has one: rr, least or p2c; "" is rr
+	Steal    bool    `json:"steal,omitempty"`    // a worker with nothing in its queue takes from the others' queues
+	Patience float64 `json:"patience,omitempty"` // time that a request waits in a queue before it leaves and is lost; 0: for ever
+	// Target and Interval are CoDel's parameters, both above 0 if CoDel manages the queue. With
+	// Adaptive the queue serves the newest request first while it is congested.
+	Target   float64 `json:"target,omitempty"`
+	Interval float64 `json:"interval,omitempty"`
+	Adaptive bool    `json:"adaptive,omitempty"`
+	Sticky   bool    `json:"sticky,omitempty"`  // a worker keeps its connection
+	Unknown  string  `json:"unknown,omitempty"` // why no ideal scheduler can represent it
+	// Turn is the time that a request may keep a core while others are ready. Then it goes to the
+	// end of their line. It is not recorded: who simulates chooses it.
+	Turn time.Duration `json:"-"`
+}
+
+// duration converts seconds, and cuts off fractions of a nanosecond.
+func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
 // The kinds of stations: how requests reach the cores.
 const (
@@ -251,7 +280,7 @@ func newReplay(s Station, jobs []Job) *replay {
 		cores: turns{turn: s.Turn, idle: s.Cores, left: make([]time.Duration, len(jobs))},
 	}
 	if aging(s) {
-		r.law = &codel{target: record.Duration(s.Target), interval: record.Duration(s.Interval)}
+		r.law = &codel{target: duration(s.Target), interval: duration(s.Interval)}
 	}
 	queues, workers, room := layout(s)
 	r.lanes, r.reach = slices.Repeat([]lane{{workers: workers, room: room}}, queues), 1
@@ -482,7 +511,7 @@ func (r *replay) expire(l *lane) {
 		return
 	}
 	for len(l.waiting) > 0 {
-		by := r.completions[l.waiting[0]].Start + record.Duration(r.station.Patience)
+		by := r.completions[l.waiting[0]].Start + duration(r.station.Patience)
 		if by >= r.now {
 			return
 		}

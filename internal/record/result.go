@@ -409,37 +409,6 @@ func CellName(cell []Level) string {
 	return strings.Join(all, ", ")
 }
 
-// A Station is an arm as queueing theory sees it: an ideal server. Switching between requests costs
-// it nothing, and all its cores are equal. Times are seconds.
-//
-// It is what package queueing simulates: requests come in, wait in one or more queues, and share cores.
-type Station struct {
-	Kind    string `json:"kind"`              // pool, per-worker, loops or goroutines, see package queueing; "" is pool
-	Workers int    `json:"workers,omitempty"` // 1 or more; 0 with goroutines
-	Cores   int    `json:"cores"`             // 1 or more, shared by all workers
-	// Places is the most requests that may be present, those in service included; 0: no bound. If
-	// each worker has a queue, it applies to each worker.
-	Places int `json:"places,omitempty"`
-	// Overflow is what happens to an arrival that finds no place, if that can matter. With block
-	// it waits outside for a place, and all later arrivals behind it, as behind an acceptor. With
-	// drop-oldest it replaces the request that has waited longest, and that one is lost. With
-	// anything else, such as reject or drop, it is lost itself.
-	Overflow string  `json:"overflow,omitempty"`
-	Pick     string  `json:"pick,omitempty"`     // how the queue of an arrival is chosen, if each worker has one: rr, least or p2c; "" is rr
-	Steal    bool    `json:"steal,omitempty"`    // a worker with nothing in its queue takes from the others' queues
-	Patience float64 `json:"patience,omitempty"` // time that a request waits in a queue before it leaves and is lost; 0: for ever
-	// Target and Interval are CoDel's parameters, both above 0 if CoDel manages the queue. With
-	// Adaptive the queue serves the newest request first while it is congested.
-	Target   float64 `json:"target,omitempty"`
-	Interval float64 `json:"interval,omitempty"`
-	Adaptive bool    `json:"adaptive,omitempty"`
-	Sticky   bool    `json:"sticky,omitempty"`  // a worker keeps its connection
-	Unknown  string  `json:"unknown,omitempty"` // why no ideal scheduler can represent it
-	// Turn is the time that a request may keep a core while others are ready. Then it goes to the
-	// end of their line. It is not recorded: who simulates chooses it.
-	Turn time.Duration `json:"-"`
-}
-
 // A Twin is the result of an ideal scheduler of the arm's kind that serves the very requests the arm was sent,
 // block by block, without any cost of switching, kernel or network. Times are seconds of a good reply. The
 // measured time beyond Ideal is split into Overhead and Interference.

@@ -9,6 +9,7 @@ import (
 
 	"schedlab/internal/cpuset"
 	"schedlab/internal/fact"
+	"schedlab/internal/queueing"
 	"schedlab/internal/stats"
 )
 
@@ -129,12 +130,12 @@ type PlanArm struct {
 	Role    Role     `json:"role"`
 	Command []string `json:"command"` // argv with {addr} and other marks left in, VARIABLE=VALUE words before it
 	// KeepAlive says whether its clients keep their connections.
-	KeepAlive bool     `json:"keepalive"`
-	Clients   Clients  `json:"clients"`           // its load
-	Stamps    string   `json:"stamps,omitempty"`  // from its own flags; "": as the plan says
-	Station   *Station `json:"station,omitempty"` // as its ideal twin schedules; nil for a foreign command
-	Levels    []Level  `json:"levels,omitempty"`  // of the varied factors
-	Family    string   `json:"family,omitempty"`  // its name without the levels
+	KeepAlive bool              `json:"keepalive"`
+	Clients   Clients           `json:"clients"`           // its load
+	Stamps    string            `json:"stamps,omitempty"`  // from its own flags; "": as the plan says
+	Station   *queueing.Station `json:"station,omitempty"` // as its ideal twin schedules; nil for a foreign command
+	Levels    []Level           `json:"levels,omitempty"`  // of the varied factors
+	Family    string            `json:"family,omitempty"`  // its name without the levels
 	// URL is the address of a server that runs already; "" if schedlab starts it.
 	URL     string `json:"url,omitempty"`
 	Metrics string `json:"metrics,omitempty"` // where its metrics are, with marks
