@@ -22,6 +22,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/report/document"
+	"schedlab/internal/session"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
@@ -44,7 +45,7 @@ type progress struct {
 	off    bool
 	// terminal reports whether somebody reads w while the run goes on, who could end it.
 	terminal bool
-	lines    *json.Encoder // of record.Progress, for a program; else nil
+	lines    *json.Encoder // of session.Progress, for a program; else nil
 	last     time.Time
 	unread   bool            // the program has closed its end of the lines
 	told     map[string]bool // what note has said, by key
@@ -96,7 +97,7 @@ func (p *progress) Step(doing string, done, total int, left time.Duration) {
 	switch {
 	case p.off:
 	case p.lines != nil:
-		p.write(record.Progress(p.screen))
+		p.write(session.Progress(p.screen))
 	case p.live:
 		p.redraw()
 	case time.Since(p.last) >= plainEvery:
@@ -106,7 +107,7 @@ func (p *progress) Step(doing string, done, total int, left time.Duration) {
 }
 
 // write writes a line for a program. When the program has stopped reading, the run stops as on Ctrl-C.
-func (p *progress) write(line record.Progress) {
+func (p *progress) write(line session.Progress) {
 	if p.lines.Encode(line) == nil || p.unread {
 		return
 	}
@@ -126,7 +127,7 @@ func (p *progress) Ended(dir *record.Dir, run record.Run) {
 // kept tells a program where a record is.
 func (p *progress) kept(dir *record.Dir, answer string) {
 	if p.lines != nil {
-		line := record.Progress(p.screen)
+		line := session.Progress(p.screen)
 		line.Step, line.Answer, line.Record = "", answer, dir.Path()
 		p.write(line)
 	}
@@ -186,7 +187,7 @@ func (p *progress) note(key, text string) {
 	}
 	p.told[key] = true
 	if p.lines != nil {
-		p.write(record.Progress{Note: text})
+		p.write(session.Progress{Note: text})
 		return
 	}
 	p.erase()
@@ -249,7 +250,7 @@ func (p *progress) Watched() bool { return p.terminal }
 // A screen is what progress shows, live or to a program: the step that runs, the answer after the last
 // look, and the windows of each arm so far. take and progress fill it in; draw makes a text of it. The
 // arms are empty while nothing has been measured in blocks.
-type screen record.Progress
+type screen session.Progress
 
 // take adds a window of a comparison with this plan. The first trial begins another screen:
 // --explain has a second comparison.
@@ -260,15 +261,15 @@ func (s *screen) take(p record.Plan, w window.Window) {
 			s.FirstLook = p.Looks[0]
 		}
 		for _, a := range p.Arms {
-			s.Arms = append(s.Arms, record.ArmProgress{Name: a.Name, Role: a.Role})
+			s.Arms = append(s.Arms, session.ArmProgress{Name: a.Name, Role: a.Role})
 		}
 	}
-	i := slices.IndexFunc(s.Arms, func(a record.ArmProgress) bool { return a.Name == w.Trial.Arm })
+	i := slices.IndexFunc(s.Arms, func(a session.ArmProgress) bool { return a.Name == w.Trial.Arm })
 	if i < 0 {
 		return
 	}
 	a := &s.Arms[i]
-	for of, f := range map[stats.Figure]*record.BlockFigures{stats.P50: &a.P50, stats.P99: &a.P99, stats.Goodput: &a.Goodput} {
+	for of, f := range map[stats.Figure]*session.BlockFigures{stats.P50: &a.P50, stats.P99: &a.P99, stats.Goodput: &a.Goodput} {
 		f.Blocks = append(f.Blocks, w.Values[of].Pointer())
 		f.SoFar = record.SpreadOf(known(*f))
 	}
@@ -385,7 +386,7 @@ func (s screen) step(doing string, width int) string {
 func shortly(seconds float64) string { return strings.ReplaceAll(prose.Seconds(seconds), " ", "") }
 
 // known returns the values of a figure in the blocks that have it.
-func known(f record.BlockFigures) (values []float64) {
+func known(f session.BlockFigures) (values []float64) {
 	for _, v := range f.Blocks {
 		if v != nil {
 			values = append(values, *v)
@@ -395,7 +396,7 @@ func known(f record.BlockFigures) (values []float64) {
 }
 
 // middle formats the median of a figure so far; "-" if it is not known.
-func middle(f record.BlockFigures, format func(float64) string) string {
+func middle(f session.BlockFigures, format func(float64) string) string {
 	if f.SoFar == nil {
 		return "-"
 	}

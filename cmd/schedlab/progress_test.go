@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/record"
+	"schedlab/internal/session"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
 )
@@ -83,9 +84,9 @@ func TestProgressForPrograms(t *testing.T) {
 	}
 	show.Ended(dir, record.Run{Trials: 3, Result: &record.Result{Headline: "No answer"}})
 	show.Ended(nil, record.Run{Trials: -1}) // no trial, no record
-	var lines []record.Progress
+	var lines []session.Progress
 	for text := range strings.Lines(b.String()) {
-		var line record.Progress
+		var line session.Progress
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}

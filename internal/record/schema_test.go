@@ -27,6 +27,7 @@ import (
 	"schedlab/internal/fact"
 	"schedlab/internal/profiling"
 	"schedlab/internal/record"
+	"schedlab/internal/session"
 	"schedlab/internal/stats"
 )
 
@@ -175,7 +176,7 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 		"capacity.json": schemaOf[record.Capacity](t, "what 'schedlab capacity' found, in a result"),
 		"env.json":      schemaOf[record.Env](t, "the machine and the programs that a run's figures depend on, in a run and in its result"),
 		"audit.json":    schemaOf[audit.Report](t, "what 'schedlab audit' prints with --output json"),
-		"progress.json": schemaOf[record.Progress](t, "a line that --progress json writes on stderr, between windows; a line that is no JSON is an error, at the end"),
+		"progress.json": schemaOf[session.Progress](t, "a line that --progress json writes on stderr, between windows; a line that is no JSON is an error, at the end"),
 		"profiles.json": schemaOf[profiling.Profiles](t, "the profiles of a run's arms, and profiles.json of a record"),
 		"explain.json":  schemaOf[explain.Explanation](t, "what 'schedlab explain' prints with --output json, and why.json of a record"),
 	}

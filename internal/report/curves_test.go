@@ -120,47 +120,6 @@ func firstChart(t *testing.T, page string) string {
 	return chart + "</svg>\n"
 }
 
-// watched is a run of two arms and a copy after that many blocks.
-func watched(blocks int) record.Progress {
-	p := record.Progress{FirstLook: 10}
-	for i, role := range []record.Role{record.Baseline, record.Copy, record.Challenger} {
-		a := record.ArmProgress{Name: []string{"nethttp", "nethttp'", "<pool>"}[i], Role: role, Connections: &record.Reading{Accepted: 1234, Done: 1200, Open: 34}}
-		var known []float64
-		for k := range blocks {
-			v := 1e-3 * float64(1+i) * (1 + 0.1*float64((3*k)%7))
-			known = append(known, v)
-			a.P50.Blocks = append(a.P50.Blocks, &v)
-		}
-		a.P50.SoFar, a.P99.Blocks = record.SpreadOf(known), make([]*float64, blocks)
-		p.Arms = append(p.Arms, a)
-	}
-	return p
-}
-
-// A live table has the figures that are known, and a drawing the medians and intervals after each block.
-func TestLive(t *testing.T) {
-	t.Parallel()
-	table, charts := Live(watched(8))
-	rows := table.(document.Table).Rows
-	if got := strings.ReplaceAll(strings.Join(rows[1], " "), say.NBSP, " "); got != "nethttp 8 1.25 ms 1.00 to 1.60 ms - - - 1,234 1,200 34" {
-		t.Errorf("the first arm's row is %q", got)
-	}
-	drawn := charts.(document.Charts)
-	if len(drawn) != 1 || !strings.HasPrefix(drawn[0].Caption, "p50 ") || len(drawn[0].Keys) != 3 {
-		t.Fatalf("got %d charts: %+v", len(drawn), drawn)
-	}
-	picture := string(drawn[0].Picture)
-	if n := strings.Count(picture, `<path class="line`); n != 9 {
-		t.Errorf("%d lines, want three for each arm:\n%s", n, picture)
-	}
-	if !strings.Contains(picture, "&lt;pool&gt;: 3.75") || strings.Contains(picture, "<pool>") {
-		t.Errorf("a name is not escaped:\n%s", picture)
-	}
-	if table, charts := Live(record.Progress{}); len(table.(document.Lines)) > 0 || len(charts.(document.Charts)) > 0 {
-		t.Errorf("before the first window there are %v and %v", table, charts)
-	}
-}
-
 // The figures of a run beside another have no identifiers, which would be there twice.
 func TestFiguresStandTwiceOnAPage(t *testing.T) {
 	t.Parallel()

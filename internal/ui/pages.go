@@ -108,7 +108,7 @@ func (s *Server) live() template.HTML {
 	rest := slices.DeleteFunc(slices.Clone(s.jobs), func(j *job) bool { return j == now })
 	var table, charts document.Part = document.Lines{}, document.Charts{}
 	if now != nil {
-		table, charts = report.Live(now.Progress)
+		table, charts = figuresOf(now.Progress)
 	}
 	var b strings.Builder
 	if err := pages.ExecuteTemplate(&b, "live", map[string]any{"Now": now, "Rest": rest, "Table": table, "Charts": charts, "Token": s.action}); err != nil {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"schedlab/internal/command"
-	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/session"
 )
@@ -27,7 +26,7 @@ type job struct {
 	ID       int
 	request  session.Compare
 	State    state
-	Progress record.Progress
+	Progress session.Progress
 	Notes    []string // sentences about the run
 	Said     []string // its other output, which tells why it failed
 	cancel   context.CancelFunc
@@ -184,7 +183,7 @@ func (s *Server) order(j *job) ([]byte, error) {
 
 // take keeps a line that a job wrote. The newest progress replaces the one before.
 func (s *Server) take(j *job, line []byte) {
-	var p record.Progress
+	var p session.Progress
 	known := json.Unmarshal(line, &p) == nil
 	s.change(func() {
 		switch {
