@@ -28,8 +28,9 @@ func watched(blocks int) session.Progress {
 }
 
 // A live table has the figures that are known, and a drawing the medians and intervals after each block.
+//
+// It is not parallel: that would change the order of the others, and a connection that net/http closes slowly would be the last.
 func TestFiguresOfARunThatGoesOn(t *testing.T) {
-	t.Parallel()
 	table, charts := figuresOf(watched(8))
 	rows := table.(document.Table).Rows
 	if got := strings.ReplaceAll(strings.Join(rows[1], " "), say.NBSP, " "); got != "nethttp 8 1.25 ms 1.00 to 1.60 ms - - - 1,234 1,200 34" {
