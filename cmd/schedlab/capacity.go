@@ -41,6 +41,7 @@ has none; the others go on. The record, with report.html, is kept below --out.`,
 	}
 	f.bind(cmd, &r.Common)
 	fl := cmd.Flags()
+	fl.Lookup("warmup").Usage = "how long each server is loaded before it is measured (default 500ms)"
 	fl.StringVar(&r.SLO, "slo", "p99<=10ms,errors<=0.1%", "the objective: terms like p99<=10ms, mean<=2ms, errors<=0.1%, goodput>=500/s, with commas between them; all must hold")
 	fl.StringSliceVar(&r.Arms, "arms", nil, "which arms to search: names of the scenario's arms, of those of --arm, or modes (default all)")
 	bindAsked(fl, &r.Adhoc, false)

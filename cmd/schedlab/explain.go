@@ -17,7 +17,7 @@ func newExplain() *cobra.Command {
 	var seed uint64
 	cmd := &cobra.Command{
 		Use:   "explain [RUN [ARM ARM]]",
-		Short: "Find out why one server of a run was slower than another",
+		Short: "Find out why one server of a run was slower, from its record and a minute of tests",
 		Long: `Say in which part of a request the slower of two arms spends its time, and why. The
 parts are measured in client and server, and their differences add up to the whole.
 RUN is a run's name below --out, a path, or 'latest' (the default). Without two ARMs

@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
+	"schedlab/internal/scenario"
 	"schedlab/internal/report"
 	"schedlab/internal/session"
 )
@@ -146,7 +147,7 @@ func (f *runFlags) bind(cmd *cobra.Command, r *session.Common) {
 	fl.StringVar(&r.Note, "note", "", "a remark to keep in the record")
 	fl.StringVar(&r.Out, "out", record.DefaultRoot, "directory of run records")
 	f.bindProgress(fl)
-	fl.DurationVar(&r.Warmup, "warmup", 0, "how long each server is loaded before it is measured (of a search: default 500ms)")
+	fl.DurationVar(&r.Warmup, "warmup", 0, "how long each server is loaded before it is measured (default "+scenario.Quick.Warmup.String()+", or the scenario's)")
 	bindWaitIdle(fl, &r.Where)
 	fl.BoolVar(&r.DryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 }
