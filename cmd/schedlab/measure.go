@@ -12,8 +12,8 @@ import (
 
 	"schedlab/internal/experiment"
 	"schedlab/internal/record"
-	"schedlab/internal/scenario"
 	"schedlab/internal/report"
+	"schedlab/internal/scenario"
 	"schedlab/internal/session"
 )
 
