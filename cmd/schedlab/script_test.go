@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -255,13 +257,25 @@ func scriptGet(ts *testscript.TestScript, neg bool, a []string) {
 	ts.Check(err)
 }
 
+// keptSchema reads a schema of the reference.
+func keptSchema(name string) (*jsonschema.Schema, error) {
+	kept, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "schema", name))
+	if err != nil {
+		return nil, err
+	}
+	schema := &jsonschema.Schema{}
+	return schema, json.Unmarshal(kept, schema)
+}
+
 func scriptResult(ts *testscript.TestScript, neg bool, a []string) {
 	args(ts, neg, a, 2, 0)
-	var schema jsonschema.Schema
-	kept, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "schema", "result.json"))
+	schema, err := keptSchema("result.json")
 	ts.Check(err)
-	ts.Check(json.Unmarshal(kept, &schema))
-	resolved, err := schema.Resolve(nil)
+	// It refers to schemas beside it.
+	resolved, err := schema.Resolve(&jsonschema.ResolveOptions{
+		BaseURI: "file:///result.json",
+		Loader:  func(file *url.URL) (*jsonschema.Schema, error) { return keptSchema(path.Base(file.Path)) },
+	})
 	ts.Check(err)
 	var document any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(a[0])), &document))
