@@ -55,7 +55,7 @@ var oldFlags = []oldFlag{
 			case given > 0:
 				return nil, usagef("--speed %s and --log %s both say how fast the log is replayed; drop --speed", speed, log)
 			}
-			// What is no factor would become a part of the file's name.
+			// Without this check a wrong factor would be taken for a part of the file's name.
 			if _, factor, err := session.SplitLog(log + "@" + speed); err != nil || factor == 0 {
 				return nil, usagef("--speed %q is not a factor like 10x", speed)
 			}
@@ -104,9 +104,9 @@ func declareOld(cmd *cobra.Command) {
 	}
 }
 
-// takeOld turns the old flags that were given into those that replace them, and tells the user what to
-// write now. It comes after all sources of flags, so that a new flag of the command line wins over an old
-// one of the environment, and so on.
+// takeOld sets the flags that replace the old ones that were given, and tells the user what to write now. Call it after
+// command line, environment and files were read: a new flag on the command line then wins over an old one in the
+// environment.
 func takeOld(cmd *cobra.Command) error {
 	for _, o := range oldFlags {
 		if !slices.Contains(o.of, cmd.Name()) {

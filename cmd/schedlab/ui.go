@@ -11,8 +11,8 @@ import (
 	"schedlab/internal/ui"
 )
 
-// newUI makes the command that serves the pages of package ui. They start each comparison as a process of its own,
-// which reads it as an order (newOrder).
+// newUI makes the command that serves the pages of package ui. Each comparison that a page starts is a process of its
+// own: it reads what to do from its standard input (newOrder).
 func newUI() *cobra.Command {
 	var c ui.Config
 	var addr string

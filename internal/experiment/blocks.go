@@ -88,6 +88,9 @@ func (inBlocks) measure(ctx context.Context, l lab, p plan, found findings, dir 
 	}
 	r := running{lab: l, plan: offered, judge: soFar, trial: func(ctx context.Context, p probed, number, block int, a arm) (record.TrialRecord, error) {
 		return l.runTrial(ctx, p, dir, number, block, a)
+	}, keep: func(changed record.Plan) error {
+		run.Plan = changed
+		return dir.WriteRun(run)
 	}}
 	ended, err := r.run(ctx)
 	run.Trials, run.Plan = r.trials, r.plan.recorded()
@@ -107,7 +110,9 @@ type running struct {
 	plan  probed
 	judge *judge.Judge
 	// trial is runTrial. Tests replace it.
-	trial  func(ctx context.Context, p probed, number, block int, a arm) (record.TrialRecord, error)
+	trial func(ctx context.Context, p probed, number, block int, a arm) (record.TrialRecord, error)
+	// keep writes a plan that changed into the record, so that a run that is killed can be judged by it.
+	keep   func(record.Plan) error
 	trials int    // number of trials recorded
 	start  int    // the first block that counts, from 0; see shorten
 	slow   string // the last arm with a server that did not end in time
@@ -132,14 +137,19 @@ func (r *running) run(ctx context.Context) ([]fact.Fact, error) {
 		// Nor one of a run that cannot reach its first look, even if the rest are as fast as the last, or as the mean. The
 		// first block may be slow for itself, so that the plan's own estimate counts until there are two.
 		quickest := min(mean, cmp.Or(last, mean))
-		if block < 2 {
+		if block-r.start < 2 {
 			quickest = min(quickest, p.blockCost(p.Window.Duration))
 		}
-		if !r.reaches(block, quickest) && r.shorten(block, quickest) {
-			p, begun, last = r.plan, time.Now(), 0
-			mean = p.blockCost(p.Window.Duration)
-			quickest = mean
-			room = r.room(block, mean)
+		if !r.reaches(block, quickest) {
+			shortened, err := r.shorten(block, quickest)
+			if err != nil {
+				return nil, err
+			}
+			if shortened {
+				p, begun, last = r.plan, time.Now(), 0
+				mean = p.blockCost(p.Window.Duration)
+				quickest, room = mean, r.room(block, mean)
+			}
 		}
 		if !r.reaches(block, quickest) {
 			ended := r.budgetEnded(block-r.start, quickest)
@@ -218,22 +228,27 @@ func (r *running) reaches(block int, each time.Duration) bool {
 	return block-r.start >= scenario.MinBlocks || r.room(block, each)-r.start >= min(scenario.MinBlocks, r.plan.Blocks-r.start)
 }
 
+// forFirstLook returns a budget that has room for the first look, if each block after the first ones takes each, and some spare.
+func (r *running) forFirstLook(blocks int, each time.Duration) time.Duration {
+	needed := time.Since(r.began) + time.Duration(scenario.MinBlocks-blocks)*each + after(scenario.MinBlocks*len(r.plan.Arms))
+	return roundUp(needed+needed/budgetSpare, time.Second)
+}
+
 // shorten goes on with shorter windows from a block on, and reports whether it does. Only windows that grew for a quantile
 // are shortened, where an arm does not keep up: it has no quantiles, and its queue takes long to drain, so that the run would
 // end without an answer. The blocks before have other windows, and do not count.
-func (r *running) shorten(block int, each time.Duration) bool {
+func (r *running) shorten(block int, each time.Duration) (bool, error) {
 	behind, was := r.judge.Behind(), r.plan.plan
 	if len(behind) == 0 || r.start > 0 {
-		return false
+		return false, nil
 	}
 	long := was.Window.Duration
 	shorter, ok := was.shorter(func(window time.Duration) bool {
 		return r.room(block, each-was.blockCost(long)+was.blockCost(window))-block >= scenario.MinBlocks
 	})
 	if !ok {
-		return false
+		return false, nil
 	}
-	needed := time.Since(r.began) + time.Duration(scenario.MinBlocks-block)*each + after(scenario.MinBlocks*len(was.Arms))
 	shorter.Before = &record.Before{Blocks: block, Window: was.Window}
 	var lost []string
 	for _, f := range shorter.shortOf(shorter.Window.Duration, was.needs().Quantiles) {
@@ -241,13 +256,13 @@ func (r *running) shorten(block int, each time.Duration) bool {
 	}
 	said := windowsShortened.Of(shorterWindows{
 		Blocks: block, Next: block + 1, First: scenario.MinBlocks, Window: shorter.Window.Duration, Was: was.Window.Duration,
-		Needed: roundUp(needed+needed/budgetSpare, time.Second), Lost: strings.Join(lost, ", "),
+		Needed: r.forFirstLook(block, each), Lost: strings.Join(lost, ", "),
 	}).On(behind[0])
 	shorter.Doubts = append(slices.Clone(was.Doubts), said)
 	shorter.opts.Observer.Doubt(said)
 	r.plan.plan, r.start = shorter, block
 	r.judge.Replan(shorter.recorded())
-	return true
+	return true, r.keep(shorter.recorded())
 }
 
 // room returns the total number of blocks that the run can have: the blocks that have run, and the
@@ -268,9 +283,8 @@ func (r *running) budgetEnded(blocks int, each time.Duration) []fact.Fact {
 	if blocks >= scenario.MinBlocks {
 		return r.leftOpen(blocks, each)
 	}
-	needed := time.Since(r.began) + time.Duration(scenario.MinBlocks-blocks)*each + after(scenario.MinBlocks*len(p.Arms))
 	return []fact.Fact{budgetTooShort.Of(shortBudget{
-		Budget: p.budget, Needed: roundUp(needed+needed/budgetSpare, time.Second), Blocks: blocks, First: scenario.MinBlocks,
+		Budget: p.budget, Needed: r.forFirstLook(blocks, each), Blocks: blocks, First: scenario.MinBlocks,
 		Block: each.Round(100 * time.Millisecond), Planned: p.blockCost(p.Window.Duration).Round(100 * time.Millisecond), Lingers: r.slow,
 	})}
 }

@@ -30,9 +30,9 @@ func roundUp(d, step time.Duration) time.Duration { return (d + step - 1).Trunca
 // times are the length of a window and the longest time of a comparison.
 type times struct{ window, budget time.Duration }
 
-// fit returns the times with which the plan decides what is asked for, as far as it can, and what it then
-// lacks. asked are the times that flags and scenario ask for: fit is never called with its own result, so
-// that it gives the same before and after the probes for the same rates.
+// fit returns the window and the budget that the plan needs, and what it still cannot decide with them. asked are the
+// times that flags and scenario name. Always pass these and never an earlier result, so that the same rates give the
+// same times before the probes and after them.
 //
 // A quantile can be judged only from enough requests beyond it, so a window must be long enough at the planned
 // rate; longer windows need a larger budget. This file finds the shortest window that does, and tells what

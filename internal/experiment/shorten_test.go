@@ -64,7 +64,11 @@ func TestAnArmThatLagsShortensTheWindows(t *testing.T) {
 					t.Fatal(err)
 				}
 				var trials []record.TrialRecord
-				r := &running{lab: lab{began: time.Now()}, plan: probed{plan: p}, judge: soFar}
+				var kept []record.Plan
+				r := &running{lab: lab{began: time.Now()}, plan: probed{plan: p}, judge: soFar, keep: func(changed record.Plan) error {
+					kept = append(kept, changed)
+					return nil
+				}}
 				r.trial = func(ctx context.Context, p probed, number, block int, a arm) (record.TrialRecord, error) {
 					most := 5000.
 					if a.Name == "fasthttp" {
@@ -92,6 +96,10 @@ func TestAnArmThatLagsShortensTheWindows(t *testing.T) {
 				}
 				if !c.shorter {
 					return
+				}
+				// The record has it from then on, for a run that is killed later.
+				if len(kept) != 1 || kept[0].Window != plan.Window || kept[0].Before == nil {
+					t.Errorf("kept %+v", kept)
 				}
 				// From the record alone, with the trials of long windows in it, the result is the same.
 				again, err := judge.New("", "", record.Run{Plan: plan}, judge.Winner{})

@@ -22,8 +22,8 @@ type strategy interface {
 	lacks(serving []arm) (what, which string)
 	// policy returns what the steps before the first trial need to know of it.
 	policy() policy
-	// measure takes all measurements after the probes. found are those of the probes. It returns the run with what was
-	// measured, also with an error.
+	// measure takes all measurements after the probes, which found what found has. With an error, the run has what was
+	// measured until then.
 	measure(ctx context.Context, l lab, p plan, found findings, dir *record.Dir, run record.Run) (record.Run, error)
 }
 

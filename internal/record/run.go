@@ -210,7 +210,8 @@ const (
 // A Span is a length of time that somebody chose, as a window's or a budget's. JSON has it in seconds.
 type Span struct {
 	time.Duration
-	// was is what an older record has, if no Duration has quite as many seconds: the signature covers what was written.
+	// was is the number of seconds as an older record has it, where a Duration cannot hold it exactly. It is written
+	// again as it was, because the record's signature covers it.
 	was float64
 }
 

@@ -10,8 +10,8 @@ import (
 	"schedlab/internal/scenario"
 )
 
-// A Question is what is asked of which arms, and under which load. The fields are texts as a user writes them, since
-// a scenario file has them so as well; the zero value asks the default scenario.
+// A Question says which arms are asked, under which load. Its fields are texts as a user writes them in a scenario file
+// or in flags. The zero value asks the default scenario.
 type Question struct {
 	Scenarios []string `json:"scenarios,omitempty"` // names, files, directories, or all
 	// Arms choose among the scenario's arms, Added and the modes. Added come to those of the scenario.
