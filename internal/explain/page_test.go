@@ -3,48 +3,22 @@ package explain
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"math"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/golden"
 	"schedlab/internal/report/say"
 	"schedlab/internal/timeline"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// script finds the script of a page, which is kept once, in package document.
-var script = regexp.MustCompile(`(?s)<script>.*?</script>`)
-
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	got = script.ReplaceAllLiteralString(got, "<script></script>")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (go test -update rewrites it): %s", path, diff)
-	}
-}
 
 // digits keeps six, so that golden files hold on every processor.
 func digits(v float64) float64 {
@@ -163,7 +137,7 @@ func TestGoldenExplanation(t *testing.T) {
 			if err := Formats().Render(&b, f.Name, x); err != nil {
 				t.Fatalf("%s: %v", f.Name, err)
 			}
-			golden(t, filepath.Join("testdata", name+"."+extension[f.Name]), b.String())
+			golden.Check(t, filepath.Join("testdata", name+"."+extension[f.Name]), b.String())
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/golden"
 	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
@@ -27,7 +28,7 @@ func TestBriefGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := b.String()
-		golden(t, filepath.Join("testdata", name+".brief.txt"), got)
+		golden.Check(t, filepath.Join("testdata", name+".brief.txt"), got)
 		lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
 		if len(lines) > 24 {
 			t.Errorf("%s has %d lines, want 24 at most", name, len(lines))

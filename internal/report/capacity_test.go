@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/report/golden"
 	"schedlab/internal/stats"
 )
 
@@ -103,7 +104,7 @@ func TestCapacityGolden(t *testing.T) {
 	}
 	files["capacity.svg"] = svg.String()
 	for file, got := range files {
-		golden(t, filepath.Join("testdata", file), got)
+		golden.Check(t, filepath.Join("testdata", file), got)
 	}
 }
 

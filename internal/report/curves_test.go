@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
+	"schedlab/internal/report/golden"
 	"schedlab/internal/report/say"
 	"schedlab/internal/responses"
 )
@@ -71,7 +72,7 @@ func TestConnectionsOverTime(t *testing.T) {
 	if text, want := strings.Join(strings.Fields(inBrief(t, r, 80)), " "), "nethttp 150 and 370/s, pool 30 and 250/s"; !strings.Contains(text, want) {
 		t.Errorf("got %s, want %s in it", text, want)
 	}
-	golden(t, "testdata/connections.svg", firstChart(t, page))
+	golden.Check(t, "testdata/connections.svg", firstChart(t, page))
 }
 
 // Kept connections have nothing to tell: only the whole text and the page do.

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"schedlab/internal/report/golden"
 	"strings"
 	"testing"
 )
@@ -18,5 +19,5 @@ func TestRecordedScreensStay(t *testing.T) {
 		}
 		fmt.Fprintf(&all, "== result %d\n%s", i, &b)
 	}
-	golden(t, "testdata/recorded.txt", all.String())
+	golden.Check(t, "testdata/recorded.txt", all.String())
 }

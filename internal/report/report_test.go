@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,11 +18,10 @@ import (
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/record"
+	"schedlab/internal/report/golden"
 	"schedlab/internal/report/say"
 	"schedlab/internal/stats"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata")
 
 func results() map[string]*record.Result {
 	return map[string]*record.Result{"quick": quick(), "interrupted": interrupted(), "hopeless": hopeless(), "killed": killed(), "swept": swept()}
@@ -38,27 +36,6 @@ func rendered(t *testing.T, format string, r *record.Result) string {
 	return b.String()
 }
 
-// script finds the page's own script, which is in document/page.js and need not be in each file.
-var script = regexp.MustCompile(`(?s)<script>// What a page can do.*?</script>`)
-
-// golden holds a rendering to the file that has it, without the script of a page.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	got = script.ReplaceAllLiteralString(got, "<script></script>")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (go test -update rewrites it): %s", path, diff)
-	}
-}
-
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	extension := map[string]string{"text": "txt", "json": "json", "markdown": "md", "summary": "summary.md", "html": "html", "csv": "csv", "benchstat": "bench.txt", "hgrm": "hgrm"}
@@ -68,7 +45,7 @@ func TestGolden(t *testing.T) {
 				continue
 			}
 			got := rendered(t, f.Name, r)
-			golden(t, filepath.Join("testdata", name+"."+extension[f.Name]), got)
+			golden.Check(t, filepath.Join("testdata", name+"."+extension[f.Name]), got)
 		}
 	}
 }
