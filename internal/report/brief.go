@@ -274,7 +274,7 @@ func belowFigures(r *record.Result, arms []record.Arm, used map[string]bool) (li
 		for _, a := range counted(arms) {
 			peaks = append(peaks, fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted)))
 		}
-		lines = append(lines, "Most connections open at once, and accepted (read ten times a second), medians over the blocks: "+strings.Join(peaks, ", ")+".")
+		lines = append(lines, "Most connections open at once, and accepted (sampled ten times a second, so it can differ from the goodput by some per cent), medians over the blocks: "+strings.Join(peaks, ", ")+".")
 	}
 	return lines
 }
