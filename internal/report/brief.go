@@ -243,6 +243,7 @@ func marked(r *record.Result) document.Part {
 			}
 			marks = append(marks, sign)
 			used[sign] = true
+			used[say.None] = used[say.None] || sign == "" && m.Quantile > 0 && r.Valid > 0 && a.Median(m.Figure) == nil
 		}
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), marks)
 	}
@@ -266,9 +267,14 @@ func belowFigures(r *record.Result, arms []record.Arm, used map[string]bool) (li
 		lines = append(lines, markLegend(r.Verdicts, used))
 	}
 	if aboveRate(r, arms) {
-		lines = append(lines, fmt.Sprintf("A goodput above %s is no mistake: the rate is a mean, and these windows held more requests than it says.", say.Rate(r.Rate)))
+		lines = append(lines, fmt.Sprintf("A goodput above %s is no mistake: the rate, and the requests a window by it, are the plan's means; these windows held more.", say.Rate(r.Rate)))
 	}
 	lines = append(lines, refusedMarks(r, arms)...)
+	for _, a := range arms {
+		if a.Behind {
+			lines = append(lines, "The times of "+a.Name+" (in the answer, too) are no finding: they grow for as long as the load lasts, and tell how far behind it fell by a window's end.")
+		}
+	}
 	if crowds(counted(arms)) {
 		var peaks []string
 		for _, a := range counted(arms) {
@@ -375,7 +381,7 @@ func markLegend(vs []record.Verdict, used map[string]bool) string {
 		base = "the arm it is compared with"
 	}
 	var marks []string
-	for _, m := range [][2]string{{markSame, "the same"}, {markOpen, "open"}, {markRefused, "refused"}} {
+	for _, m := range [][2]string{{markSame, "the same"}, {markOpen, "open"}, {markRefused, "refused"}, {say.None, "too few requests in a window"}} {
 		if used[m[0]] {
 			marks = append(marks, m[0]+" "+m[1])
 		}

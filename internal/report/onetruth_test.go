@@ -229,6 +229,33 @@ func TestGoodputAboveTheRateNamesTheRate(t *testing.T) {
 	}
 }
 
+// The times of an arm that does not keep up stand in the answer and in the table, and the screen says that they are no finding; a
+// figure that is missing says why.
+func TestWhatIsNoFindingIsTold(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*record.Result)
+		want   string
+		told   bool
+	}{
+		"keeps up":     {func(*record.Result) {}, "are no finding", false},
+		"falls behind": {func(r *record.Result) { r.Arms[2].Behind = true }, "The times of fasthttp (in the answer, too) are no finding", true},
+		"all figures":  {func(*record.Result) {}, "- too few requests in a window", false},
+		"without a p99": {func(r *record.Result) {
+			for i := range r.Arms {
+				r.Arms[i].P99 = nil
+			}
+		}, "- too few requests in a window", true},
+	} {
+		r := quick()
+		c.change(r)
+		text := screenOf(comparisonPage{r}).document(100, 0).Text(document.Options{Width: 100})
+		if told := strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(text, "\u00a0", " ")), " "), c.want); told != c.told {
+			t.Errorf("%s: %q told: %t, want %t in\n%s", name, c.want, told, c.told, text)
+		}
+	}
+}
+
 // Blocks that do not count since the windows were shortened after them stand beside those that do.
 func TestBlocksBeforeAreTold(t *testing.T) {
 	t.Parallel()
