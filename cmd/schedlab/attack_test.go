@@ -68,7 +68,7 @@ func errorText(err error) string {
 }
 
 // end waits for the attack's end.
-func (a *attacker) end(t *testing.T, code int) (sum record.Result) {
+func (a *attacker) end(t *testing.T, code int) (sum record.Comparison) {
 	t.Helper()
 	select {
 	case <-a.ended:

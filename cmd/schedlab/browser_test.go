@@ -217,15 +217,20 @@ func colours(t *testing.T, name string) int {
 
 // pictured is a result with everything that is drawn: a baseline, its copy and a
 // challenger with slower tails.
-func pictured() *record.Result {
-	r := &record.Result{
-		Schema: record.Schema, Run: "20261121-081500-drawn-beef", Scenario: "drawn", Question: "Is it drawn?", Status: record.Complete,
-		Rate: 1000, Window: 1, Planned: 12, Valid: 12, Winner: record.Winner{Outcome: outcome.Yes, Arm: "nethttp"}, Headline: "pool is slower than nethttp at p99",
+func pictured() *record.Comparison {
+	r := &record.Comparison{
+		Common: record.Common{
+			Schema: record.Schema, Run: "20261121-081500-drawn-beef", Scenario: "drawn", Question: "Is it drawn?", Status: record.Complete, Window: record.Lasting(time.Second), Headline: "pool is slower than nethttp at p99",
+		},
+		Rate: 1000, Planned: 12, Valid: 12, Winner: record.Winner{Outcome: outcome.Yes, Arm: "nethttp"},
 	}
 	for i, name := range []string{"nethttp", "nethttp'", "pool"} {
 		slower := 1 + 0.4*float64(i/2)
-		a := record.Arm{Name: name, Mode: strings.TrimSuffix(name, "'"), Role: []record.Role{record.Baseline, record.Copy, record.Challenger}[i],
-			Goodput: new(999.), CPUPerRequest: new(2e-4), Requests: 12_000, Blocks: stats.Series{}}
+		a := record.Arm{Contestant: record.Contestant{Name: name, Mode: strings.TrimSuffix(name, "'"), Role: []record.Role{record.Baseline, record.Copy, record.Challenger}[i]},
+			Figures: record.Figures{
+				Goodput: new(999.), CPUPerRequest: new(2e-4), Requests: 12_000, Blocks: stats.Series{},
+			},
+		}
 		h := responses.NewHistogram()
 		for k := range 12_000 {
 			h.Record(time.Duration(1e6 * slower * -math.Log1p(-float64(k)/12_001)))

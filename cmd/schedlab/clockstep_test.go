@@ -90,7 +90,7 @@ func TestClockIsSet(t *testing.T) {
 		{"--loop", "closed", "--duration", "2500ms"},
 	} {
 		cmd := exec.Command(bin, append([]string{"attack", "--target", "http://" + server.addr + "/work?sleep=2ms", "--connections", "8", "--output", "json"}, load...)...)
-		var sum record.Result
+		var sum record.Comparison
 		if err := json.Unmarshal([]byte(output(t, cmd)), &sum); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestClockIsSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, refused := range run.Result.Refused {
+	for _, refused := range run.Comparison().Refused {
 		if strings.Contains(refused.Rule, "out of order") || strings.Contains(refused.Rule, "below zero") {
 			t.Errorf("refused: %+v", refused)
 		}

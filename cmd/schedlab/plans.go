@@ -62,7 +62,8 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	if p.Cell != nil {
 		fmt.Fprintf(w, "cell        %s\n", record.CellName(p.Cell))
 	}
-	if p.SLO != "" {
+	search := p.Kind() != record.Compared
+	if search {
 		fmt.Fprintf(w, "objective   %s\n", p.SLO)
 		fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)
 	} else {
@@ -82,7 +83,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		}
 	}
 	fmt.Fprintf(w, "CPUs        server %s, load %s\n", c.Env().ServerCPUs, c.Env().LoadCPUs)
-	if p.SLO != "" { // every arm has the same budget, and the estimate is for all
+	if search { // every arm has the same budget, and the estimate is for all
 		fmt.Fprintf(w, "time        about %.0f s, %v for each arm\n", p.Estimate.Seconds(), span(p.Budget))
 	} else {
 		writeBudget(w, c)
@@ -92,7 +93,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	}
 	for _, a := range p.Arms {
 		label := string(a.Role)
-		if p.SLO != "" {
+		if search {
 			label = "arm"
 		}
 		fmt.Fprintf(w, "%-11s %s: %s\n", label, a.Name, command.Join(a.Command))

@@ -210,7 +210,7 @@ func (p *progress) Say(text string) { p.note(text, text) }
 // Look prints the answer after a look, so that Ctrl-C is a sensible end: the user sees what would
 // be lost. An answer that differs from the last one in figures only is not printed. The live screen
 // shows each answer, and so do lines for a program.
-func (p *progress) Look(r *record.Result) {
+func (p *progress) Look(r *record.Comparison) {
 	answer := report.Headline(r)
 	if p.screen.Answer = fmt.Sprintf("so far, after %d blocks: %s", r.Valid, answer); p.live || p.lines != nil {
 		return

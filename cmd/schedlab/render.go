@@ -15,10 +15,10 @@ import (
 
 // render writes a result to stdout. format is a name of report.Formats. Text fits the terminal, and is
 // the answer only if brief is set; other formats are for programs and pages, and are always whole.
-func render(cmd *cobra.Command, format string, r *record.Result, brief bool) error {
+func render(cmd *cobra.Command, format string, r record.Result, brief bool) error {
 	w := cmd.OutOrStdout()
-	_, err := os.Stat(filepath.Join(r.Dir, session.ReportPage))
-	r.NoPage = err != nil
+	_, err := os.Stat(filepath.Join(r.Head().Dir, session.ReportPage))
+	r.Head().NoPage = err != nil
 	switch {
 	case format == "text" && brief:
 		return report.Brief(w, r, textOptions(w))

@@ -40,7 +40,7 @@ import (
 //	signal SIGNAL NAME            TERM, INT, HUP or KILL
 //	ended NAME CODE               wait for NAME's end; its output is stdout and stderr
 //	get URL                       stdout is the status and the body of a GET
-//	result FILE ARM...            FILE is a result of schema 1 of those arms
+//	result FILE ARM...            FILE is a result of this schema, of those arms
 //	trials RUN LEAST MOST         RUN holds that many whole trials, with readings of their connections that add up
 //	tmpfs DIR SIZE                mount a small file system there
 //	fill FILE                     write FILE until the file system is full
@@ -280,7 +280,7 @@ func scriptResult(ts *testscript.TestScript, neg bool, a []string) {
 	var document any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(a[0])), &document))
 	ts.Check(resolved.Validate(document))
-	var r record.Result
+	var r record.Comparison
 	d := json.NewDecoder(strings.NewReader(ts.ReadFile(a[0])))
 	d.DisallowUnknownFields()
 	ts.Check(d.Decode(&r))
@@ -291,8 +291,8 @@ func scriptResult(ts *testscript.TestScript, neg bool, a []string) {
 	for _, arm := range r.Arms {
 		arms = append(arms, arm.Name)
 	}
-	if r.Schema != 1 || !slices.Equal(arms, a[1:]) || len(r.Verdicts) == 0 || r.Headline == "" {
-		ts.Fatalf("got schema %d, arms %q, %d verdicts, headline %q, want 1, %q", r.Schema, arms, len(r.Verdicts), r.Headline, a[1:])
+	if r.Schema != record.Schema || !slices.Equal(arms, a[1:]) || len(r.Verdicts) == 0 || r.Headline == "" {
+		ts.Fatalf("got schema %d, arms %q, %d verdicts, headline %q, want %d, %q", r.Schema, arms, len(r.Verdicts), r.Headline, record.Schema, a[1:])
 	}
 }
 

@@ -32,7 +32,7 @@ var short = []string{"--blocks", "10", "--window", "100ms", "--warmup", "20ms", 
 // compareArms runs a comparison into a fresh directory and returns its result. A
 // noisy machine may refuse its verdicts. It must leave nothing in the temporary
 // directory.
-func compareArms(t *testing.T, args ...string) (*record.Result, *record.Dir) {
+func compareArms(t *testing.T, args ...string) (*record.Comparison, *record.Dir) {
 	t.Helper()
 	out, temp := t.TempDir(), t.TempDir()
 	cmd := exec.Command("schedlab", slices.Concat([]string{"compare", "--out", out}, short, args)...)
@@ -44,7 +44,7 @@ func compareArms(t *testing.T, args ...string) (*record.Result, *record.Dir) {
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitPartial) {
 		t.Fatalf("%v: %v\n%s", args, err, &stderr)
 	}
-	var r record.Result
+	var r record.Comparison
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
@@ -59,7 +59,7 @@ func compareArms(t *testing.T, args ...string) (*record.Result, *record.Dir) {
 }
 
 // saidOf are the doubts about an arm.
-func saidOf(r *record.Result, arm string) string {
+func saidOf(r *record.Comparison, arm string) string {
 	var all []string
 	for _, d := range r.Doubts {
 		if d.Arm == arm {

@@ -122,7 +122,7 @@ func TestVegetaReadsResults(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "nethttp")
 	results := filepath.Join(t.TempDir(), "results.bin")
-	var sum record.Result
+	var sum record.Comparison
 	text := output(t, exec.Command("schedlab", "attack", "--target", "http://"+s.addr+"/work?sleep=exp(2ms)",
 		"--rate", "600/s", "--duration", "2s", "--seed", "7", "--connections", "16", "--results", results, "--output", "json"))
 	if err := json.Unmarshal([]byte(text), &sum); err != nil {

@@ -44,7 +44,7 @@ type Load struct {
 //
 // The result is nil if nothing was sent, because the options are impossible or the clients could not be opened. If the load was cut
 // short, the result is of what was sent so far, and the error is the reason: ctx ended, or a file could not be written.
-func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*record.Result, *responses.Histogram, error) {
+func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*record.Comparison, *responses.Histogram, error) {
 	if err := l.Check(); err != nil {
 		return nil, nil, err
 	}

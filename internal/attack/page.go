@@ -17,7 +17,7 @@ import (
 
 // Write writes the result of an attack as json or, for any other format, as text for a terminal: the answer in a sentence,
 // the figures of its one arm, where the time went, and the most important facts or, if verbose, all of them.
-func Write(w io.Writer, format string, r *record.Result, verbose bool, o document.Options) error {
+func Write(w io.Writer, format string, r *record.Comparison, verbose bool, o document.Options) error {
 	if format == "json" {
 		return report.JSONAs(w, r, answer(r))
 	}
@@ -33,7 +33,7 @@ func Write(w io.Writer, format string, r *record.Result, verbose bool, o documen
 		target += " (" + r.Scenario + ")"
 	}
 	add("target", target)
-	add("load", fmt.Sprintf("%s, for %s, seed %d", report.Load(a.Clients), say.Seconds(r.Window), r.Seed))
+	add("load", fmt.Sprintf("%s, for %s, seed %d", report.Load(a.Clients), say.Seconds(r.Window.Seconds()), r.Seed))
 	var doubts []string
 	for _, d := range r.Doubts {
 		if doubt.LogLinesLeftOut.Is(d) { // what a log lacks has a line of its own
@@ -78,7 +78,7 @@ const lateShare = .1
 
 // answer returns the answer in a few sentences: how many requests got a good reply, the highest quantile up to p99 that
 // the number of requests can show, starved connections, and a load that was late.
-func answer(r *record.Result) string {
+func answer(r *record.Comparison) string {
 	a := r.Arms[0]
 	good, lost := a.Requests-a.Errors, 0
 	for _, n := range request.Lost(a.Failures) {
@@ -150,7 +150,7 @@ func since(a record.Arm) string {
 
 // figures returns the table of an arm's times, with those of its load: how late it sent. A quantile with too few
 // requests behind it is a dash.
-func figures(r *record.Result) document.Part {
+func figures(r *record.Comparison) document.Part {
 	a := r.Arms[0]
 	head, times, late := []string{""}, []string{"response (" + since(a) + ")"}, []string{"late by (the load)"}
 	for _, m := range stats.Quantiles() {

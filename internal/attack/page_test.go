@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
@@ -18,12 +19,19 @@ import (
 )
 
 // alone is the result of an attack on U that sent requests, of which good got a good reply.
-func alone(loop string, requests, good int, change func(r *record.Result, a *record.Arm)) *record.Result {
-	r := &record.Result{Status: record.Complete, Window: 1, Arms: []record.Arm{{
-		Name: "U", Clients: record.Clients{Loop: loop, Arrivals: "poisson", Connections: 64, KeepAlive: true},
-		Requests: requests, Errors: requests - good, Mean: new(1.), Goodput: new(float64(good)), Disturbed: &record.Disturbed{},
-		Generator: &record.Proofs{Busy: .3}, Failures: map[string]int{},
-	}}}
+func alone(loop string, requests, good int, change func(r *record.Comparison, a *record.Arm)) *record.Comparison {
+	r := &record.Comparison{Common: record.Common{Status: record.Complete, Window: record.Lasting(time.Second)}, Arms: []record.Arm{{
+		Contestant: record.Contestant{
+			Name: "U", Clients: record.Clients{Loop: loop, Arrivals: "poisson", Connections: 64, KeepAlive: true},
+		},
+		Figures: record.Figures{
+			Requests: requests, Errors: requests - good, Mean: new(1.), Goodput: new(float64(good)), Failures: map[string]int{},
+		},
+		Details: record.Details{Disturbed: &record.Disturbed{},
+			Generator: &record.Proofs{Busy: .3},
+		},
+	}},
+	}
 	if change != nil {
 		change(r, &r.Arms[0])
 	}
@@ -31,7 +39,7 @@ func alone(loop string, requests, good int, change func(r *record.Result, a *rec
 }
 
 // summary renders a result and collapses the columns.
-func summary(t *testing.T, r *record.Result) string {
+func summary(t *testing.T, r *record.Comparison) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Write(&b, "text", r, true, report.TextOptions{Width: 400}); err != nil {
@@ -44,12 +52,12 @@ func summary(t *testing.T, r *record.Result) string {
 func TestAttackShowsQuantilesWithEvidence(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		change func(r *record.Result, a *record.Arm)
+		change func(r *record.Comparison, a *record.Arm)
 		wants  []string
 	}{
 		{nil, []string{"response (from the scheduled time) - - - - 1.00 s\n", "good reply: mean 1.00 s, from the scheduled time.\n"}},
-		{func(_ *record.Result, a *record.Arm) { a.P50 = new(2.) }, []string{"time) 2.00 s - - - 1.00 s\n", "good reply: p50 2.00 s, from"}},
-		{func(_ *record.Result, a *record.Arm) {
+		{func(_ *record.Comparison, a *record.Arm) { a.P50 = new(2.) }, []string{"time) 2.00 s - - - 1.00 s\n", "good reply: p50 2.00 s, from"}},
+		{func(_ *record.Comparison, a *record.Arm) {
 			a.P50, a.P90, a.P99, a.Curve = new(2.), new(3.), new(4.), []responses.Point{{Quantile: .999, Seconds: 5}}
 		}, []string{"time) 2.00 s 3.00 s 4.00 s 5.00 s 1.00 s\n", "good reply: p99 4.00 s, from"}},
 	} {
@@ -65,7 +73,7 @@ func TestAttackShowsQuantilesWithEvidence(t *testing.T) {
 // A loop without a schedule has no lag, and an attack that was cut short says so.
 func TestAttackTellsWhatItsLoopHas(t *testing.T) {
 	t.Parallel()
-	r := alone("open", 295, 290, func(r *record.Result, a *record.Arm) {
+	r := alone("open", 295, 290, func(r *record.Comparison, a *record.Arm) {
 		r.Status, a.Generator.Missing, a.Failures["reset"] = record.Interrupted, 1681, 5
 		a.Disturbed.Late[stats.P50] = stats.Known(1e-5)
 	})
@@ -77,7 +85,7 @@ func TestAttackTellsWhatItsLoopHas(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	closed := alone("closed", 299, 299, func(_ *record.Result, a *record.Arm) { a.Disturbed.Late[stats.P50] = stats.Known(0) })
+	closed := alone("closed", 299, 299, func(_ *record.Comparison, a *record.Arm) { a.Disturbed.Late[stats.P50] = stats.Known(0) })
 	got := summary(t, closed)
 	for _, not := range []string{"schedul", "late by", "never sent"} {
 		if strings.Contains(strings.ReplaceAll(got, "there is no schedule", ""), not) {
@@ -93,7 +101,7 @@ func TestAttackTellsWhatItsLoopHas(t *testing.T) {
 // The answer counts the connections that were never served.
 func TestAttackAnswersForStarvedConnections(t *testing.T) {
 	t.Parallel()
-	r := alone("open", 20, 20, func(_ *record.Result, a *record.Arm) { a.Fairness = &record.Fairness{Asked: 64, Served: 64} })
+	r := alone("open", 20, 20, func(_ *record.Comparison, a *record.Arm) { a.Fairness = &record.Fairness{Asked: 64, Served: 64} })
 	const starved = "60 of 64 connections got no reply at all, and the times of good replies are those of the others: "
 	if got := summary(t, r); strings.Contains(got, "no reply at all") {
 		t.Errorf("starved connections where none is:\n%s", got)
@@ -108,7 +116,7 @@ func TestAttackAnswersForStarvedConnections(t *testing.T) {
 func TestAttackAnswersForALateLoad(t *testing.T) {
 	t.Parallel()
 	for lag, want := range map[float64]bool{2.36e-3: true, 1.1e-3: false, .9e-3: false} {
-		r := alone("open", 2000, 2000, func(_ *record.Result, a *record.Arm) {
+		r := alone("open", 2000, 2000, func(_ *record.Comparison, a *record.Arm) {
 			a.P99, a.Disturbed.Late[stats.P99] = new(12.4e-3), stats.Known(lag)
 		})
 		if got := summary(t, r); strings.Contains(got, "The load itself was late by") != want {
@@ -139,12 +147,12 @@ func TestAttackAnswersForFailures(t *testing.T) {
 		for _, n := range failures {
 			failed += n
 		}
-		r := alone("open", 10, 10-failed, func(_ *record.Result, a *record.Arm) { a.Failures, a.GoodMean = failures, new(2.) })
+		r := alone("open", 10, 10-failed, func(_ *record.Comparison, a *record.Arm) { a.Failures, a.GoodMean = failures, new(2.) })
 		if got := summary(t, r); !strings.Contains(strings.Join(strings.Fields(got), " "), want) || strings.Contains(got, "redirect") {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	r := alone("open", 10, 10, func(r *record.Result, _ *record.Arm) {
+	r := alone("open", 10, 10, func(r *record.Comparison, _ *record.Arm) {
 		r.Doubts = []fact.Fact{doubt.Redirects.Of(doubt.Redirection{Share: 1, Status: 302}).On("U")}
 	})
 	if got, want := summary(t, r), "It answered 100 % of its requests with a redirect (status 302), which is not followed: ask for the page that it names."; !strings.Contains(got, want) {
@@ -156,7 +164,7 @@ func TestAttackAnswersForFailures(t *testing.T) {
 // what the generator did is for those who ask. JSON has the answer, too.
 func TestAttackAnswersOnAScreen(t *testing.T) {
 	t.Parallel()
-	r := alone("open", 20_000, 19_990, func(r *record.Result, a *record.Arm) {
+	r := alone("open", 20_000, 19_990, func(r *record.Comparison, a *record.Arm) {
 		r.Scenario, r.Status, r.Doubts = "quick", record.Interrupted, []fact.Fact{{Code: "virtualised"}}
 		a.Clients.Engine, a.Clients.Idle, a.P50, a.P90, a.P99, a.Failures = "spin", 30, new(2.), new(3.), new(4.), map[string]int{"status 503": 5, "reset": 5}
 		a.Fairness, a.Sessions = &record.Fairness{Asked: 64, Served: 64}, &record.SessionTimes{Complete: 10, P50: new(1.)}
@@ -178,7 +186,7 @@ func TestAttackAnswersOnAScreen(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	var back record.Result
+	var back record.Comparison
 	if err := Write(&b, "json", r, false, report.TextOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -214,7 +214,7 @@ func TestFaults(t *testing.T) {
 		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 8)}, plans) }, "no", "cannot tell p50, p90, p99 10 % apart", "quieter machine: no --window up to a minute will do;"},
 		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.15)}, plans) }, "doubt", "p99 in a quick comparison", "compare --window 3.6s --budget 10m;"},
 		{"noise", func(m *Machine) {
-			m.Noise = NewNoise("quick", []AA{{Result: &record.Result{Ran: 4, Refused: refused(1, 7)}}}, plans)
+			m.Noise = NewNoise("quick", []AA{{Result: &record.Comparison{Ran: 4, Refused: refused(1, 7)}}}, plans)
 		}, "no", "only 0 of 4 blocks count: block 1 of nethttp had replies 7, below 8", "mend what else"},
 	} {
 		m := healthy(t)
@@ -287,7 +287,7 @@ func TestBlocksLeftOutAreSaid(t *testing.T) {
 	t.Parallel()
 	m := healthy(t)
 	three := alike(3, 1.02)
-	three.Result.Ran, three.Result.Refused = 4, refused(2, 9)
+	three.Comparison().Ran, three.Comparison().Refused = 4, refused(2, 9)
 	m.Noise = NewNoise("quick", []AA{three}, plans)
 	r := Examine(m)
 	if f := finding(t, r, "noise"); r.Answer != "fit" || !strings.HasSuffix(f.Found, "; 1 of 4 blocks left out, the first since block 2 of nethttp had replies 9, above 8") {

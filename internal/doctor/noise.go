@@ -79,7 +79,7 @@ var Comparisons = []string{"quick", "full"}
 func NewNoise(scenario string, runs []record.Run, plans []record.Plan) *Noise {
 	n := &Noise{Scenario: scenario, Asked: runs[0].Plan.Asked, Rate: runs[0].Plan.Rate}
 	for _, run := range runs {
-		r := run.Result
+		r := run.Comparison()
 		n.Ran, n.Blocks = n.Ran+r.Ran, n.Blocks+r.Valid
 		if n.refused == nil && len(r.Refused) > 0 {
 			b := r.Refused[0]
@@ -121,7 +121,7 @@ func judge(metric stats.Figure, run record.Run, comparison string, p record.Plan
 			return j
 		}
 	}
-	if ratios := logRatios(run.Result.Arms, metric); len(ratios) > 0 {
+	if ratios := logRatios(run.Comparison().Arms, metric); len(ratios) > 0 {
 		j.Judged = true
 		// The spread of a window's figures shrinks with the square root of its length.
 		j.HalfWidth = new(math.Expm1(HalfWidth(ratios, p.Blocks) * math.Sqrt(run.Plan.Window.Seconds()/j.Window)))

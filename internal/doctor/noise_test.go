@@ -43,7 +43,7 @@ func alike(blocks int, factor float64) AA {
 			b[m.Figure] = append(b[m.Figure], math.Pow(factor, float64(1-2*(i%2))))
 		}
 	}
-	return AA{Plan: record.Plan{Asked: "each request computes 20us and sleeps 28ms", Rate: 2500, Window: record.Lasting(quickWindow)}, Result: &record.Result{Ran: blocks, Valid: blocks, Arms: []record.Arm{{Blocks: a}, {Blocks: b}}}}
+	return AA{Plan: record.Plan{Asked: "each request computes 20us and sleeps 28ms", Rate: 2500, Window: record.Lasting(quickWindow)}, Result: &record.Comparison{Ran: blocks, Valid: blocks, Arms: []record.Arm{{Figures: record.Figures{Blocks: a}}, {Figures: record.Figures{Blocks: b}}}}}
 }
 
 // The expected half-width is that of order statistics: known for two values, and
@@ -92,8 +92,8 @@ func TestWhatIsNotJudgedIsUndecided(t *testing.T) {
 	t.Parallel()
 	slow := alike(4, 1.01)
 	slow.Plan.Rate = 400 // a window of 0.5 s has 200 requests, p99 takes 1100
-	for i := range slow.Result.Arms {
-		slow.Result.Arms[i].Blocks[stats.P99] = nil
+	for i := range slow.Comparison().Arms {
+		slow.Comparison().Arms[i].Blocks[stats.P99] = nil
 	}
 	m := healthy(t)
 	m.Noise = NewNoise("quick", []AA{slow}, plans)
@@ -211,7 +211,7 @@ func TestNoQuantileIsQuieterThanALowerOne(t *testing.T) {
 	t.Parallel()
 	quick, full := alike(4, 1.02), alike(4, 1.01)
 	full.Plan.Window = record.Lasting(fullWindow)
-	quick.Result.Arms[1].Blocks[stats.P50] = []float64{1.3, 1 / 1.3, 1.3, 1 / 1.3}
+	quick.Comparison().Arms[1].Blocks[stats.P50] = []float64{1.3, 1 / 1.3, 1.3, 1 / 1.3}
 	n := NewNoise("quick", []AA{quick, full}, plans)
 	for _, j := range n.Judges {
 		want := .02

@@ -40,7 +40,7 @@ func (inBlocks) cast(asked []scenario.Arm) (arms []contestant, err error) {
 		return nil, impossible("a comparison needs two arms or more, a baseline and a challenger; name another with --arm or --arms")
 	}
 	twin := asked[0]
-	twin.Name += "'"
+	twin.Name, twin.CopyOf = twin.Name+"'", twin.Name
 	twin.Levels, twin.Family = nil, "" // it serves only as the A/A control
 	arms = append(arms, contestant{asked[0], record.Baseline}, contestant{twin, record.Copy})
 	for _, a := range asked[1:] {

@@ -61,14 +61,14 @@ func readable(t *testing.T, dir *record.Dir) record.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asJSON := func(r *record.Result) string {
+	asJSON := func(r *record.Comparison) string {
 		text, err := json.MarshalIndent(r, "", " ")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(text)
 	}
-	if diff := cmp.Diff(asJSON(run.Result), asJSON(again)); diff != "" {
+	if diff := cmp.Diff(asJSON(run.Comparison()), asJSON(again.(*record.Comparison))); diff != "" {
 		t.Errorf("the result in run.json and the one judged from the trials differ (-run +again):\n%s", diff)
 	}
 	return run
@@ -109,8 +109,8 @@ func TestRun(t *testing.T) {
 		}
 		blocks[trial.Block] = append(blocks[trial.Block], trial)
 	}
-	if len(blocks) != 10 || run.Result.Valid != 10 {
-		t.Errorf("%d blocks, %d count, refused %v; want all 10 however noisy", len(blocks), run.Result.Valid, run.Result.Refused)
+	if len(blocks) != 10 || run.Comparison().Valid != 10 {
+		t.Errorf("%d blocks, %d count, refused %v; want all 10 however noisy", len(blocks), run.Comparison().Valid, run.Comparison().Refused)
 	}
 	arrivals := map[string]int{}
 	for block, trials := range blocks {
@@ -128,7 +128,7 @@ func TestRun(t *testing.T) {
 			}
 		}
 		arrivals[schedule(trials[0])]++
-		if want := run.Result.Order[block-1]; !slices.Equal(order, want) {
+		if want := run.Comparison().Order[block-1]; !slices.Equal(order, want) {
 			t.Errorf("block %d ran %v, planned %v", block, order, want)
 		}
 	}
@@ -164,8 +164,8 @@ func TestRunInterrupted(t *testing.T) {
 		t.Errorf("it took %v to stop", took)
 	}
 	run = readable(t, dir)
-	if run.Status != record.Interrupted || run.Result.Valid != 1 || report.Headline(run.Result) != "No single winner: two against one is open after 1 block." {
-		t.Errorf("got %s of %d blocks, %q", run.Status, run.Result.Valid, report.Headline(run.Result))
+	if run.Status != record.Interrupted || run.Comparison().Valid != 1 || report.Headline(run.Result) != "No single winner: two against one is open after 1 block." {
+		t.Errorf("got %s of %d blocks, %q", run.Status, run.Comparison().Valid, report.Headline(run.Result))
 	}
 	trials := 0
 	for range dir.Trials() {
@@ -185,10 +185,10 @@ func TestServerDiesInTrial(t *testing.T) {
 		t.Fatalf("got  %v\nwant %s", err, want)
 	}
 	run := readable(t, dir)
-	if run.Status != record.Partial || !slices.ContainsFunc(run.Result.Doubts, func(d fact.Fact) bool {
+	if run.Status != record.Partial || !slices.ContainsFunc(run.Comparison().Doubts, func(d fact.Fact) bool {
 		return d.Arm == "two" && strings.HasSuffix(d.String(), "its log ends with: out of requests")
 	}) {
-		t.Errorf("got %s, doubts %v", run.Status, run.Result.Doubts)
+		t.Errorf("got %s, doubts %v", run.Status, run.Comparison().Doubts)
 	}
 	logs, err := filepath.Glob(filepath.Join(dir.Path(), "trials", "*-two", "server.log"))
 	if err != nil || len(logs) == 0 {
@@ -209,15 +209,15 @@ func TestServerLingersAfterItsTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := strings.Join(resultDoubts(run.Result), "\n"); !strings.Contains(said, "the budget of 10s ended after ") || !regexp.MustCompile(`of the 10 that the first look needs, and --budget \d+s has: a block takes `).MatchString(said) ||
+	if said := strings.Join(resultDoubts(run.Comparison()), "\n"); !strings.Contains(said, "the budget of 10s ended after ") || !regexp.MustCompile(`of the 10 that the first look needs, and --budget \d+s has: a block takes `).MatchString(said) ||
 		!strings.Contains(said, "and the server of two lingers when it is to end") {
 		t.Errorf("the doubts: got\n%s\nwant that the budget ended, and the cause", said)
 	}
 	readable(t, dir)
-	if run.Status != record.Complete || !slices.ContainsFunc(run.Result.Doubts, func(d fact.Fact) bool {
+	if run.Status != record.Complete || !slices.ContainsFunc(run.Comparison().Doubts, func(d fact.Fact) bool {
 		return report.Doubt(d) == "two: the server did not end within 3s of SIGTERM and was killed"
 	}) {
-		t.Errorf("got %s, doubts %v", run.Status, run.Result.Doubts)
+		t.Errorf("got %s, doubts %v", run.Status, run.Comparison().Doubts)
 	}
 }
 
@@ -234,13 +234,13 @@ func TestRunEndsWhenItKnows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := verdictIn(t, run.Result.Verdicts, "two", "p50")
+		v := verdictIn(t, run.Comparison().Verdicts, "two", "p50")
 		want := 12
 		if v.Look > 0 && expect == nil {
 			want = v.Look
 		}
-		if run.Result.Ran != want || len(run.Result.Order) != want || v.Lost < 8 && v.Reason.Code != "cpu-taken" {
-			t.Errorf("%s: %d blocks, refused %v, %+v; want %d", name, run.Result.Ran, run.Result.Refused, v, want)
+		if run.Comparison().Ran != want || len(run.Comparison().Order) != want || v.Lost < 8 && v.Reason.Code != "cpu-taken" {
+			t.Errorf("%s: %d blocks, refused %v, %+v; want %d", name, run.Comparison().Ran, run.Comparison().Refused, v, want)
 		}
 	}
 }
@@ -312,7 +312,7 @@ func TestRunImpossible(t *testing.T) {
 	}
 }
 
-func resultDoubts(r *record.Result) (texts []string) {
+func resultDoubts(r *record.Comparison) (texts []string) {
 	for _, d := range r.Doubts {
 		texts = append(texts, report.Doubt(d))
 	}

@@ -14,7 +14,7 @@ type Observer interface {
 	// Trouble tells, once for each cause, what takes CPU time from server or load.
 	Trouble(t record.Trouble)
 	// Look tells the result so far after each look that does not end the run.
-	Look(r *record.Result)
+	Look(r *record.Comparison)
 	// Window tells the figures of each window of a comparison when its trial has ended.
 	Window(p record.Plan, w window.Window)
 }
@@ -29,7 +29,7 @@ func (Unobserved) Doubt(fact.Fact) {}
 func (Unobserved) Trouble(record.Trouble) {}
 
 // Look does nothing.
-func (Unobserved) Look(*record.Result) {}
+func (Unobserved) Look(*record.Comparison) {}
 
 // Window does nothing.
 func (Unobserved) Window(record.Plan, window.Window) {}

@@ -304,7 +304,7 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 		doubt(pipelineTooDeep.Of(pipeline{Most: timeline.MaxPending, Pipeline: l.Pipeline}))
 	}
 	a := arm{asked: asked, load: l, PlanArm: record.PlanArm{
-		Name: asked.Name, Mode: typed, Role: role, Command: asked.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
+		Name: asked.Name, Mode: typed, Role: role, CopyOf: asked.CopyOf, Command: asked.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
 		Clients: l.Recorded(o.Engine), Stamps: asked.Flags["stamps"], Levels: asked.Levels, Family: asked.Family,
 		URL: asked.URL, Metrics: asked.Metrics, Procs: p.setup(asked).own,
 	}}

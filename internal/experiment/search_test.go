@@ -153,7 +153,7 @@ func TestAServerThatDiesEndsItsOwnSearchAlone(t *testing.T) {
 	if run.Status != record.Partial || len(run.Ends) != 2 || !run.Ends["weak"].Died || run.Ends["weak"].Rate <= 0 {
 		t.Errorf("the run is %s and says %+v of its ends, want those of weak and gone", run.Status, run.Ends)
 	}
-	weak, gone, sound := run.Result.Capacity.Arms[0], run.Result.Capacity.Arms[1], run.Result.Capacity.Arms[2]
+	weak, gone, sound := run.Result.(*record.Search).Arms[0], run.Result.(*record.Search).Arms[1], run.Result.(*record.Search).Arms[2]
 	if weak.Outcome != outcome.Refused || !strings.Contains(weak.Fact.String(), "weak died at ") || !strings.Contains(weak.Fact.String(), "out of requests") || len(weak.Windows) != 3 {
 		t.Errorf("weak, which dies in its fourth window: %+v", weak)
 	}
@@ -182,7 +182,7 @@ func TestAnArmTooSlowToJudgeEndsNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := readable(t, dir)
-	slow, sound := run.Result.Capacity.Arms[0], run.Result.Capacity.Arms[1]
+	slow, sound := run.Result.(*record.Search).Arms[0], run.Result.(*record.Search).Arms[1]
 	if run.Status != record.Complete || slow.Outcome != outcome.Refused || !strings.HasPrefix(slow.Fact.String(), "slow is too slow to judge: it does ") || slow.XMax <= 0 || len(sound.Windows) < 8 {
 		t.Errorf("the run is %s; slow %+v, sound has %d windows", run.Status, slow, len(sound.Windows))
 	}

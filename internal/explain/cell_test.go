@@ -16,14 +16,15 @@ func TestAnArmOfACellHasItsFlags(t *testing.T) {
 		name    string
 		command []string
 		want    string
+		copyOf  string
 	}{
-		{"nethttp", []string{"schedlab", "serve", "--mode=nethttp"}, ""},
-		{"pool", []string{"schedlab", "serve", "--mode=pool", "--workers=8"}, "8"},
-		{"pool", []string{"schedlab", "serve", "--mode=pool", "--workers", "8"}, "8"},
-		{"pool'", []string{"schedlab", "serve", "--mode=pool", "--workers=8"}, "8"},
-		{"pool,workers=2", []string{"schedlab", "serve", "--mode=pool", "--workers=8"}, "8"}, // from the command line
+		{"nethttp", []string{"schedlab", "serve", "--mode=nethttp"}, "", ""},
+		{"pool", []string{"schedlab", "serve", "--mode=pool", "--workers=8"}, "8", ""},
+		{"pool", []string{"schedlab", "serve", "--mode=pool", "--workers", "8"}, "8", ""},
+		{"pool'", []string{"schedlab", "serve", "--mode=pool", "--workers=8"}, "8", "pool"},
+		{"pool,workers=2", []string{"schedlab", "serve", "--mode=pool", "--workers=8"}, "8", ""}, // from the command line
 	} {
-		a, err := askedFor(record.PlanArm{Name: c.name, Mode: "pool", Command: c.command}, s)
+		a, err := askedFor(record.PlanArm{Name: c.name, CopyOf: c.copyOf, Mode: "pool", Command: c.command}, s)
 		if err != nil || a.Flags["workers"] != c.want || a.Flags["cpu"] != "" {
 			t.Errorf("%s: got the flags %v, %v, want workers %q", c.name, a.Flags, err, c.want)
 		}

@@ -32,7 +32,7 @@ import (
 //
 // Result is the run's result as it is judged now; read it only.
 type Case struct {
-	Result   *record.Result
+	Result   *record.Comparison
 	run      record.Run
 	scenario scenario.Scenario
 	arms     map[string]*arm

@@ -64,7 +64,7 @@ func (x *Explanation) Between(baseline, arm string) float64 {
 }
 
 // Section is the explanation's part of the report of its run.
-func (x *Explanation) Section(*record.Result) document.Part {
+func (x *Explanation) Section(*record.Common) document.Part {
 	answer, _ := x.Why()
 	page := document.Page{document.Linked{{Text: "As a page of its own", Files: []string{"why.html"}}}}
 	return document.Section{ID: "why", Title: "Why", Parts: append([]document.Part{document.Lines{answer}, page}, divided(x)...)}
@@ -74,7 +74,7 @@ func (x *Explanation) Section(*record.Result) document.Part {
 func (x *Explanation) Page() (file string, page document.Document) { return "why.html", explanation(x) }
 
 // Below is nothing: an explanation is among the reasons on the first screen.
-func (x *Explanation) Below(*record.Result) document.Facts { return nil }
+func (x *Explanation) Below(*record.Common) document.Facts { return nil }
 
 // divided returns the causes, the waterfalls and the witnesses, then theory if no cause is
 // confirmed, and tests. The waterfall of the slowest requests is there if the tail surely

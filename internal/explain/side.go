@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,7 +67,7 @@ func askedFor(p record.PlanArm, s scenario.Scenario) (scenario.Arm, error) {
 
 // describedAs returns the settings of an arm as the scenario or the command line has them.
 func describedAs(p record.PlanArm, s scenario.Scenario) (scenario.Arm, error) {
-	name := strings.TrimSuffix(p.Name, "'")
+	name := cmp.Or(p.CopyOf, p.Name)
 	for _, a := range s.Contestants() {
 		if a.Name == name {
 			a.Vary, a.Levels, a.Family = nil, nil, ""

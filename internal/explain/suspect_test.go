@@ -36,7 +36,7 @@ const madeBlocks = 10
 
 // arm is it as explanations read it: 1000 requests in each window of a second.
 func (s seen) arm(name string) *arm {
-	a := &arm{Arm: record.Arm{Name: name, Joined: 1}, plan: record.PlanArm{Name: name, Mode: "made", KeepAlive: true}, cpus: 1}
+	a := &arm{Arm: record.Arm{Contestant: record.Contestant{Name: name}, Figures: record.Figures{Joined: 1}}, plan: record.PlanArm{Name: name, Mode: "made", KeepAlive: true}, cpus: 1}
 	if s.workers > 0 {
 		a.plan.Station = &queueing.Station{Workers: s.workers}
 	}
@@ -70,7 +70,7 @@ func (s seen) arm(name string) *arm {
 
 // madeCase is a run of two arms, of which "slow" is asked for in that way.
 func madeCase(fast, slow seen, asked scenario.Arm, path string) *Case {
-	c := &Case{Result: &record.Result{Valid: madeBlocks}, arms: map[string]*arm{"fast": fast.arm("fast"), "slow": slow.arm("slow")}}
+	c := &Case{Result: &record.Comparison{Valid: madeBlocks}, arms: map[string]*arm{"fast": fast.arm("fast"), "slow": slow.arm("slow")}}
 	c.arms["slow"].Phases = []timeline.Phase{{Name: timeline.PhaseSleep, Mean: 1e-3}}
 	asked.Name, asked.Mode = "slow", "made"
 	c.scenario.Workload.Path = path
@@ -252,7 +252,7 @@ func TestNoCauseOfNoise(t *testing.T) {
 	} {
 		made := madeCase(quick, e.pro, e.asked, "")
 		made.arms["fast'"] = c.copied.arm("fast'")
-		made.Result.Arms = []record.Arm{{Name: "fast"}, {Name: "fast'", Role: record.Copy}}
+		made.Result.Arms = []record.Arm{{Contestant: record.Contestant{Name: "fast"}}, {Contestant: record.Contestant{Name: "fast'", Role: record.Copy}}}
 		made.run.Env.Floor = c.floor
 		x, err := made.Explain("fast", "slow", modes)
 		if err != nil || x.Outcome != outcome.Open || x.Slower != c.slower || (c.slower == "") != (len(x.Causes) == 0) || !strings.HasPrefix(x.Reason.String(), c.why) {
@@ -342,13 +342,13 @@ func TestConfirm(t *testing.T) {
 		{"control does half as much", 1e-3, 2e-3, outcome.No, outcome.Open},
 		{"control makes it worse", 1e-3, 5e-3, outcome.No, outcome.Open},
 	} {
-		test := &Case{Result: &record.Result{Valid: madeBlocks, Dir: "tests"}, arms: map[string]*arm{}}
+		test := &Case{Result: &record.Comparison{Valid: madeBlocks, Common: record.Common{Dir: "tests"}}, arms: map[string]*arm{}}
 		for _, a := range []struct {
 			name string
 			part float64
 		}{{"slow", 3e-3}, {"slow'", 3e-3}, {"fast", 1e-3}, {"knob", c.knob}, {"control", c.control}} {
 			test.arms[a.name] = seen{parts: parts(timeline.Queue, a.part)}.arm(a.name)
-			test.Result.Arms = append(test.Result.Arms, record.Arm{Name: a.name})
+			test.Result.Arms = append(test.Result.Arms, record.Arm{Contestant: record.Contestant{Name: a.name}})
 		}
 		before := &Explanation{From: "fast", To: "slow", Slower: "slow", Outcome: outcome.Open, Causes: []Suspect{
 			{Code: "cause-workers", Outcome: outcome.Open, Knob: "knob", Control: "control"},

@@ -22,6 +22,7 @@ import (
 	"schedlab/internal/model"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // This file turns judged records into rows. The rows have words of their own, so that a type, a word
@@ -124,8 +125,8 @@ func projected(t *testing.T, runs ...run) []byte {
 				t.Errorf("the result that run.json holds, as it is read today (+), against what is judged today (-):\n%s", diff)
 			}
 		}
-		if r.Capacity != nil {
-			add(searched(r.Capacity)...)
+		if s, is := r.(*record.Search); is {
+			add(searched(s)...)
 		}
 		x, err := explain.Kept(of.dir)
 		if err != nil {
@@ -149,10 +150,17 @@ func projected(t *testing.T, runs ...run) []byte {
 	return b.Bytes()
 }
 
-// answer returns the rows of a comparison.
-func answer(r *record.Result) (rows []row) {
+// answer returns the rows of a result, but for the capacities of a search.
+func answer(of record.Result) (rows []row) {
+	r, is := of.(*record.Comparison)
+	if s, searched := of.(*record.Search); searched {
+		r = &record.Comparison{Common: s.Common}
+		for _, a := range s.Arms {
+			r.Arms = append(r.Arms, record.Arm{Contestant: a.Contestant, Figures: record.Figures{XMax: stats.Known(cmp.Or(a.XMax, math.NaN())).Pointer()}})
+		}
+	}
 	rows = append(rows, row{Of: "run", Outcome: said(r.Status), Blocks: r.Valid})
-	if r.Capacity == nil {
+	if is {
 		winner := ""
 		if r.Winner.Outcome == outcome.Yes {
 			winner = r.Winner.String()
@@ -298,7 +306,7 @@ func bound(a record.ArmCapacity) string {
 }
 
 // searched returns the rows of a search for capacity. Rates are requests per second.
-func searched(c *record.Capacity) (rows []row) {
+func searched(c *record.Search) (rows []row) {
 	for _, a := range c.Arms {
 		rows = append(rows, row{Of: "capacity", Arm: a.Name, Figure: cmp.Or(a.Term, c.SLO), Outcome: said(bound(a)),
 			Value: number(a.Estimate), Interval: interval(a.Low, a.High), Codes: codes(a.Fact, a.Starves)})

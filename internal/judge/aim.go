@@ -18,9 +18,15 @@ type Aim interface {
 	// Needs returns what the plan has to make decidable, with this number of arms, the copy included. expect are the
 	// scenario's expectations.
 	Needs(expect []string, arms int) Needs
+	// FromRecord judges a recorded run that has this aim; see the function [FromRecord].
+	FromRecord(dir *record.Dir, run record.Run) (record.Result, error)
+}
 
+// ofBlocks is an aim that blocks of all arms answer.
+type ofBlocks interface {
+	Aim
 	// judge adds the answers to the question to a result that has its verdicts.
-	judge(b blocks, r *record.Result)
+	judge(b blocks, r *record.Comparison)
 	// answered reports whether blocks still to come change nothing. room is the largest number of blocks for which the
 	// run has time, 0 if unknown.
 	answered(g judgement, room int) bool
@@ -28,7 +34,7 @@ type Aim interface {
 	awaits(g judgement, v record.Verdict) bool
 	// open reports whether a run has no answer, though it was not cut short, and others may be the reason, if they took
 	// CPU time. looked tells that it had a look.
-	open(r *record.Result, looked bool) bool
+	open(r *record.Comparison, looked bool) bool
 	// ofBuilds reports whether the arms are builds of one program: then more CPU time is a part of the answer.
 	ofBuilds() bool
 }
@@ -48,10 +54,11 @@ type Needs struct {
 	Every bool
 }
 
-// AimOf returns the aim of a recorded plan. It judges what was judged; when the run could end is not recorded.
+// AimOf returns the aim of a recorded plan: the one place that decides what a record is. It judges what was judged; when
+// the run could end is not recorded.
 func AimOf(p record.Plan) Aim {
 	switch {
-	case p.SLO != "":
+	case p.Kind() == record.Searched:
 		slo, _ := stats.ParseSLO(p.SLO) // judgeCapacity tells what is wrong with it
 		return Capacity{slo}
 	case len(p.Gate) > 0:
@@ -59,6 +66,9 @@ func AimOf(p record.Plan) Aim {
 	}
 	return Winner{}
 }
+
+// blocksAim returns the aim of a plan of blocks.
+func blocksAim(p record.Plan) ofBlocks { return AimOf(p).(ofBlocks) }
 
 // A Winner asks for the verdicts, the best arm and the scenario's expectations.
 type Winner struct {
@@ -89,7 +99,12 @@ func (w Winner) Needs(texts []string, arms int) Needs {
 	return n
 }
 
-func (w Winner) judge(blocks, *record.Result) {}
+// FromRecord judges the verdicts, and with them who wins.
+func (w Winner) FromRecord(dir *record.Dir, run record.Run) (record.Result, error) {
+	return compared(dir, run)
+}
+
+func (w Winner) judge(blocks, *record.Comparison) {}
 
 func (w Winner) answered(g judgement, room int) bool {
 	if w.WholeBudget {
@@ -100,7 +115,7 @@ func (w Winner) answered(g judgement, room int) bool {
 
 func (w Winner) awaits(g judgement, v record.Verdict) bool { return g.awaited(v) }
 
-func (w Winner) open(r *record.Result, looked bool) bool {
+func (w Winner) open(r *record.Comparison, looked bool) bool {
 	if slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Outcome.Decided() }) {
 		return false
 	}
@@ -155,13 +170,18 @@ func (a Gate) Needs([]string, int) Needs {
 	return n
 }
 
-func (a Gate) judge(b blocks, r *record.Result) { r.Gate = b.gated(a, r.Arms) }
+// FromRecord judges the gate beside the verdicts.
+func (a Gate) FromRecord(dir *record.Dir, run record.Run) (record.Result, error) {
+	return compared(dir, run)
+}
+
+func (a Gate) judge(b blocks, r *record.Comparison) { r.Gate = b.gated(a, r.Arms) }
 
 func (a Gate) answered(g judgement, _ int) bool { return gateDecided(g.result.Gate) }
 
 func (a Gate) awaits(judgement, record.Verdict) bool { return false }
 
-func (a Gate) open(r *record.Result, looked bool) bool {
+func (a Gate) open(r *record.Comparison, looked bool) bool {
 	return looked && r.GateOutcome() == outcome.Open && slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
 		return !g.Watched && (g.Outcome == outcome.Open || mayBeOthers(r, g.Reason))
 	})
@@ -179,14 +199,7 @@ func (c Capacity) Record(p *record.Plan) { p.SLO = c.SLO.String() }
 // Needs returns nothing: the search sees to it that its windows can be judged.
 func (c Capacity) Needs([]string, int) Needs { return Needs{} }
 
-func (c Capacity) judge(blocks, *record.Result) {}
-
-func (c Capacity) answered(judgement, int) bool { return false }
-
-func (c Capacity) awaits(judgement, record.Verdict) bool { return false }
-
-func (c Capacity) open(r *record.Result, _ bool) bool {
-	return !slices.ContainsFunc(r.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Outcome.Decided() })
+// FromRecord judges the search.
+func (c Capacity) FromRecord(dir *record.Dir, run record.Run) (record.Result, error) {
+	return judgeCapacity(dir, run)
 }
-
-func (c Capacity) ofBuilds() bool { return false }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"schedlab/internal/command"
 	"schedlab/internal/doubt"
@@ -23,8 +22,13 @@ import (
 // a whole, because a median over other blocks than the verdicts' would contradict them.
 func (b blocks) arms(s servers) (all []record.Arm) {
 	for _, pa := range b.run.Plan.Arms {
-		a := newArm(b.run, pa, s)
-		a.Levels, a.Family, a.Busy, a.Apart = pa.Levels, pa.Family, pa.Busy, b.run.Apart[pa.Name]
+		a := record.Arm{
+			Contestant: contestant(b.run, pa, s), Figures: record.Figures{Apart: b.run.Apart[pa.Name], Failures: map[string]int{}},
+			Details: record.Details{Curve: []responses.Point{}},
+		}
+		if x := b.run.XMax[pa.Name]; x > 0 {
+			a.XMax = &x
+		}
 		for _, m := range stats.Metrics() {
 			v := b.series(pa.Name, m.Figure)
 			// Without a value in every block it cannot be paired with another arm's.
@@ -86,14 +90,14 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 
 // Alone returns the result of a run of one arm in one window: its figures, compared with nothing. The plan of run has
 // that arm only.
-func Alone(run record.Run, w window.Window) *record.Result {
+func Alone(run record.Run, w window.Window) *record.Comparison {
 	arm, judged := run.Plan.Arms[0], map[stats.Figure]bool{}
 	for _, m := range stats.Quantiles() {
 		judged[m.Figure] = w.Requests >= stats.MinRequests(m.Quantile)
 	}
 	taken := windows{1: {arm.Name: model(w, record.TrialRecord{Trial: w.Trial}, arm, run)}}
 	b := blocks{run: run, windows: taken, judged: judged, valid: []int{1}}
-	r := header("", "", run)
+	r := newComparison("", "", run)
 	r.Valid, r.Ran, r.Arms = 1, 1, b.arms(servers{})
 	r.Arms[0].Twin = nil
 	if f := b.redirects(r.Arms[0]); !f.None() {
@@ -102,18 +106,15 @@ func Alone(run record.Run, w window.Window) *record.Result {
 	return r
 }
 
-// newArm returns an arm of a result with what its plan and its probe tell, and no figures of blocks yet.
-func newArm(run record.Run, pa record.PlanArm, s servers) record.Arm {
-	a := record.Arm{
-		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command), Procs: pa.Procs, Attached: pa.URL != "",
-		CPUs: s.cpus(pa.Name), Clients: pa.Clients, Failures: map[string]int{}, Curve: []responses.Point{},
+// contestant returns what a plan, and the servers themselves, tell about an arm.
+func contestant(run record.Run, pa record.PlanArm, s servers) record.Contestant {
+	a := record.Contestant{
+		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command), Clients: pa.Clients, Procs: pa.Procs, Busy: pa.Busy,
+		Attached: pa.URL != "", CPUs: s.cpus(pa.Name), Levels: pa.Levels, Family: pa.Family,
 	}
 	// What the server says of itself outweighs the plan. 0 stays for the run's own.
 	if is := s.procs(pa.Name); is > 0 && is != cmp.Or(pa.Procs, run.Env.ServerProcs) {
 		a.Procs = is
-	}
-	if x := run.XMax[pa.Name]; x > 0 {
-		a.XMax = &x
 	}
 	return a
 }
@@ -238,7 +239,7 @@ func (b blocks) fairness(arm string) *record.Fairness {
 	// In an open loop a request without a reply has waited until its timeout.
 	if p := planned(b.run.Plan, arm); f != nil && p != nil && p.Clients.Closed() {
 		f.Short = f.Served < f.Asked && f.Turns < fullTurns && !slices.ContainsFunc(b.run.Plan.Doubts, func(d fact.Fact) bool {
-			return doubt.StickyPool.Is(d) && d.Arm == strings.TrimSuffix(arm, "'")
+			return doubt.StickyPool.Is(d) && d.Arm == cmp.Or(p.CopyOf, arm)
 		})
 	}
 	return f

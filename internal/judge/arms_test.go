@@ -262,7 +262,7 @@ func TestDifferencesThatAreTold(t *testing.T) {
 	said := stats.Decided(stats.Faster)         // the verdict on the pool's p50
 	made := func(copied, copyNoise, pool float64, floor *record.Floor) []record.Difference {
 		b := blocks{windows: windows{}, run: record.Run{Env: record.Env{Floor: floor}}}
-		arms := []record.Arm{{Name: "a", Role: record.Baseline, Joined: 1}, {Name: "a'", Role: record.Copy, Joined: 1}, {Name: "pool", Role: record.Challenger, Joined: 1}}
+		arms := []record.Arm{{Contestant: record.Contestant{Name: "a", Role: record.Baseline}, Figures: record.Figures{Joined: 1}}, {Contestant: record.Contestant{Name: "a'", Role: record.Copy}, Figures: record.Figures{Joined: 1}}, {Contestant: record.Contestant{Name: "pool", Role: record.Challenger}, Figures: record.Figures{Joined: 1}}}
 		for _, a := range arms {
 			b.run.Plan.Arms = append(b.run.Plan.Arms, record.PlanArm{Name: a.Name, Role: a.Role})
 		}

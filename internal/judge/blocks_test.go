@@ -57,7 +57,7 @@ func thinkingTrial() record.TrialRecord {
 
 // closedRun is a judged run of closed loops alike, of 8 clients that ask 40 times a
 // second each.
-func closedRun(t *testing.T, edit func(*record.Trial, []request.Request), more record.Clients) *record.Result {
+func closedRun(t *testing.T, edit func(*record.Trial, []request.Request), more record.Clients) *record.Comparison {
 	t.Helper()
 	run := synthetic{}.run()
 	run.Plan.Warmup, run.Plan.Window, run.Plan.Rate = record.Lasting(time.Second), record.Lasting(time.Second), 0
@@ -117,7 +117,7 @@ func TestAudit(t *testing.T) {
 // A rule that no figure was known for did not pass: it was not checked, and of whom.
 func TestNotChecked(t *testing.T) {
 	t.Parallel()
-	named := func(r *record.Result, part string) bool {
+	named := func(r *record.Comparison, part string) bool {
 		return slices.ContainsFunc(r.NotChecked, func(s string) bool { return strings.Contains(s, part) })
 	}
 	whole := synthetic{edit: one(func(t *record.Trial) { t.Client.Proof = &record.Proof{Sent: int(fakeRate * (fakeWarmup + fakeWindow))} })}

@@ -80,11 +80,11 @@ var kindOf = map[record.Cause]string{
 const mostCauses = 3
 
 // busy returns the fact that others took much of the CPUs during the run, with what that did to it; no fact if they did
-// not. It is Open if the question of the run is open and noise may be the reason.
+// not. It is Open if the question of the run is open and noise may be the reason: what the arms themselves did is another.
 //
 // The watchdog saw the whole run. Where the windows alone were disturbed, as by a program that began late, their own
 // figure tells it.
-func (b blocks) busy(r *record.Result) fact.Fact {
+func (b blocks) busy(r *record.Comparison) fact.Fact {
 	f := Busy(r.Others, r.Env)
 	if f.None() {
 		share := 0. // of the servers' CPUs, the most that other programs used while an arm ran
@@ -106,7 +106,7 @@ func (b blocks) busy(r *record.Result) fact.Fact {
 			busy.Challenger, busy.Low, busy.High = v.Arm, v.Low, v.High
 		}
 	}
-	busy.Open = questionOpen(AimOf(b.run.Plan), r)
+	busy.Open = going(r.Status) && blocksAim(b.run.Plan).open(r, r.Valid >= stats.Looks()[0])
 	return doubt.MachineBusy.Change(f, busy)
 }
 
@@ -114,16 +114,12 @@ func (b blocks) busy(r *record.Result) fact.Fact {
 // more than a tenth over the run.
 const muchForeign = .25
 
-// questionOpen reports whether a run has no answer to its question, and others may be the reason, if they took CPU time.
-// What the arms themselves did and a run that was cut short are other reasons.
-func questionOpen(aim Aim, r *record.Result) bool {
-	going := r.Status == record.Complete || r.Status == record.Running
-	return going && aim.open(r, r.Valid >= stats.Looks()[0])
-}
+// going reports whether a run was not cut short. One that was has no answer for that reason.
+func going(s record.Status) bool { return s == record.Complete || s == record.Running }
 
 // mayBeOthers reports whether a verdict was refused for something that others cause when they take CPU time: noise, or an
 // arm that falls behind or lets requests time out although its own work would not fill its CPUs.
-func mayBeOthers(r *record.Result, why fact.Fact) bool {
+func mayBeOthers(r *record.Comparison, why fact.Fact) bool {
 	behind := why.Find(func(f fact.Fact) bool {
 		return f.Code == causeOverload.Code || causeNoReplies.Is(f) || doubt.TooManyFailed.Is(f)
 	})

@@ -31,7 +31,7 @@ type searched struct {
 // A search has no blocks and no verdicts. Its windows are reduced one by one, and package capacity
 // counts them. It is the same code that led the search while it ran, so the record gives the same
 // answer again.
-func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
+func judgeCapacity(dir *record.Dir, run record.Run) (record.Result, error) {
 	slo, err := stats.ParseSLO(run.Plan.SLO)
 	if err != nil {
 		return nil, fmt.Errorf("judging %q: run.json is damaged: %w", dir.Path(), err)
@@ -49,21 +49,19 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 		found++
 		j.takeSearched(arms, t, err, slo)
 	}
-	// The arms of the result have no figures of blocks. Capacity has the figures of the search.
-	r := header(dir.Name(), dir.Path(), run)
-	c := &record.Capacity{SLO: run.Plan.SLO, Budget: run.Plan.Budget.Seconds(), Arms: []record.ArmCapacity{}}
+	r := &record.Search{Common: header(record.Searched, dir.Name(), dir.Path(), run), SLO: run.Plan.SLO, Budget: run.Plan.Budget, Arms: []record.ArmCapacity{}}
 	for _, t := range slo {
-		c.Terms = append(c.Terms, record.SLOTerm{Text: t.String(), Term: t})
+		r.Terms = append(r.Terms, record.SLOTerm{Text: t.String(), Term: t})
 	}
 	for _, a := range arms {
 		a.answer()
-		c.Arms, r.Arms = append(c.Arms, a.ArmCapacity), append(r.Arms, newArm(run, a.plan, j.servers))
+		a.Contestant = contestant(run, a.plan, j.servers)
+		r.Arms = append(r.Arms, a.ArmCapacity)
 	}
-	c.Lines = comparedCapacities(c.Arms)
-	r.Capacity = c
+	r.Lines = comparedCapacities(r.Arms)
 	if busy := Busy(run.Others, run.Env); !busy.None() {
 		of, _ := doubt.MachineBusy.In(busy)
-		of.Open = questionOpen(j.aim, r)
+		of.Open = going(r.Status) && !slices.ContainsFunc(r.Arms, func(a record.ArmCapacity) bool { return a.Outcome.Decided() })
 		j.doubts = append(j.doubts, doubt.MachineBusy.Change(busy, of))
 	}
 	r.Doubts = fact.ByWeight(slices.Concat(
@@ -74,7 +72,12 @@ func judgeCapacity(dir *record.Dir, run record.Run) (*record.Result, error) {
 
 // takeSearched adds a trial's window to its arm. A trial that cannot be judged becomes a doubt.
 func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, slo stats.SLO) {
-	if !j.admits(t.Trial, err) {
+	// A search chose a rate for each of its windows.
+	var own fact.Fact
+	if !(t.Rate > 0) {
+		own = trialOfNoSearch
+	}
+	if !j.admits(t.Trial, err, own) {
 		return
 	}
 	a := arms[slices.IndexFunc(arms, func(a *searched) bool { return a.plan.Name == t.Arm })]
@@ -111,7 +114,7 @@ func (a *searched) answer() {
 func (a *searched) find() {
 	// An empty list and not nil, so that JSON shows [] and not null.
 	a.Finding = capacity.Judge(a.options, append([]record.RateWindow{}, a.Windows...))
-	a.Name, a.Mode, a.XMax = a.plan.Name, a.plan.Mode, a.run.XMax[a.plan.Name]
+	a.Name, a.XMax = a.plan.Name, a.run.XMax[a.plan.Name]
 	if end, ok := a.run.Ends[a.Name]; ok {
 		a.End = &end
 	}
@@ -136,7 +139,7 @@ func (a *searched) diedOverloaded() bool {
 const aboveXMax = 1.03
 
 // capacityDoubts returns the doubts about the arms' answers, and those that apply to every answer of the run.
-func capacityDoubts(r *record.Result, run record.Run, arms []*searched) (all []fact.Fact) {
+func capacityDoubts(r *record.Search, run record.Run, arms []*searched) (all []fact.Fact) {
 	for _, a := range arms {
 		if a.XMax > 0 && a.Low > aboveXMax*a.XMax {
 			all = append(all, lowXMax.Of(highest{a.Low, a.XMax}).On(a.Name))

@@ -127,17 +127,17 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 
 // recordSearch records a search of one arm whose p99 is 5 ms below 1000/s and
 // 50 ms from there on.
-func recordSearch(t *testing.T, trials ...record.TrialRecord) *record.Result {
+func recordSearch(t *testing.T, trials ...record.TrialRecord) *record.Search {
 	t.Helper()
 	return recordSearchFor(t, "p99<=10ms,errors<=0.2%", trials...)
 }
 
-func recordSearchFor(t *testing.T, slo string, trials ...record.TrialRecord) *record.Result {
+func recordSearchFor(t *testing.T, slo string, trials ...record.TrialRecord) *record.Search {
 	t.Helper()
 	return recordSearchAs(t, record.Complete, slo, trials...)
 }
 
-func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...record.TrialRecord) *record.Result {
+func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...record.TrialRecord) *record.Search {
 	t.Helper()
 	dir, err := record.Create(t.TempDir(), "demo", time.Now(), func() uint32 { return 1 })
 	if err != nil {
@@ -156,7 +156,7 @@ func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...re
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return r.(*record.Search)
 }
 
 func TestASearchIsJudgedFromItsRecord(t *testing.T) {
@@ -182,7 +182,7 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 		add("again", 970, high)
 	}
 	r := recordSearch(t, trials...)
-	a := r.Capacity.Arms[0]
+	a := r.Arms[0]
 	if a.Outcome != outcome.Yes || a.Low != 970 || a.High != 1080 || a.LowKept != 3 || a.HighBroken != 2 || a.Recovers != "no" || len(a.Windows) != len(trials) {
 		t.Errorf("judged %+v", a)
 	}
@@ -196,7 +196,7 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 		t.Errorf("that is of windows at %v/s, want %v/s", a.CPURates, want)
 	}
 	r = recordSearch(t, trials[:4]...)
-	if a := r.Capacity.Arms[0]; a.Outcome != outcome.Open || !strings.Contains(words(a.Fact), "no rate is verified or refuted in 4 windows") {
+	if a := r.Arms[0]; a.Outcome != outcome.Open || !strings.Contains(words(a.Fact), "no rate is verified or refuted in 4 windows") {
 		t.Errorf("a search that was cut short says %q", words(a.Fact))
 	}
 }
@@ -265,11 +265,11 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	t.Parallel()
 	between := func(name string, low, high float64) record.ArmCapacity {
-		return record.ArmCapacity{Name: name, Outcome: outcome.Yes, Low: low, High: high, Fact: fact.Fact{Code: capacityBetween.Code}}
+		return record.ArmCapacity{Contestant: record.Contestant{Name: name}, Outcome: outcome.Yes, Low: low, High: high, Fact: fact.Fact{Code: capacityBetween.Code}}
 	}
-	c := &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{
+	c := &record.Search{SLO: "p99<=10ms", Arms: []record.ArmCapacity{
 		between("base", 1000, 1100), between("more", 1200, 1300), between("less", 800, 990), between("like", 1090, 1150),
-		{Name: "open", Outcome: outcome.Open, Low: 2000},
+		{Contestant: record.Contestant{Name: "open"}, Outcome: outcome.Open, Low: 2000},
 	}}
 	var lines []string
 	for _, f := range comparedCapacities(c.Arms) {
@@ -282,11 +282,11 @@ func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if h := report.Headline(&record.Result{Capacity: c}); h != "No arm is sure to have the most capacity for p99<=10ms: base 1,000 to 1,100/s, more 1,200 to 1,300/s, less 800 to 990/s, like 1,090 to 1,150/s, and 1 more." {
+	if h := report.Headline(c); h != "No arm is sure to have the most capacity for p99<=10ms: base 1,000 to 1,100/s, more 1,200 to 1,300/s, less 800 to 990/s, like 1,090 to 1,150/s, and 1 more." {
 		t.Errorf("with an open arm: %q", h)
 	}
 	c.Arms = c.Arms[:4]
-	if h := report.Headline(&record.Result{Capacity: c}); h != "more has the most capacity for p99<=10ms: at least 1,200/s, the others at most 1,150/s." {
+	if h := report.Headline(c); h != "more has the most capacity for p99<=10ms: at least 1,200/s, the others at most 1,150/s." {
 		t.Errorf("got %q", h)
 	}
 }

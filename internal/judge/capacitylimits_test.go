@@ -53,7 +53,7 @@ func TestLosingAtTheRate(t *testing.T) {
 func TestCapacitiesThatTouch(t *testing.T) {
 	t.Parallel()
 	between := func(name string, low, high float64) record.ArmCapacity {
-		return record.ArmCapacity{Name: name, Outcome: outcome.Yes, Low: low, High: high}
+		return record.ArmCapacity{Contestant: record.Contestant{Name: name}, Outcome: outcome.Yes, Low: low, High: high}
 	}
 	base := between("base", 1000, 1100)
 	for _, c := range []struct {
@@ -257,7 +257,7 @@ func TestDoubtsOfASearch(t *testing.T) {
 		a := arm(t, c.windows...)
 		a.find()
 		var got []fact.Code
-		for _, d := range capacityDoubts(&record.Result{Status: c.status, Env: record.Env{ServerCPUs: "0-1"}}, record.Run{Status: c.status}, []*searched{&a}) {
+		for _, d := range capacityDoubts(&record.Search{Common: record.Common{Status: c.status, Env: record.Env{ServerCPUs: "0-1"}}}, record.Run{Status: c.status}, []*searched{&a}) {
 			if d.Code != oneHost.Code {
 				got = append(got, d.Code)
 			}
@@ -277,7 +277,7 @@ func TestARateAboveXMaxIsADoubt(t *testing.T) {
 	for low, want := range map[float64]bool{1000: false, 1029: false, 1040: true} {
 		a, attached := arm(t), arm(t)
 		a.Name, a.Low, a.XMax, attached.Low = "a", low, 1000, low
-		got := slices.DeleteFunc(capacityDoubts(&record.Result{Status: record.Complete}, record.Run{}, []*searched{&attached, &a}), func(d fact.Fact) bool { return d.Code != lowXMax.Code })
+		got := slices.DeleteFunc(capacityDoubts(&record.Search{Common: record.Common{Status: record.Complete}}, record.Run{}, []*searched{&attached, &a}), func(d fact.Fact) bool { return d.Code != lowXMax.Code })
 		if (len(got) == 1) != want || want && got[0].Arm != "a" {
 			t.Errorf("verified %v/s with an X_max of 1,000/s: %v, want a doubt %v", low, got, want)
 		}

@@ -26,16 +26,16 @@ func TestASearchThatWasCutSaysSo(t *testing.T) {
 		record.Running:     "a for p99<=10ms: open, no rate is verified or refuted in 1 window; cut off after 1 window",
 		record.Complete:    "a for p99<=10ms: open, no rate is verified or refuted in 1 window; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell",
 	} {
-		if r := recordSearchAs(t, status, "p99<=10ms", trials...); words(r.Capacity.Arms[0].Fact) != want {
-			t.Errorf("%s: says %q, want %q", status, words(r.Capacity.Arms[0].Fact), want)
+		if r := recordSearchAs(t, status, "p99<=10ms", trials...); words(r.Arms[0].Fact) != want {
+			t.Errorf("%s: says %q, want %q", status, words(r.Arms[0].Fact), want)
 		}
 	}
 	for range 3 {
 		add("verify", 600)
 	}
 	want := "a keeps p99<=10ms at 600/s, and nothing up to 600/s broke it; interrupted after 4 windows"
-	if r := recordSearchAs(t, record.Interrupted, "p99<=10ms", trials...); words(r.Capacity.Arms[0].Fact) != want {
-		t.Errorf("says %q, want %q", words(r.Capacity.Arms[0].Fact), want)
+	if r := recordSearchAs(t, record.Interrupted, "p99<=10ms", trials...); words(r.Arms[0].Fact) != want {
+		t.Errorf("says %q, want %q", words(r.Arms[0].Fact), want)
 	}
 }
 

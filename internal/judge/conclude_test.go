@@ -24,7 +24,7 @@ func plain(names []string, figures map[string]*stats.Series) (blocks, []record.A
 	for i, name := range names {
 		role := []record.Role{record.Baseline, record.Copy, record.Challenger}[min(i, 2)]
 		b.run.Plan.Arms = append(b.run.Plan.Arms, record.PlanArm{Name: name, Role: role})
-		arms = append(arms, record.Arm{Name: name, Role: role, Blocks: *figures[name]})
+		arms = append(arms, record.Arm{Contestant: record.Contestant{Name: name, Role: role}, Figures: record.Figures{Blocks: *figures[name]}})
 		for f, values := range figures[name] {
 			for i, v := range values {
 				if b.windows[i+1] == nil {
@@ -47,11 +47,11 @@ func plain(names []string, figures map[string]*stats.Series) (blocks, []record.A
 
 // contest is a result of arms with twelve blocks at each metric, steady at the given values
 // and judged by them. A value of 0 refuses the metric.
-func contest(figures stats.Series, names ...string) *record.Result {
+func contest(figures stats.Series, names ...string) *record.Comparison {
 	return contestOf(12, figures, names...)
 }
 
-func contestOf(n int, figures stats.Series, names ...string) *record.Result {
+func contestOf(n int, figures stats.Series, names ...string) *record.Comparison {
 	names = slices.Insert(names, 1, names[0]+"'")
 	values := map[string]*stats.Series{}
 	for i, name := range names {
@@ -64,7 +64,7 @@ func contestOf(n int, figures stats.Series, names ...string) *record.Result {
 	}
 	b, arms := plain(names, values)
 	v := b.compare(arms)
-	r := &record.Result{Arms: arms}
+	r := &record.Comparison{Arms: arms}
 	asked := func(all []record.Verdict) (kept []record.Verdict) {
 		for _, v := range all {
 			of := figures[v.Metric]
@@ -85,7 +85,7 @@ func contestOf(n int, figures stats.Series, names ...string) *record.Result {
 }
 
 // answered is the kind of the answer of a result, or that it is open or refused, with the arms that share the first place.
-func answered(r *record.Result) (record.AnswerKind, []string) {
+func answered(r *record.Comparison) (record.AnswerKind, []string) {
 	_, a := conclude(r)
 	_, best := newRanking(r, basis{}).decide()
 	return cmp.Or(a.Kind, record.AnswerKind(a.Outcome)), best

@@ -21,7 +21,7 @@ import (
 // doubts returns everything that speaks against a result, the heaviest first. That others took much of the CPUs comes
 // before all; if noise left verdicts open, what else explains it follows. of holds the doubts about the record and the servers. A doubt never changes a verdict: a reason that is
 // strong enough refuses it instead (refuse.go, verdicts.go).
-func (b blocks) doubts(r *record.Result, of []fact.Fact) []fact.Fact {
+func (b blocks) doubts(r *record.Comparison, of []fact.Fact) []fact.Fact {
 	busy := b.busy(r)
 	all := fact.ByWeight(slices.Concat(
 		b.standing(r), b.stoodStill(), othersDoubts(b.run.Others), withoutAdvice(withoutFirstLook(b.run.Plan.Doubts, r.Others), busy), of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), HostDoubts(r.Env),
@@ -40,14 +40,14 @@ func (b blocks) doubts(r *record.Result, of []fact.Fact) []fact.Fact {
 
 // openByNoise reports whether noise may be the reason that a run has no answer: a primary verdict is open, or a
 // disturbance refused one, or no block counts. A run that was cut short has another reason.
-func openByNoise(r *record.Result) bool {
+func openByNoise(r *record.Comparison) bool {
 	return r.Status == record.Complete && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
 		return v.Primary && (v.Verdict.Outcome == outcome.Open || ofNoise(v.Reason))
 	})
 }
 
 // standing returns the doubts that apply to every verdict. r has its arms and counts already.
-func (b blocks) standing(r *record.Result) (all []fact.Fact) {
+func (b blocks) standing(r *record.Comparison) (all []fact.Fact) {
 	all = Planted(b.run.Plan)
 	add := func(f fact.Fact) { all = append(all, f) }
 	if r.Status != record.Complete {
@@ -96,8 +96,9 @@ func notComplete(run record.Run, valid *int) fact.Fact {
 }
 
 // oneCPU returns a doubt if no arm had more than one CPU.
-func oneCPU(r *record.Result) []fact.Fact {
-	if serverCPUs(r.Env) > 1 || slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return cpuset.Count(a.CPUs, 1) > 1 }) {
+func oneCPU(r record.Result) []fact.Fact {
+	more := func(a record.Contestant) bool { return cpuset.Count(a.CPUs, 1) > 1 }
+	if serverCPUs(r.Head().Env) > 1 || slices.ContainsFunc(r.Contestants(), more) {
 		return nil
 	}
 	return []fact.Fact{onlyOneCPU}

@@ -23,7 +23,7 @@ func TestOneCPU(t *testing.T) {
 		cpus, attached string
 		want           bool
 	}{{"0", "", true}, {"0", "0", true}, {"0", "0-1", false}, {"0,2", "", false}} {
-		got := len(oneCPU(&record.Result{Env: record.Env{CPUs: 4, ServerCPUs: c.cpus}, Arms: []record.Arm{{Name: "a"}, {Name: "b", CPUs: c.attached}}})) > 0
+		got := len(oneCPU(&record.Comparison{Common: record.Common{Env: record.Env{CPUs: 4, ServerCPUs: c.cpus}}, Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}}, {Contestant: record.Contestant{Name: "b", CPUs: c.attached}}}})) > 0
 		if got != c.want {
 			t.Errorf("servers on CPU %s, b on %q: got %v, want %v", c.cpus, c.attached, got, c.want)
 		}
@@ -43,7 +43,7 @@ func TestPlantedFaultIsTold(t *testing.T) {
 		}
 		run := record.Run{Status: record.Complete}
 		run.Plan.Arms = []record.PlanArm{{Name: "nethttp", Command: argv}}
-		if got := capacityDoubts(&record.Result{Status: record.Complete, Env: record.Env{ServerCPUs: "0,2"}}, run, nil); len(got) == 0 || !cmp.Equal(got[0], want) {
+		if got := capacityDoubts(&record.Search{Common: record.Common{Status: record.Complete, Env: record.Env{ServerCPUs: "0,2"}}}, run, nil); len(got) == 0 || !cmp.Equal(got[0], want) {
 			t.Errorf("%q, a search for capacity: got %v, want %v first", flags, got, want)
 		}
 	}
@@ -252,7 +252,7 @@ func TestTimesOfServersWithoutTheirCPU(t *testing.T) {
 			return requests
 		}}
 		dir, run := s.write(t)
-		r, err := FromRecord(dir, run)
+		r, err := comparisonOf(dir, run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,9 +289,10 @@ func TestBusyWindows(t *testing.T) {
 		foreign float64
 		want    string
 	}{{-1, ""}, {.24, ""}, {.25, "Too busy: other programs took 25 % of the servers' CPUs"}} {
-		r := &record.Result{Status: record.Complete, Env: record.Env{CPUs: 4, ServerCPUs: "0,2", LoadCPUs: "1"}, Arms: []record.Arm{
-			{Name: "a", Disturbed: &record.Disturbed{Foreign: -1}}, {Name: "b", Disturbed: &record.Disturbed{Foreign: c.foreign}},
-		}}
+		r := &record.Comparison{Common: record.Common{Status: record.Complete, Env: record.Env{CPUs: 4, ServerCPUs: "0,2", LoadCPUs: "1"}}, Arms: []record.Arm{
+			{Contestant: record.Contestant{Name: "a"}, Details: record.Details{Disturbed: &record.Disturbed{Foreign: -1}}}, {Contestant: record.Contestant{Name: "b"}, Details: record.Details{Disturbed: &record.Disturbed{Foreign: c.foreign}}},
+		},
+		}
 		busy, got := (blocks{}).busy(r), ""
 		if !busy.None() {
 			got = busy.Part("answer")
@@ -391,7 +392,7 @@ func TestOthersInResult(t *testing.T) {
 	}
 	r := j.judge().result
 	want := []string{"over the whole run of 41 s 12 % of CPU 0 (server) was stolen by the hypervisor; cc1 (pid 9) used 2 % of a CPU, mostly CPU 1 (load)"}
-	if diff := cmp.Diff(want, doubtTexts(&record.Result{Doubts: othersDoubts(run.Others)})); diff != "" {
+	if diff := cmp.Diff(want, doubtTexts(&record.Comparison{Common: record.Common{Doubts: othersDoubts(run.Others)}})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if r.Others != run.Others || r.Env.StealRatio != .06 || !slices.Contains(doubtTexts(r), want[0]) {

@@ -25,7 +25,7 @@ type Pair struct {
 // replies are compared whatever became of the requests, since refusing some requests is the point
 // under overload. It returns an error if the record cannot be read. The verdicts are in the order
 // of pairs. A pair with an unknown arm is refused.
-func Pairs(dir *record.Dir, run record.Run, pairs []Pair) (*record.Result, []record.Verdict, error) {
+func Pairs(dir *record.Dir, run record.Run, pairs []Pair) (*record.Comparison, []record.Verdict, error) {
 	g, err := read(dir, run, func(record.TrialRecord) {})
 	if err != nil {
 		return nil, nil, err
@@ -43,7 +43,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 	m := p.Metric.Row()
 	for _, name := range []string{p.Baseline, p.Arm} {
 		if armOf(arms, name) == nil {
-			return verdict(stats.Comparison{Metric: m}, record.Arm{Name: p.Baseline}, record.Arm{Name: p.Arm}, noSuchArm.On(name))
+			return verdict(stats.Comparison{Metric: m}, record.Arm{Contestant: record.Contestant{Name: p.Baseline}}, record.Arm{Contestant: record.Contestant{Name: p.Arm}}, noSuchArm.On(name))
 		}
 	}
 	base, arm := *armOf(arms, p.Baseline), *armOf(arms, p.Arm)
@@ -74,7 +74,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 // winner. best holds the winner, or the arms that share the first place, or all arms faster than
 // the baseline, or else the arms that are not surely worse than another and starved no client. Two
 // challengers are compared by their duel in r.Duels. The names are in the order of the plan.
-func Leaders(r *record.Result, metrics []stats.Figure) (kind record.AnswerKind, best []string) {
+func Leaders(r *record.Comparison, metrics []stats.Figure) (kind record.AnswerKind, best []string) {
 	f := newRanking(r, basis{metrics})
 	kind, best = f.decide()
 	switch kind {
@@ -163,7 +163,7 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 // copyHides returns the doubt that comes first where a gate cannot tell, at a metric at which the old
 // build's own copy surely differs or is not fine either: the one with the most noise for what it allows.
 // It returns no fact otherwise. Where the copy refuses a metric, the answer has the reason.
-func (b blocks) copyHides(r *record.Result) (f fact.Fact) {
+func (b blocks) copyHides(r *record.Comparison) (f fact.Fact) {
 	if r.GateOutcome() != outcome.Open {
 		return f
 	}

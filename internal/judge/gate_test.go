@@ -163,7 +163,7 @@ func TestGateLetsEqualBuildsPass(t *testing.T) {
 			worse := 0
 			for range runs {
 				answers, _ := gatePlayed(rng, s, .08, correlated, 1)
-				worse += stats.Count((&record.Result{Gate: answers}).GateOutcome() == outcome.No)
+				worse += stats.Count((&record.Comparison{Gate: answers}).GateOutcome() == outcome.No)
 			}
 			if worse > runs/100 {
 				t.Errorf("%s, correlated %v: worse in %d of %d gates of equal builds, want at most one in a hundred", s.name, correlated, worse, runs)
@@ -185,7 +185,7 @@ func TestGateAnswers(t *testing.T) {
 		found := 0
 		for range runs {
 			answers, _ := gatePlayed(rng, shapes[0], .03, true, tt.ratio)
-			found += stats.Count((&record.Result{Gate: answers}).GateOutcome() == tt.want)
+			found += stats.Count((&record.Comparison{Gate: answers}).GateOutcome() == tt.want)
 		}
 		if found < runs*9/10 {
 			t.Errorf("a build with %v of the old one's times: %s in %d of %d gates, want 9 in 10", tt.ratio, tt.want, found, runs)
@@ -216,7 +216,7 @@ func TestGateDoubtsTheCopyFirst(t *testing.T) {
 		}
 		b, arms := plain([]string{"a", "b", "c"}, map[string]*stats.Series{"a": {stats.P50: p50["a"]}, "b": {stats.P50: p50["b"]}, "c": {stats.P50: p50["c"]}})
 		b.run.Plan.Gate = map[stats.Figure]record.Allowance{stats.P50: {Share: .1, Watched: tt.watched}}
-		r := &record.Result{Arms: arms, Gate: b.gated(b.run.Plan.Gate, arms)}
+		r := &record.Comparison{Arms: arms, Gate: b.gated(b.run.Plan.Gate, arms)}
 		if r.Gate[0].Outcome != outcome.Open {
 			t.Fatalf("%s: the gate is %+v, want it open", tt.name, r.Gate[0])
 		}
@@ -258,7 +258,7 @@ func TestGateDecided(t *testing.T) {
 		if got := gateDecided(tt.answers); got != tt.decided {
 			t.Errorf("%v: decided %v, want %v", tt.answers, got, tt.decided)
 		}
-		if got := (&record.Result{Gate: tt.answers}).GateOutcome(); got != tt.outcome {
+		if got := (&record.Comparison{Gate: tt.answers}).GateOutcome(); got != tt.outcome {
 			t.Errorf("%v: %q, want %q", tt.answers, got, tt.outcome)
 		}
 	}

@@ -29,16 +29,21 @@ import (
 // requests, then the rules, then the verdicts. A trial that cannot be read becomes a doubt and not
 // an error. A run that goes on or was cut short is judged by the trials it has. The error tells that the
 // record itself is damaged or cannot be read.
-func FromRecord(dir *record.Dir, run record.Run) (*record.Result, error) {
-	if run.Plan.SLO != "" {
-		return judgeCapacity(dir, run)
-	}
+func FromRecord(dir *record.Dir, run record.Run) (record.Result, error) {
+	return AimOf(run.Plan).FromRecord(dir, run)
+}
+
+// compared is the comparison of a run in blocks; see [FromRecord].
+func compared(dir *record.Dir, run record.Run) (record.Result, error) {
 	g, err := read(dir, run, func(record.TrialRecord) {})
 	if err != nil {
 		return nil, err
 	}
 	return g.result, nil
 }
+
+// longestName bounds the name of an arm in a record, in characters. That of a copy is longer than a scenario allows.
+const longestName = 121
 
 // A Judge takes the trials of a run one after the other, and can judge those taken so far at any
 // time. It is not safe for concurrent use.
@@ -51,7 +56,7 @@ type Judge struct {
 	run        record.Run
 	windows    windows
 	servers    servers
-	aim        Aim
+	aim        ofBlocks
 	doubts     []fact.Fact // about trials that are not judged
 	toldBehind bool        // the last Look between the plan's looks told of an arm that does not keep up
 }
@@ -60,8 +65,8 @@ type Judge struct {
 // [Judge.Take] or a record. New returns an error if run.json is damaged. path is for messages only.
 func New(name, path string, run record.Run, aim Aim) (*Judge, error) {
 	for i, arm := range run.Plan.Arms {
-		if n := utf8.RuneCountInString(arm.Name); n == 0 || n > record.LongestName+1 { // a copy's has a ' more
-			return nil, fmt.Errorf("judging %q: run.json is damaged: arm %d has a name of %d characters; one has 1 to %d", path, i+1, n, record.LongestName+1)
+		if n := utf8.RuneCountInString(arm.Name); n == 0 || n > longestName {
+			return nil, fmt.Errorf("judging %q: run.json is damaged: arm %d has a name of %d characters; one has 1 to %d", path, i+1, n, longestName)
 		}
 	}
 	// The order comes from a file, and the judge uses it as indices.
@@ -72,7 +77,8 @@ func New(name, path string, run record.Run, aim Aim) (*Judge, error) {
 			}
 		}
 	}
-	return &Judge{name: name, path: path, run: run, windows: windows{}, servers: servers{}, aim: aim}, nil
+	of, _ := aim.(ofBlocks) // nil for a search, which asks for no look
+	return &Judge{name: name, path: path, run: run, windows: windows{}, servers: servers{}, aim: of}, nil
 }
 
 // Replan goes on with another plan, under which the blocks so far do not count; see [record.Plan.Before].
@@ -84,7 +90,12 @@ func (j *Judge) Replan(p record.Plan) {
 // doubt. It keeps the window and its twin's figures, and not the requests: a run may have millions of
 // these.
 func (j *Judge) Take(t record.TrialRecord, err error) {
-	if !j.admits(t.Trial, err) {
+	// A second trial of one arm in a block is not used, because either may be wrong.
+	var again fact.Fact
+	if j.windows[t.Block][t.Arm] != nil {
+		again = secondTrial.Of(twice{t.Block})
+	}
+	if !j.admits(t.Trial, err, again) {
 		return
 	}
 	arm := planned(j.run.Plan, t.Arm)
@@ -95,14 +106,12 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 }
 
 // admits reports whether a trial can be judged, and notes its server's side. If it cannot, the reason becomes a doubt. err
-// is the error of reading the trial. A second trial of one arm in a block is not used, because either
-// may be wrong.
-func (j *Judge) admits(t record.Trial, err error) bool {
-	plan, why := j.run.Plan, fact.Fact{}
+// is the error of reading the trial. own is a reason of this kind of run, which counts if there is no other.
+func (j *Judge) admits(t record.Trial, err error, own fact.Fact) bool {
+	plan, why := j.run.Plan, own
 	if before := plan.Before; before != nil && t.Block <= before.Blocks && err == nil {
 		return false // a doubt of the plan tells of it
 	}
-	_, again := j.windows[t.Block][t.Arm]
 	switch {
 	case err != nil:
 		why = unreadableTrial.Of(failure{err.Error()})
@@ -113,12 +122,7 @@ func (j *Judge) admits(t record.Trial, err error) bool {
 	// A trial with other lengths is from another run, or the record is damaged.
 	case t.Window != plan.Window || t.Warmup != plan.Warmup || t.Window.Duration <= 0:
 		why = otherWindow.Of(lengths{t.Warmup.Seconds(), t.Window.Seconds(), plan.Warmup.Seconds(), plan.Window.Seconds()})
-	// A search chose a rate for each of its windows.
-	case plan.SLO != "" && !(t.Rate > 0):
-		why = trialOfNoSearch
-	case again:
-		why = secondTrial.Of(twice{t.Block})
-	default:
+	case why.None():
 		j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
 		return true
 	}
@@ -165,7 +169,7 @@ func (j *Judge) Taken(block int, arm string) (w window.Window) {
 // same trials. It is the [expect.Run] of its expectations.
 type judgement struct {
 	blocks
-	result *record.Result
+	result *record.Comparison
 }
 
 // judge judges the trials taken so far. It computes everything anew, so it can be called after
@@ -174,7 +178,7 @@ func (j *Judge) judge() judgement {
 	b := validate(j.run, j.windows)
 	arms := b.arms(j.servers)
 	v := b.compare(arms)
-	r := header(j.name, j.path, j.run)
+	r := newComparison(j.name, j.path, j.run)
 	r.Valid, r.Ran, r.Refused, r.Order = len(b.valid), len(b.windows), b.refused, b.order()
 	if r.Others == nil {
 		r.Env.StealRatio = b.stolen()
@@ -189,19 +193,26 @@ func (j *Judge) judge() judgement {
 	return g
 }
 
-// header returns a result with the facts about its run, and no figures yet. Lists are empty and
-// not nil, so that JSON shows [] and not null.
-func header(name, path string, run record.Run) *record.Result {
+// header returns what a result of this kind has in common with those of others, without doubts. Lists are empty and not
+// nil, so that JSON shows [] and not null.
+func header(kind, name, path string, run record.Run) record.Common {
 	p := run.Plan
 	// The watchdog measured steal over the whole run, which is better than over the windows.
 	if o := run.Others; o != nil {
 		run.Env.StealRatio = o.Steal
 	}
-	return &record.Result{
-		Schema: record.Schema, Run: name, Dir: path, Scenario: p.Scenario, Cell: p.Cell, Question: p.Question,
-		Status: run.Status, Seed: p.Seed, Rate: p.Rate, Sendable: p.Sendable, Asked: p.Asked, Before: p.Before, Warmup: p.Warmup.Seconds(), Window: p.Window.Seconds(), Planned: p.Blocks, Started: run.Started,
-		Env: run.Env, Others: run.Others, Note: p.Note, Doubts: []fact.Fact{}, Refused: []record.Refusal{}, Verdicts: []record.Verdict{},
-		AA: []record.Verdict{}, NotChecked: []string{}, LoadsDiffer: LoadsDiffer(p.Arms),
+	return record.Common{
+		Schema: record.Schema, Kind: kind, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question, Status: run.Status, Seed: p.Seed, Asked: p.Asked,
+		Warmup: p.Warmup, Window: p.Window, Started: run.Started, Env: run.Env, Others: run.Others, Note: p.Note, Doubts: []fact.Fact{}, NotChecked: []string{},
+	}
+}
+
+// newComparison returns a comparison with the facts about its run, and no figures yet.
+func newComparison(name, path string, run record.Run) *record.Comparison {
+	p := run.Plan
+	return &record.Comparison{
+		Common: header(record.Compared, name, path, run), Cell: p.Cell, Rate: p.Rate, Sendable: p.Sendable, Before: p.Before, Planned: p.Blocks,
+		Refused: []record.Refusal{}, Verdicts: []record.Verdict{}, AA: []record.Verdict{}, LoadsDiffer: LoadsDiffer(p.Arms),
 	}
 }
 
@@ -249,7 +260,7 @@ func Accounts(p record.Plan, arm string) bool {
 // valid blocks in block order. It calls see with every trial that can be read. It returns an error
 // if the record cannot be read. It is not for a search for capacity, which has no blocks. The
 // windows come from the same judging as the result, so that they agree with it.
-func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*record.Result, map[string][]window.Window, error) {
+func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*record.Comparison, map[string][]window.Window, error) {
 	g, err := read(dir, run, see)
 	if err != nil {
 		return nil, nil, err

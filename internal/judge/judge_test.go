@@ -19,7 +19,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-func doubtTexts(r *record.Result) (texts []string) {
+func doubtTexts(r *record.Comparison) (texts []string) {
 	for _, d := range r.Doubts {
 		texts = append(texts, report.Doubt(d))
 	}
@@ -27,7 +27,7 @@ func doubtTexts(r *record.Result) (texts []string) {
 }
 
 // wantRefused checks that every verdict on an arm is refused for one reason.
-func wantRefused(t *testing.T, r *record.Result, arm, reason string) {
+func wantRefused(t *testing.T, r *record.Comparison, arm, reason string) {
 	t.Helper()
 	for _, v := range r.Verdicts {
 		if v.Arm == arm && (v.Verdict.String() != "refused" || words(v.Reason) != reason) {
@@ -140,7 +140,7 @@ func TestKilledRun(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir.Path(), "trials", "045-pool.unfinished"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r, err := FromRecord(dir, run)
+	r, err := comparisonOf(dir, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestDamagedTrials(t *testing.T) {
 	if err := os.Truncate(file, 100); err != nil {
 		t.Fatal(err)
 	}
-	r, err := FromRecord(dir, run)
+	r, err := comparisonOf(dir, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestJudgeAgain(t *testing.T) {
 		},
 	}
 	want := s.judged(t)
-	asJSON := func(r *record.Result) string {
+	asJSON := func(r *record.Comparison) string {
 		r.Dir, r.Run = "", ""
 		text, err := json.MarshalIndent(r, "", " ")
 		if err != nil {
@@ -233,7 +233,7 @@ func TestJudgeAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := FromRecord(opened, run)
+		got, err := comparisonOf(opened, run)
 		if err != nil {
 			t.Fatal(err)
 		}

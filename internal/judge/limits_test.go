@@ -68,11 +68,11 @@ func TestStatusesAtTheirLimit(t *testing.T) {
 	for share, want := range map[float64]bool{statusLimit: false, statusLimit * 1.01: true} {
 		b := of(stats.Figures{})
 		b.windows[1] = map[string]*modelled{"a": {Window: window.Window{Status: map[uint16]float64{404: share}}}, "base": {Window: window.Window{Status: map[uint16]float64{404: 0}}}}
-		if refused := !b.refuseArm(stats.P50.Row(), record.Arm{Name: "a"}, record.Arm{Name: "base"}).None(); refused != want {
+		if refused := !b.refuseArm(stats.P50.Row(), record.Arm{Contestant: record.Contestant{Name: "a"}}, record.Arm{Contestant: record.Contestant{Name: "base"}}).None(); refused != want {
 			t.Errorf("a share of %v more: refused %v, want %v", share, refused, want)
 		}
 		for metric, want := range map[string]bool{"cpu_per_request": want, "goodput": false} {
-			if refused := !b.refuseArm(stats.MetricOf(metric), record.Arm{Name: "a"}, record.Arm{Name: "base"}).None(); refused != want {
+			if refused := !b.refuseArm(stats.MetricOf(metric), record.Arm{Contestant: record.Contestant{Name: "a"}}, record.Arm{Contestant: record.Contestant{Name: "base"}}).None(); refused != want {
 				t.Errorf("a share of %v more: %s is refused: %v, want %v", share, metric, refused, want)
 			}
 		}
@@ -95,7 +95,7 @@ func TestRequestsOfAPlan(t *testing.T) {
 	}
 	b := of(stats.Figures{})
 	b.run.Plan = plan(10)
-	if few, is := doubt.FewRequests.In(b.refuseMetric(stats.P50.Row(), record.Arm{Name: "a"})); !is || few.Requests != 20 || math.Abs(few.Needed-22) > 1e-9 {
+	if few, is := doubt.FewRequests.In(b.refuseMetric(stats.P50.Row(), record.Arm{Contestant: record.Contestant{Name: "a"}})); !is || few.Requests != 20 || math.Abs(few.Needed-22) > 1e-9 {
 		t.Errorf("20 requests a window of 22: %+v", few)
 	}
 

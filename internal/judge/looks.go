@@ -22,7 +22,7 @@ func (j *Judge) Watched(o *record.Others) { j.run.Others = o }
 // blocks would change nothing. room is the
 // largest number of blocks for which the run has time, 0 if unknown: it does not wait for verdicts that
 // need more.
-func (j *Judge) Look(room int) (soFar *record.Result, ends bool) {
+func (j *Judge) Look(room int) (soFar *record.Comparison, ends bool) {
 	b := validate(j.run, j.windows)
 	if !slices.Contains(j.run.Plan.Looks, len(b.valid)) {
 		// An arm that does not keep up is an answer that needs no look. It is taken back when the arm recovers.

@@ -29,7 +29,7 @@ func TestNotes(t *testing.T) {
 		return requests
 	}}
 	dir, run := s.write(t)
-	r, err := FromRecord(dir, run)
+	r, err := comparisonOf(dir, run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func stampedAt(r request.Request, waited bool) request.Stamps {
 // stamped judges expectations on a run of which every request has stamps; the pool
 // takes twice the usual time, and what is more in its queue. edit changes a trial's
 // stamps.
-func stamped(t *testing.T, edit func(arm string, block int, stamps []request.Stamps), texts ...string) *record.Result {
+func stamped(t *testing.T, edit func(arm string, block int, stamps []request.Stamps), texts ...string) *record.Comparison {
 	t.Helper()
 	s := synthetic{times: scaled(map[string]float64{"pool": 2})}
 	run := s.run()

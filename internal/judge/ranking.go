@@ -45,8 +45,8 @@ func (b basis) otherLoad(arm, against record.Arm) []string {
 }
 
 // newRanking ranks the arms by the verdicts that the basis asks for. Two challengers are ranked by the verdicts of their duel
-// (record.Result.Duels), unless it follows from the baseline (implied).
-func newRanking(r *record.Result, by basis) ranking {
+// (record.Comparison.Duels), unless it follows from the baseline (implied).
+func newRanking(r *record.Comparison, by basis) ranking {
 	var f ranking
 	f.arms = slices.DeleteFunc(slices.Clone(r.Arms), func(a record.Arm) bool { return a.Role == record.Copy })
 	f.ranks, f.excused = make([][]record.Place, len(f.arms)), make([]bool, len(f.arms))
@@ -88,7 +88,7 @@ func (f *ranking) rankAgainstReference(i int, verdicts []record.Verdict, by basi
 
 // rankChallengers returns the place of challenger i against an earlier one, k: by what follows from the verdicts of both, by
 // load, or by their duel.
-func (f *ranking) rankChallengers(i, k int, r *record.Result, by basis) record.Place {
+func (f *ranking) rankChallengers(i, k int, r *record.Comparison, by basis) record.Place {
 	p := pair{arm: f.arms[i], against: f.arms[k], by: by}
 	first, second := f.ranks[i][0], f.ranks[k][0]
 	if len(by.otherLoad(p.arm, p.against)) > 0 {
@@ -325,7 +325,7 @@ func (f ranking) faster() (names []string) {
 }
 
 // conclude draws the answer of a comparison from its ranking. Both are zero if there are fewer than two arms.
-func conclude(r *record.Result) (winner record.Winner, a record.Conclusion) {
+func conclude(r *record.Comparison) (winner record.Winner, a record.Conclusion) {
 	if len(r.Arms) < 2 {
 		return winner, a
 	}

@@ -20,10 +20,10 @@ import (
 // ranked is a ranking of arms a, b, c, … whose ranks against those before are given, the
 // baseline first; excused names those that cannot win.
 func ranked(ranks [][]record.Place, excused string) ranking {
-	f := ranking{arms: []record.Arm{{Name: "a"}}, ranks: [][]record.Place{{{}}}, excused: []bool{strings.Contains(excused, "a")}}
+	f := ranking{arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}}}, ranks: [][]record.Place{{{}}}, excused: []bool{strings.Contains(excused, "a")}}
 	for i, row := range ranks {
 		name := string(rune('b' + i))
-		f.arms, f.excused = append(f.arms, record.Arm{Name: name}), append(f.excused, strings.Contains(excused, name))
+		f.arms, f.excused = append(f.arms, record.Arm{Contestant: record.Contestant{Name: name}}), append(f.excused, strings.Contains(excused, name))
 		f.standings = append(f.standings, record.Standing{Arm: name, Baseline: "a", Place: row[0]})
 		for k, rank := range row {
 			f.ranks[k] = append(f.ranks[k], inverse(rank))

@@ -92,7 +92,7 @@ func TestStarvedClosedLoopHasNoTimes(t *testing.T) {
 			valid:   []int{1}, over: map[string]bool{},
 		}
 		for metric, times := range map[string]bool{"p50": true, "mean": true, "goodput": false, "cpu_per_request": false} {
-			why := b.refuseMetric(stats.MetricOf(metric), record.Arm{Name: "pool", StarvedConnections: int(c.starved)})
+			why := b.refuseMetric(stats.MetricOf(metric), record.Arm{Contestant: record.Contestant{Name: "pool"}, Figures: record.Figures{StarvedConnections: int(c.starved)}})
 			if refused := !why.None(); refused != (c.refused && times) {
 				t.Errorf("%s loop, %g of 200 starved: %s is refused for %v", c.loop, c.starved, metric, why)
 			}
@@ -263,7 +263,7 @@ func never(_ *record.Trial, requests []request.Request) []request.Request {
 }
 
 // screen returns the short report in one line.
-func screen(t *testing.T, r *record.Result) string {
+func screen(t *testing.T, r *record.Comparison) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := report.Brief(&b, r, report.TextOptions{}); err != nil {
@@ -353,7 +353,7 @@ func TestSilentArmHasLessGoodput(t *testing.T) {
 func TestOverloadGoesBeforeFewRequests(t *testing.T) {
 	t.Parallel()
 	b := blocks{over: map[string]bool{"pool": true}, judged: map[stats.Figure]bool{}}
-	if why := b.refuseMetric(stats.P99.Row(), record.Arm{Name: "pool"}); why.Code != causeOverload.Code {
+	if why := b.refuseMetric(stats.P99.Row(), record.Arm{Contestant: record.Contestant{Name: "pool"}}); why.Code != causeOverload.Code {
 		t.Errorf("got %v, want %s", why, causeOverload.Code)
 	}
 }

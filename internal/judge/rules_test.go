@@ -284,7 +284,7 @@ func TestTooFewRequests(t *testing.T) {
 	for i := range run.Plan.Arms {
 		run.Plan.Arms[i].Clients.Rate = 600
 	}
-	r, err := FromRecord(dir, run)
+	r, err := comparisonOf(dir, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +404,7 @@ func TestFallsShort(t *testing.T) {
 		{"other statuses in a closed loop", "b", "closed", fact.Fact{Code: causeStatusMix.Code}, false},
 		{"drift", "a", "open", fact.Fact{Code: causeDrift.Code, Arm: "a"}, false},
 	} {
-		less := record.Arm{Name: c.less, Clients: record.Clients{Loop: c.loop}}
+		less := record.Arm{Contestant: record.Contestant{Name: c.less, Clients: record.Clients{Loop: c.loop}}}
 		if got := fallsShort(less, []record.Verdict{{Metric: stats.P50, Verdict: decision("refused"), Reason: c.why}}); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}

@@ -135,7 +135,7 @@ func (s synthetic) write(t *testing.T) (*record.Dir, record.Run) {
 
 // judged judges the run without a record, which takes most of the time;
 // TestJudgeAgain holds the two equal.
-func (s synthetic) judged(t *testing.T) *record.Result {
+func (s synthetic) judged(t *testing.T) *record.Comparison {
 	t.Helper()
 	j, err := New("run", "dir", s.run(), Winner{})
 	if err != nil {
@@ -202,7 +202,7 @@ func some(k int, change func(r *request.Request)) func(*record.Trial, []request.
 }
 
 // decisions are an arm's verdicts by metric.
-func decisions(r *record.Result, arm string) map[string]string {
+func decisions(r *record.Comparison, arm string) map[string]string {
 	got := map[string]string{}
 	for _, v := range r.Verdicts {
 		if v.Arm == arm {
@@ -221,4 +221,11 @@ func verdictOf(t *testing.T, vs []record.Verdict, arm, metric string) record.Ver
 	}
 	t.Fatalf("no verdict on %s of %s", metric, arm)
 	return record.Verdict{}
+}
+
+// comparisonOf is FromRecord of a run in blocks.
+func comparisonOf(dir *record.Dir, run record.Run) (*record.Comparison, error) {
+	r, err := FromRecord(dir, run)
+	c, _ := r.(*record.Comparison)
+	return c, err
 }

@@ -102,7 +102,7 @@ func twinRun(s synthetic, expect ...string) record.Run {
 	return run
 }
 
-func judgedRun(t *testing.T, s synthetic, run record.Run) *record.Result {
+func judgedRun(t *testing.T, s synthetic, run record.Run) *record.Comparison {
 	t.Helper()
 	j, err := New("run", "dir", run, AimOf(run.Plan))
 	if err != nil {
@@ -169,7 +169,7 @@ func TestTwinFromTheRecordAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := FromRecord(opened, run)
+	got, err := comparisonOf(opened, run)
 	if err != nil {
 		t.Fatal(err)
 	}

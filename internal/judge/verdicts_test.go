@@ -215,7 +215,7 @@ func TestLoadOnASharedCPU(t *testing.T) {
 			t.Errorf("%s: the load took %v, %q; want about %v, as SCHED_RR", a.Name, a.Disturbed.Load, a.Generator.Rest, want)
 		}
 	}
-	doubted := func(r *record.Result) (arms []string) {
+	doubted := func(r *record.Comparison) (arms []string) {
 		for _, d := range r.Doubts {
 			if d.Code == loadTookCPU.Code {
 				arms = append(arms, d.Arm)
@@ -416,13 +416,13 @@ func drawn(rng *rand.Rand, s shape, size float64, correlated bool, challengers .
 }
 
 // played is the ranking of such a run, which ends at the first look that decides it.
-func played(values map[string]*stats.Series, names ...string) (f ranking, r *record.Result) {
+func played(values map[string]*stats.Series, names ...string) (f ranking, r *record.Comparison) {
 	b, arms := plain(names, values)
 	whole := b.valid
 	for _, n := range stats.Looks() {
 		b.valid = whole[:n]
 		v := b.compare(arms)
-		r = &record.Result{Arms: arms, Verdicts: v.all, Duels: v.duels}
+		r = &record.Comparison{Arms: arms, Verdicts: v.all, Duels: v.duels}
 		r.Winner, r.Answer = conclude(r)
 		if (judgement{b, r}).settled(0, false) {
 			break
@@ -463,7 +463,7 @@ func TestEqualChallengersStayEqual(t *testing.T) {
 
 // mistaken reports whether a run makes a false claim about two challengers that both take ratio
 // times the baseline's time.
-func mistaken(f ranking, r *record.Result, ratio float64) bool {
+func mistaken(f ranking, r *record.Comparison, ratio float64) bool {
 	for _, v := range append(r.Verdicts, r.Duels...) {
 		truth := 1.0
 		if v.Baseline == "a" && v.Primary {

@@ -20,10 +20,10 @@ import (
 )
 
 // Section is the profiles' part of the report of their run.
-func (p *Profiles) Section(r *record.Result) document.Part { return captured(p, r.Dir) }
+func (p *Profiles) Section(r *record.Common) document.Part { return captured(p, r.Dir) }
 
 // Below tells where the profiles are.
-func (p *Profiles) Below(r *record.Result) document.Facts {
+func (p *Profiles) Below(r *record.Common) document.Facts {
 	return document.Facts{{Label: "Profiles", Text: say.Path(r.Dir) + "/profiles, with flame graphs; the report compares them"}}
 }
 

@@ -78,7 +78,7 @@ func TestRequestStates(t *testing.T) {
 func TestProfiled(t *testing.T) {
 	t.Parallel()
 	say := func(p Profiles) string {
-		return document.Document{Parts: []document.Part{p.Section(&record.Result{Dir: "runs/a run"})}}.Text(document.Options{Width: 200})
+		return document.Document{Parts: []document.Part{p.Section(&record.Common{Dir: "runs/a run"})}}.Text(document.Options{Width: 200})
 	}
 	for _, tc := range []struct {
 		arms []Arm

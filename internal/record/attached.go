@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 )
@@ -13,24 +14,28 @@ type Attachment interface {
 }
 
 // Attach adds an attachment, in place of one with the same key.
-func (r *Result) Attach(a Attachment) {
+func (c *Common) Attach(a Attachment) {
 	same := func(b Attachment) bool { return a.Key() == b.Key() }
-	r.Attached = append(slices.DeleteFunc(slices.Clone(r.Attached), same), a)
+	c.Attached = append(slices.DeleteFunc(slices.Clone(c.Attached), same), a)
 }
 
-// withAttached returns the JSON of a result with its attachments at the end.
-func withAttached(result []byte, all []Attachment) ([]byte, error) {
-	for _, a := range all {
-		key, err := json.Marshal(a.Key())
-		if err != nil {
-			return nil, err
-		}
-		value, err := marshal(a)
-		if err != nil {
-			return nil, err
-		}
-		result = bytes.TrimSuffix(bytes.TrimSpace(result), []byte("}"))
-		result = slices.Concat(result, []byte(","), key, []byte(":"), value, []byte("}"))
+// AsJSON returns the JSON of a result with its attachments at the end. plain is the result as a type that does not write itself.
+func (c *Common) AsJSON(plain any) ([]byte, error) {
+	result, err := marshal(plain)
+	for _, a := range c.Attached {
+		key, failed := marshal(a.Key())
+		value, failing := marshal(a)
+		err = cmp.Or(err, failed, failing)
+		result = slices.Concat(bytes.TrimSuffix(bytes.TrimSpace(result), []byte("}")), []byte(","), key, []byte(":"), value, []byte("}"))
 	}
-	return result, nil
+	return result, err
+}
+
+// marshal returns v as JSON. It escapes no HTML: the encoder of the whole document does if it wants to.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }

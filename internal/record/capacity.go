@@ -10,16 +10,52 @@ import (
 	"schedlab/internal/stats"
 )
 
-// A Capacity is the result of `schedlab capacity`: for every arm the highest rate at which it
-// keeps a service level objective. Rates are requests per second, times seconds, ratios 0..1. A
+// Searched is the kind of a [Search].
+var Searched = Declare("search", func() Result { return new(Search) })
+
+// A Search is the result of `schedlab capacity`: for every arm the highest rate at which it
+// keeps a service level objective. Rates are requests per second, ratios 0..1. A
 // rate of 0 is unknown and left out of the JSON.
-type Capacity struct {
+type Search struct {
+	Common
 	SLO    string        `json:"slo"`    // "p99<=10ms,errors<=0.1%"
 	Terms  []SLOTerm     `json:"terms"`  // its parts, in order
-	Budget float64       `json:"budget"` // planned seconds per arm
+	Budget Span          `json:"budget"` // planned for each arm
 	Arms   []ArmCapacity `json:"arms"`   // in plan order
 	// Lines tell which arm has more capacity, for arms with intervals that do not overlap.
 	Lines []fact.Fact `json:"lines"`
+}
+
+// Contestants returns the arms without what was found of them.
+func (s *Search) Contestants() []Contestant {
+	all := make([]Contestant, len(s.Arms))
+	for i, a := range s.Arms {
+		all[i] = a.Contestant
+	}
+	return all
+}
+
+// MarshalJSON writes the search with its attachments.
+func (s Search) MarshalJSON() ([]byte, error) {
+	type plain Search // without this method
+	return s.AsJSON(plain(s))
+}
+
+// UnmarshalJSON reads a search, also one of schema 1, which has what was found in a part of its own.
+func (s *Search) UnmarshalJSON(data []byte) error {
+	type plain Search
+	if err := json.Unmarshal(data, (*plain)(s)); err != nil || s.Schema > 1 {
+		return err
+	}
+	cast := s.Arms
+	s.Arms = nil
+	if err := json.Unmarshal(data, &struct{ Capacity *plain }{(*plain)(s)}); err != nil {
+		return err
+	}
+	for i := range min(len(cast), len(s.Arms)) {
+		s.Arms[i].Contestant = cast[i].Contestant
+	}
+	return nil
 }
 
 // An SLOTerm is one limit of the objective, in words and as a value.
@@ -30,8 +66,7 @@ type SLOTerm struct {
 
 // An ArmCapacity is one arm's capacity and the evidence for it.
 type ArmCapacity struct {
-	Name string `json:"name"`
-	Mode string `json:"mode"` // "" for a foreign command
+	Contestant
 	// Outcome is Yes if the arm keeps the objective at Low, and No if it breaks it at High and keeps it at no rate that was
 	// offered. Refused means that the server died under load (End), or that X_max is too low for a window to judge.
 	Outcome outcome.Outcome `json:"outcome"`
@@ -150,47 +185,4 @@ type RateWindow struct {
 	Refused fact.Fact                 `json:"refused,omitzero"` // why the window is no evidence about the server
 	CPU     float64                   `json:"-"`                // server CPU seconds per request; NaN or below 0 if unknown
 	Busy    float64                   `json:"-"`                // ratio of time that the load's CPUs were busy with its process
-}
-
-// searchedArm is the JSON of an arm in a search for capacity. The arm's figures are in the Capacity.
-type searchedArm struct {
-	Name    string   `json:"name"`
-	Mode    string   `json:"mode"`
-	Command string   `json:"command"`
-	Role    Role     `json:"role"`
-	Clients Clients  `json:"clients,omitzero"`
-	Procs   int      `json:"procs,omitempty"`
-	XMax    *float64 `json:"x_max,omitempty"`
-}
-
-// MarshalJSON writes the result. In a search for capacity it leaves out the fields of arms that
-// only a comparison measures.
-func (r Result) MarshalJSON() ([]byte, error) {
-	type plain Result // without this method
-	var v any = plain(r)
-	if r.Capacity != nil {
-		// The shadowing field Arms replaces the embedded one in the JSON.
-		arms := []searchedArm{}
-		for _, a := range r.Arms {
-			arms = append(arms, searchedArm{a.Name, a.Mode, a.Command, a.Role, a.Clients, a.Procs, a.XMax})
-		}
-		v = struct {
-			plain
-			Arms []searchedArm `json:"arms"`
-		}{plain(r), arms}
-	}
-	text, err := marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return withAttached(text, r.Attached)
-}
-
-// marshal returns v as JSON. It escapes no HTML: the encoder of the whole document does if it wants to.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return b.Bytes(), err
 }

@@ -111,7 +111,7 @@ func TestRunRoundTrip(t *testing.T) {
 	d, root := newDir(t)
 	p99 := 0.0123
 	run := Run{Status: Complete, Started: noon, Plan: Plan{Scenario: "quick", Seed: 42, Order: [][]int{{0, 1}, {1, 0}}},
-		XMax: map[string]float64{"pool": 1812.5}, Result: &Result{Schema: 1, Arms: []Arm{{Name: "pool", P99: &p99}}}}
+		XMax: map[string]float64{"pool": 1812.5}, Result: &Comparison{Common: Common{Schema: Schema, Kind: Compared}, Arms: []Arm{{Contestant: Contestant{Name: "pool"}, Figures: Figures{P99: &p99}}}}}
 	for _, status := range []Status{Running, Complete} { // replaced as it goes
 		run.Status = status
 		if err := d.WriteRun(run); err != nil {
@@ -246,14 +246,14 @@ func TestOpenErrorsAreOneLineWithTheFix(t *testing.T) {
 		os.MkdirAll(dir, 0o755)
 		os.WriteFile(filepath.Join(dir, "run.json"), []byte(content), 0o644)
 	}
-	bad("newer", `{"schema": 2, "name": 3}`)
+	bad("newer", `{"schema": 3, "name": 3}`)
 	bad("foreign", `{"metrics": {}}`)
 	bad("corrupt", `{"schema": 1, "name": "x", "plan": {`)
 	bad("odd", `{"schema": 1, "name": 5}`)
 	bad("empty", ``)
 	bad("list", `[1, 2]`)
 	for name, want := range map[string]string{
-		"newer":   "schema 2, this schedlab reads up to 1: use a newer schedlab",
+		"newer":   "schema 3, this schedlab reads up to 2: use a newer schedlab",
 		"foreign": "not written by schedlab",
 		"corrupt": "corrupt at byte 36: unexpected end of JSON input; restore the file or run again",
 		"odd":     "corrupt at byte",

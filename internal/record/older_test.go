@@ -62,7 +62,7 @@ func TestPlacesAndWinners(t *testing.T) {
 	for word, want := range map[string]Winner{
 		"": {}, "open": {Outcome: outcome.Open}, "undecided": {Outcome: outcome.Open}, "trade": {Outcome: outcome.Yes}, "pool": {Outcome: outcome.Yes, Arm: "pool"},
 	} {
-		var r Result
+		var r Comparison
 		if err := json.Unmarshal([]byte(`{"winner": "`+word+`"}`), &r); err != nil || r.Winner != want {
 			t.Errorf("%q: got %+v, %v, want %+v", word, r.Winner, err, want)
 		}

@@ -119,15 +119,13 @@ type Before struct {
 	Window Span `json:"window"`
 }
 
-// LongestName bounds the name of an arm, in characters.
-const LongestName = 120
-
 // A PlanArm is one contestant in a plan.
 // Name, Mode and Role are as in Arm, which has its figures after the run.
 type PlanArm struct {
 	Name    string   `json:"name"`
 	Mode    string   `json:"mode"`
 	Role    Role     `json:"role"`
+	CopyOf  string   `json:"-"`       // of a copy: the name of the baseline that it repeats
 	Command []string `json:"command"` // argv with {addr} and other marks left in, VARIABLE=VALUE words before it
 	// KeepAlive says whether its clients keep their connections.
 	KeepAlive bool              `json:"keepalive"`
@@ -182,11 +180,63 @@ type Run struct {
 	Apart   map[string]float64 `json:"x_max_apart,omitempty"`
 	Trials  int                `json:"trials"`            // trials recorded; -1 while it runs
 	Failure string             `json:"failure,omitempty"` // why the run ended early
-	Result  *Result            `json:"result,omitempty"`
+	Result  Result             `json:"result,omitempty"`  // nil while there is none
 	// Others tells which other programs used the CPUs over the whole run; nil if unknown.
 	Others *Others `json:"others,omitempty"`
 	// Ends tells, by arm, why a search for capacity ended early.
 	Ends map[string]SearchEnd `json:"ends,omitempty"`
+}
+
+// Kind returns the kind of result that the plan asks for.
+func (p Plan) Kind() string {
+	if p.SLO != "" {
+		return Searched
+	}
+	return Compared
+}
+
+// UnmarshalJSON reads a run with a result of any kind that is declared.
+func (r *Run) UnmarshalJSON(data []byte) (err error) {
+	type plain Run
+	var head struct {
+		Result *struct {
+			Kind     string          `json:"kind"`
+			Capacity json.RawMessage `json:"capacity"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return err
+	}
+	if of := head.Result; of != nil {
+		if r.Result, err = emptyResult(of.Kind, of.Capacity != nil); err != nil {
+			return err
+		}
+	}
+	err = json.Unmarshal(data, (*plain)(r)) // into the result that is there
+	if r.Result != nil {
+		r.Result.Head().Schema = Schema // whatever it was: it has today's form now
+	}
+	r.Plan.nameCopies()
+	return err
+}
+
+// nameCopies tells each copy what it is a copy of, which the JSON tells by the roles.
+func (p *Plan) nameCopies() {
+	baseline := ""
+	for i, a := range p.Arms {
+		switch a.Role {
+		case Baseline:
+			baseline = a.Name
+		case Copy:
+			p.Arms[i].CopyOf = baseline
+		}
+	}
+}
+
+// Comparison returns the run's result if it is a comparison, else nil.
+func (r Run) Comparison() *Comparison {
+	c, _ := r.Result.(*Comparison)
+	return c
 }
 
 // A Floor is the response time of a server that does next to nothing. Load generator and kernel

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"schedlab/internal/audit"
@@ -38,18 +39,19 @@ func written() map[reflect.Type]*jsonschema.Schema {
 	text := &jsonschema.Schema{Type: "string"}
 	number := &jsonschema.Schema{Type: "number"}
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[time.Time]():       text,
-		reflect.TypeFor[stats.Figure]():    text,
-		reflect.TypeFor[stats.Measure]():   text,
-		reflect.TypeFor[stats.Decision]():  text,
-		reflect.TypeFor[record.Place]():    text,
-		reflect.TypeFor[record.Winner]():   text,
-		reflect.TypeFor[record.Span]():     number,
-		reflect.TypeFor[stats.Figures]():   {Type: "object", AdditionalProperties: number},
-		reflect.TypeFor[stats.Series]():    {Type: "object", AdditionalProperties: &jsonschema.Schema{Types: []string{"null", "array"}, Items: number}},
-		reflect.TypeFor[record.Result]():   {Ref: "result.json"},
-		reflect.TypeFor[record.Capacity](): {Ref: "capacity.json"},
-		reflect.TypeFor[record.Env]():      {Ref: "env.json"},
+		reflect.TypeFor[time.Time]():         text,
+		reflect.TypeFor[stats.Figure]():      text,
+		reflect.TypeFor[stats.Measure]():     text,
+		reflect.TypeFor[stats.Decision]():    text,
+		reflect.TypeFor[record.Place]():      text,
+		reflect.TypeFor[record.Winner]():     text,
+		reflect.TypeFor[record.Span]():       number,
+		reflect.TypeFor[stats.Figures]():     {Type: "object", AdditionalProperties: number},
+		reflect.TypeFor[stats.Series]():      {Type: "object", AdditionalProperties: &jsonschema.Schema{Types: []string{"null", "array"}, Items: number}},
+		reflect.TypeFor[record.Comparison](): {Ref: "result.json"},
+		reflect.TypeFor[record.Search]():     {Ref: "capacity.json"},
+		reflect.TypeFor[record.Result]():     {AnyOf: []*jsonschema.Schema{{Ref: "result.json"}, {Ref: "capacity.json"}}},
+		reflect.TypeFor[record.Env]():        {Ref: "env.json"},
 	}
 }
 
@@ -81,8 +83,8 @@ func ref(t reflect.Type) *jsonschema.Schema {
 }
 
 // schemaOf is the JSON Schema of what a type is written as. Each struct type below it is one definition, which all its uses
-// refer to; more are struct types that the document has besides.
-func schemaOf[T any](t *testing.T, title string, more ...reflect.Type) *jsonschema.Schema {
+// refer to.
+func schemaOf[T any](t *testing.T, title string) *jsonschema.Schema {
 	t.Helper()
 	known, root := written(), reflect.TypeFor[T]()
 	delete(known, root)
@@ -118,9 +120,6 @@ func schemaOf[T any](t *testing.T, title string, more ...reflect.Type) *jsonsche
 		}
 	}
 	find(root)
-	for _, of := range more {
-		find(of)
-	}
 	defs := map[string]*jsonschema.Schema{}
 	for _, of := range structs {
 		others := maps.Clone(known)
@@ -163,17 +162,14 @@ func orNull(s *jsonschema.Schema) {
 // schemas are those of every document that is written or printed, by the name of its file.
 func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
-	searched := reflect.TypeFor[record.SearchedArm]()
-	result := schemaOf[record.Result](t, "what 'schedlab compare', 'schedlab attack' and 'schedlab runs show' print with --output json", searched)
+	result := schemaOf[record.Comparison](t, "what 'schedlab compare', 'gate', 'attack' and 'runs show' print with --output json")
 	// What other commands attach has a schema of its own.
 	result.Properties["explained"] = &jsonschema.Schema{Type: "object", Description: "why two arms differ, as in explain.json; without schedlab explain it is left out"}
 	result.Properties["profiles"] = &jsonschema.Schema{Type: "object", Description: "profiles of the arms, as in profiles.json; without --profiles it is left out"}
-	arms := result.Properties["arms"]
-	arms.Items = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{arms.Items, ref(searched)}} // the arms of a search have no figures of their own
 	return map[string]*jsonschema.Schema{
 		"run.json":      schemaOf[record.Run](t, "run.json of a record: what was planned, and what it came to"),
 		"result.json":   result,
-		"capacity.json": schemaOf[record.Capacity](t, "what 'schedlab capacity' found, in a result"),
+		"capacity.json": schemaOf[record.Search](t, "what 'schedlab capacity' prints with --output json"),
 		"env.json":      schemaOf[record.Env](t, "the machine and the programs that a run's figures depend on, in a run and in its result"),
 		"audit.json":    schemaOf[audit.Report](t, "what 'schedlab audit' prints with --output json"),
 		"progress.json": schemaOf[session.Progress](t, "a line that --progress json writes on stderr, between windows; a line that is no JSON is an error, at the end"),
@@ -250,7 +246,7 @@ func properties(document any) (n int) {
 func TestReportsKeepTheSchema(t *testing.T) {
 	t.Parallel()
 	all := schemas(t)
-	for file, name := range map[string]string{"quick.json": "result.json", "killed.json": "result.json", "capacity.json": "result.json"} {
+	for file, name := range map[string]string{"quick.json": "result.json", "killed.json": "result.json", "capacity.json": "capacity.json"} {
 		keepsFile(t, all, name, filepath.Join("..", "report", "testdata", file))
 	}
 	for _, file := range []string{"because.json", "nothing.json"} {
@@ -277,21 +273,63 @@ func TestRunsKeepTheSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 			keeps(t, all, "run.json", archive, again)
+			var back record.Run
+			if err := json.Unmarshal(again, &back); err != nil {
+				t.Fatalf("%s, written again: %v", archive, err)
+			}
+			if diff := cmp.Diff(run, back, cmp.AllowUnexported(fact.Fact{}), cmpopts.IgnoreFields(fact.Fact{}, "Text")); diff != "" {
+				t.Errorf("%s, written and read again: %s", archive, diff)
+			}
 			if run.Result == nil {
 				continue
 			}
 			results++
-			if run.Result.Capacity != nil {
+			needs := "verdicts"
+			if _, is := run.Result.(*record.Search); is {
 				searches++
+				needs = "slo"
 			}
-			broken := bytes.Replace(again, []byte(`"verdicts":`), []byte(`"verdict":`), 1)
+			broken := bytes.Replace(again, []byte(`"`+needs+`":`), []byte(`"other":`), 1)
 			if valid(t, all, "run.json", broken) == nil {
-				t.Errorf("%s: a result without verdicts keeps the schema", archive)
+				t.Errorf("%s: a result without %s keeps the schema", archive, needs)
 			}
 		}
 	}
 	if results == 0 || searches == 0 {
 		t.Errorf("%d runs with a result, %d of them searches: want some of each", results, searches)
+	}
+}
+
+// Results of schema 1 are read: a comparison has its arms' figures, and each arm of a search its own load and capacity,
+// which stood in two lists then. The copy is that of the baseline, which only its role tells there.
+func TestSchema1IsRead(t *testing.T) {
+	t.Parallel()
+	read := func(archive string) (run record.Run) {
+		text := runsIn(t, filepath.Join("..", "frozen", "testdata", archive+".tar.bz2"))[0]
+		if err := json.Unmarshal(text, &run); err != nil || run.Schema != 1 || run.Result.Head().Schema != record.Schema || run.Result.Head().Run != run.Name {
+			t.Fatalf("%s: %v: a run of schema %d, its result %+v", archive, err, run.Schema, run.Result.Head())
+		}
+		return run
+	}
+	run := read("compare")
+	c := run.Comparison()
+	if c == nil || c.Kind != record.Compared || c.Window != run.Plan.Window || len(c.Arms) != len(run.Plan.Arms) || len(c.Verdicts) == 0 {
+		t.Fatalf("got %+v", run.Result)
+	}
+	for i, a := range c.Arms {
+		if p := run.Plan.Arms[i]; a.Name != p.Name || a.Clients != p.Clients || a.P50 == nil || a.Curve == nil || len(a.Blocks[stats.P50]) != c.Valid || (p.CopyOf == c.Arms[0].Name) != a.IsCopy() {
+			t.Errorf("got %+v for the arm %+v", a, p)
+		}
+	}
+	run = read("capacity")
+	s, is := run.Result.(*record.Search)
+	if !is || s.Kind != record.Searched || s.SLO != run.Plan.SLO || s.Budget != run.Plan.Budget || s.Window != run.Plan.Window || len(s.Terms) == 0 || len(s.Arms) != len(run.Plan.Arms) {
+		t.Fatalf("got %+v", run.Result)
+	}
+	for i, a := range s.Arms {
+		if p := run.Plan.Arms[i]; a.Name != p.Name || a.Clients != p.Clients || a.Command == "" || a.Role != p.Role || len(a.Windows) == 0 || a.Fact.None() || a.XMax != run.XMax[a.Name] {
+			t.Errorf("got %+v for the arm %+v", a, p)
+		}
 	}
 }
 

@@ -259,12 +259,12 @@ func (o *Others) On(side Side) (ratio float64) {
 }
 
 // Quiet reports whether others took no more than a tenth of the servers' and of the load's CPUs.
-func (o *Others) Quiet() bool { return max(o.On(ServerSideCPU), o.On(LoadSideCPU)) <= MostDisturbed }
+func (o *Others) Quiet() bool { return max(o.On(ServerSideCPU), o.On(LoadSideCPU)) <= mostDisturbed }
 
 const (
-	// MostDisturbed is the ratio of the servers' or of the load's CPU time above which others that take it are in
+	// mostDisturbed is the ratio of the servers' or of the load's CPU time above which others that take it are in
 	// the way of an answer.
-	MostDisturbed = .10
+	mostDisturbed = .10
 	leastUnseen   = .05
 )
 

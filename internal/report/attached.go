@@ -9,9 +9,9 @@ import (
 type Chapter interface {
 	record.Attachment
 	// Section is its part of the whole report of r, or an empty section.
-	Section(r *record.Result) document.Part
+	Section(r *record.Common) document.Part
 	// Below is what the first screen says of it at its end.
-	Below(r *record.Result) document.Facts
+	Below(r *record.Common) document.Facts
 }
 
 // A Reason is a chapter about the difference of two arms. Only it may say because. It comes before the expectations, and
@@ -31,7 +31,7 @@ type OwnPage interface {
 }
 
 // reasonOf returns the attachment that tells why arms differ; nil without one.
-func reasonOf(r *record.Result) Reason {
+func reasonOf(r *record.Common) Reason {
 	for _, a := range r.Attached {
 		if x, ok := a.(Reason); ok {
 			return x
@@ -41,7 +41,7 @@ func reasonOf(r *record.Result) Reason {
 }
 
 // why returns the section of the reason; an empty one without a reason.
-func why(r *record.Result) document.Part {
+func why(r *record.Common) document.Part {
 	if x := reasonOf(r); x != nil {
 		return x.Section(r)
 	}
@@ -49,7 +49,7 @@ func why(r *record.Result) document.Part {
 }
 
 // chapters returns the sections of all other attachments.
-func chapters(r *record.Result) (parts []document.Part) {
+func chapters(r *record.Common) (parts []document.Part) {
 	for _, a := range r.Attached {
 		_, reason := a.(Reason)
 		if c, ok := a.(Chapter); ok && !reason {

@@ -29,7 +29,7 @@ const (
 //
 // It gives up reasons and doubts until the report fits the screen. The table and the evidence are never
 // cut to fit, nor is an explanation that was asked for, so a report may still be longer.
-func Brief(w io.Writer, r *record.Result, o TextOptions) error {
+func Brief(w io.Writer, r record.Result, o TextOptions) error {
 	if o.Width <= 0 {
 		o.Width = 100
 	}
@@ -55,10 +55,10 @@ type screen struct {
 
 // screenOf takes from the result what its screen says.
 func screenOf(p comparisonPage) screen {
-	r := p.Result
+	r := p.Comparison
 	s := screen{
 		name: named(r), scenario: r.Scenario, state: state(r), answer: Headline(r), context: append(context(r), askedBriefly(r)), figures: marked(r),
-		sure: sure(r), expected: unmet(r), doubts: others(r).Doubts, causes: alwaysShown(r), where: whereReportIs(r),
+		sure: sure(r), expected: unmet(r), doubts: others(r.Doubts), causes: alwaysShown(r), where: whereReportIs(&r.Common),
 	}
 	s.reasons, s.asked = whyReasons(r)
 	if p.below() != nil { // a mean in the claims is not the mean in "Why"
@@ -108,13 +108,17 @@ func (s screen) document(width, most int) document.Document {
 
 // alwaysShown returns the kinds of doubts that may be the cause of what the report shows: a disturbance of the run, a rate
 // that the slowest arm lowered, and different HTTP parsers where arms differ. The first doubt of each is always shown.
-func alwaysShown(r *record.Result) []func(fact.Fact) bool {
-	lowered := func(d fact.Fact) bool { return doubt.RateFewWorkers.Is(d) || doubt.RateLowered.Is(d) }
-	causes := []func(fact.Fact) bool{fact.Fact.Disturbs, lowered}
+func alwaysShown(r *record.Comparison) []func(fact.Fact) bool {
 	if slices.ContainsFunc(r.Verdicts, differs) {
-		causes = append(causes, doubt.ParsersDiffer.Is)
+		return append(causes(), doubt.ParsersDiffer.Is)
 	}
-	return causes
+	return causes()
+}
+
+// causes returns the kinds of doubts that may be the cause of what any report shows.
+func causes() []func(fact.Fact) bool {
+	lowered := func(d fact.Fact) bool { return doubt.RateFewWorkers.Is(d) || doubt.RateLowered.Is(d) }
+	return []func(fact.Fact) bool{fact.Fact.Disturbs, lowered}
 }
 
 // doubtsOf returns the first doubts, at most most of them, then the first of each cause that is not among these, and a count
@@ -138,7 +142,7 @@ func doubtsOf(all []fact.Fact, causes []func(fact.Fact) bool, most int, place st
 }
 
 // whereReportIs tells how to read the full report, and what attachments say of themselves.
-func whereReportIs(r *record.Result) document.Facts {
+func whereReportIs(r *record.Common) document.Facts {
 	facts := document.Facts{{Label: "Report", Text: say.Where(r.Dir, !r.NoPage)}}
 	for _, a := range r.Attached {
 		if c, ok := a.(Chapter); ok {
@@ -148,16 +152,16 @@ func whereReportIs(r *record.Result) document.Facts {
 	return facts
 }
 
-// rest returns the end of a short report: the first doubts, at most most of them with their causes, and where the full
+// rest returns the end of a short report: the first of these doubts and the causes among the others, and where the full
 // report is.
-func rest(r *record.Result, most int) document.Facts {
-	return append(doubtsOf(r.Doubts, alwaysShown(r), most, "in the report"), whereReportIs(r)...)
+func rest(r *record.Common, doubts []fact.Fact, causes []func(fact.Fact) bool) document.Facts {
+	return append(doubtsOf(doubts, causes, 1, "in the report"), whereReportIs(r)...)
 }
 
 // capacityBriefly builds the one-screen report of a search for capacity: the answer, the table
 // without the estimate, which lies in the interval, and the saturation, which lies beyond it, how the
 // arms compare, and one doubt.
-func capacityBriefly(r *record.Result, width int) document.Document {
+func capacityBriefly(r *record.Search, width int) document.Document {
 	var rows [][]string
 	for _, row := range capacityTable(r) {
 		rows = append(rows, slices.Concat(row[:2], row[3:5], row[6:len(row)-1]))
@@ -168,17 +172,12 @@ func capacityBriefly(r *record.Result, width int) document.Document {
 			facts = append(facts, document.Fact{Label: "That is", Text: line})
 		}
 	}
-	untold := *others(r) // what the plan says of starving clients stands in the answer and below the table
-	untold.Doubts = slices.DeleteFunc(slices.Clone(untold.Doubts), doubt.StickyPool.Is)
+	// What the plan says of starving clients stands in the answer and below the table.
+	untold := slices.DeleteFunc(slices.Clone(others(r.Doubts)), doubt.StickyPool.Is)
 	return document.Document{
-		Name: named(r), State: state(r), Answer: briefAnswer(r, width, searchLines), Context: append(context(r), searched(r)+onCPUs(r.Env)),
-		Parts: []document.Part{document.Table{Rows: rows}, append(facts, rest(&untold, 1)...)},
+		Name: r.Scenario, State: state(r), Answer: cutTo(searchLines, width, r.Scenario, Headline(r)), Context: append(context(r), searched(r)+onCPUs(r.Env)),
+		Parts: []document.Part{document.Table{Rows: rows}, append(facts, rest(&r.Common, untold, causes())...)},
 	}
-}
-
-// briefAnswer returns the headline, cut to this number of lines of text.
-func briefAnswer(r *record.Result, width, lines int) string {
-	return cutTo(lines, width, r.Scenario, Headline(r))
 }
 
 // cutTo cuts the answer of a scenario to this number of lines of text. It allows ten columns a
@@ -189,9 +188,9 @@ func cutTo(lines, width int, scenario, answer string) string {
 
 // askedBriefly describes the load on every arm, the requests, the windows, the sizes of the
 // servers and the CPUs in one line.
-func askedBriefly(r *record.Result) string {
+func askedBriefly(r *record.Comparison) string {
 	var text string
-	if len(loads(r.Arms)) > 1 {
+	if len(loads(r.Contestants())) > 1 {
 		text = "each arm's own load" // they would not fit in a line
 	} else {
 		text = loadOnEach(r)
@@ -200,11 +199,11 @@ func askedBriefly(r *record.Result) string {
 		text += ", " + r.Asked
 	}
 	// The words of a closed loop say this already, and arms with different loads may differ in it.
-	if r.Rate > 0 && len(loads(r.Arms)) == 1 && !r.Arms[0].Clients.KeepAlive {
+	if r.Rate > 0 && len(loads(r.Contestants())) == 1 && !r.Arms[0].Clients.KeepAlive {
 		text += " on a new connection"
 	}
-	text += ", windows of " + say.Seconds(r.Window)
-	if has := sizes(r.Arms); has != "" {
+	text += ", windows of " + say.Seconds(r.Window.Seconds())
+	if has := sizes(r.Contestants()); has != "" {
 		text += "; " + has
 	}
 	return text + onCPUs(r.Env)
@@ -226,7 +225,7 @@ func onCPUs(e record.Env) string {
 
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
 // verdict on it, and below the table the legend of the marks in use.
-func marked(r *record.Result) document.Part {
+func marked(r *record.Comparison) document.Part {
 	arms := choices(r.Arms) // the copy of the baseline is no choice
 	shown := arms[:min(len(arms), briefArms)]
 	names := []string{""}
@@ -262,7 +261,7 @@ func marked(r *record.Result) document.Part {
 
 // belowFigures returns the lines below the table of these arms: the legend of the marks that are used, what a reader might
 // take for a mistake, why figures are refused, and how many connections there were.
-func belowFigures(r *record.Result, arms []record.Arm, used map[string]bool) (lines document.Lines) {
+func belowFigures(r *record.Comparison, arms []record.Arm, used map[string]bool) (lines document.Lines) {
 	if len(r.Verdicts) > 0 {
 		lines = append(lines, markLegend(r.Verdicts, used))
 	}
@@ -287,7 +286,7 @@ func belowFigures(r *record.Result, arms []record.Arm, used map[string]bool) (li
 
 // aboveRate reports whether one of these arms has a goodput more than half a per cent above the rate that
 // was asked for, which a reader would otherwise take for a mistake.
-func aboveRate(r *record.Result, arms []record.Arm) bool {
+func aboveRate(r *record.Comparison, arms []record.Arm) bool {
 	return r.Rate > 0 && slices.ContainsFunc(arms, func(a record.Arm) bool {
 		good := a.Median(stats.Goodput)
 		return good != nil && *good > 1.005*r.Rate
@@ -296,7 +295,7 @@ func aboveRate(r *record.Result, arms []record.Arm) bool {
 
 // refusedMarks tells why the figures of these arms have the mark of a refused verdict, a line for each reason; nil where the
 // answer tells the reason against all verdicts.
-func refusedMarks(r *record.Result, arms []record.Arm) (lines []string) {
+func refusedMarks(r *record.Comparison, arms []record.Arm) (lines []string) {
 	if r.Answer.Outcome == outcome.Refused && r.Answer.Kind == "" && oneReason(r.Verdicts) != "" && doNotKeepUp(r) == "" {
 		return nil
 	}
@@ -341,7 +340,7 @@ const (
 
 // mark returns a verdict in one word, to stand after its figure: the change if it is sure, else
 // a mark. It is "" without a verdict, as for the baseline.
-func mark(r *record.Result, v record.Verdict) string {
+func mark(r *record.Comparison, v record.Verdict) string {
 	switch {
 	case differs(v):
 		return changed(r, v)
@@ -357,7 +356,7 @@ func mark(r *record.Result, v record.Verdict) string {
 
 // isNotJudged reports whether the baseline's own time is no finding: every verdict against it is refused, for what the
 // baseline itself does, which fails requests or has a backlog that grows.
-func isNotJudged(r *record.Result, baseline record.Arm, m stats.Metric) bool {
+func isNotJudged(r *record.Comparison, baseline record.Arm, m stats.Metric) bool {
 	if m.Quantile == 0 || baseline.Median(m.Figure) == nil || !baseline.Behind && baseline.Errors == 0 {
 		return false
 	}
@@ -395,8 +394,8 @@ func markLegend(vs []record.Verdict, used map[string]bool) string {
 
 // whyReasons returns the lines of "Why", and how many of them were asked for. The explanation comes first: it names a cause,
 // while the other reasons only tell where the time went. Where it found no cause of a difference, these say more.
-func whyReasons(r *record.Result) (reasons []string, asked int) {
-	others, x := briefReasons(r), reasonOf(r)
+func whyReasons(r *record.Comparison) (reasons []string, asked int) {
+	others, x := briefReasons(r), reasonOf(&r.Common)
 	if x == nil {
 		return others, 0
 	}
@@ -410,7 +409,7 @@ func whyReasons(r *record.Result) (reasons []string, asked int) {
 // briefReasons tells, for arms that surely differ, in which stretches the difference of time
 // lies: on average or, if the averages hardly differ, in the slowest requests. It returns nil
 // where a caveat makes the figures no finding.
-func briefReasons(r *record.Result) (lines []string) {
+func briefReasons(r *record.Comparison) (lines []string) {
 	if caveat(r) != "" {
 		return nil
 	}
@@ -450,7 +449,7 @@ func few(lines []string, most int) []string {
 // sure describes the evidence for the verdicts, and what would change them: the first line has
 // the blocks, the confidence and the A/A control, and lines on failures and open verdicts
 // follow. Why a verdict was refused stands below the table, at its mark.
-func sure(r *record.Result) []string {
+func sure(r *record.Comparison) []string {
 	text := blocks(r)
 	if judged := judgedQuantiles(r.Verdicts); len(judged) > 0 && slices.ContainsFunc(r.Verdicts, isDecidedTime) {
 		text += "; verdicts on " + strings.Join(judged, ", ") + " hold together with 95" + say.NBSP + "%"
@@ -481,7 +480,7 @@ func isDecidedTime(v record.Verdict) bool {
 
 // openVerdicts lists the open verdicts, each with what would decide it, in one line; ""
 // for none.
-func openVerdicts(r *record.Result) string {
+func openVerdicts(r *record.Comparison) string {
 	var open []record.Verdict
 	for _, v := range r.Verdicts {
 		if v.Verdict.Outcome == outcome.Open && isAskedFor(r, v) {
@@ -532,7 +531,7 @@ func openName(v record.Verdict, against bool) string {
 // isAskedFor reports whether a reader wants to know what would decide an open verdict: one on a time, or on goodput where an
 // arm is overloaded or has no times. Below that goodput is the offered rate for every arm. Connections
 // without an answer yet need longer windows, as their doubt says.
-func isAskedFor(r *record.Result, of record.Verdict) bool {
+func isAskedFor(r *record.Comparison, of record.Verdict) bool {
 	if unanswered(armOf(r, of.Arm)) || unanswered(armOf(r, of.Baseline)) {
 		return false
 	}
@@ -590,7 +589,7 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 
 // unmet returns the expectations that are not kept, after a line that counts the answers; nil
 // without expectations.
-func unmet(r *record.Result) []string {
+func unmet(r *record.Comparison) []string {
 	if len(r.Expectations) == 0 {
 		return nil
 	}

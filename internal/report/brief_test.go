@@ -20,8 +20,10 @@ import (
 // The answer of every run fits a screen, and stands first.
 func TestBriefGolden(t *testing.T) {
 	t.Parallel()
-	all := results()
-	all["capacity"] = promised()
+	all := map[string]record.Result{"capacity": promised()}
+	for name, r := range results() {
+		all[name] = r
+	}
 	for name, r := range all {
 		var b bytes.Buffer
 		if err := Brief(&b, r, TextOptions{}); err != nil {
@@ -81,13 +83,13 @@ func TestHowLikeTheCopyIs(t *testing.T) {
 // and no arm has surely less goodput.
 func TestEveryRequestGotAGoodReply(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(*record.Result){
-		"":           func(*record.Result) {},
-		"failed":     func(r *record.Result) { r.Arms[2].Errors = 1 },
-		"not sent":   func(r *record.Result) { r.Arms[2].Generator = &record.Proofs{Missing: 1} },
-		"overloaded": func(r *record.Result) { r.Doubts = append(r.Doubts, doubt.Overloaded.On("pool")) },
-		"starved":    func(r *record.Result) { r.Arms[2].StarvedConnections = 1 },
-		"lower goodput": func(r *record.Result) {
+	for name, spoil := range map[string]func(*record.Comparison){
+		"":           func(*record.Comparison) {},
+		"failed":     func(r *record.Comparison) { r.Arms[2].Errors = 1 },
+		"not sent":   func(r *record.Comparison) { r.Arms[2].Generator = &record.Proofs{Missing: 1} },
+		"overloaded": func(r *record.Comparison) { r.Doubts = append(r.Doubts, doubt.Overloaded.On("pool")) },
+		"starved":    func(r *record.Comparison) { r.Arms[2].StarvedConnections = 1 },
+		"lower goodput": func(r *record.Comparison) {
 			r.Verdicts = append(r.Verdicts, record.Verdict{Metric: stats.Goodput, Verdict: decision("LOWER"), Arm: "pool", Ratio: .48})
 		},
 	} {
@@ -108,7 +110,7 @@ func TestOpenExpectationsSayTheExitCode(t *testing.T) {
 		{outcome.Yes, outcome.Yes}: false, {outcome.Yes, outcome.Open}: true,
 		{outcome.Refused, outcome.Yes}: true, {outcome.No, outcome.Open}: false,
 	} {
-		r := &record.Result{Expectations: []record.Expectation{{Outcome: outcomes[0]}, {Outcome: outcomes[1]}}}
+		r := &record.Comparison{Expectations: []record.Expectation{{Outcome: outcomes[0]}, {Outcome: outcomes[1]}}}
 		if got := unmet(r)[0]; strings.Contains(got, note) != want {
 			t.Errorf("%v: got %q, with the exit code: %v", outcomes, got, want)
 		}
@@ -260,7 +262,7 @@ func TestBriefNamesARecordElsewhere(t *testing.T) {
 	r := quick()
 	for dir, want := range map[string]string{"schedlab-runs/x": "or: schedlab runs show x", "elsewhere/x": "or: schedlab runs show elsewhere/x"} {
 		r.Dir = dir
-		if got := rest(r, 1); !strings.HasSuffix(got[len(got)-1].Text, want) {
+		if got := rest(&r.Common, r.Doubts, causes()); !strings.HasSuffix(got[len(got)-1].Text, want) {
 			t.Errorf("%s: got %q", dir, got[len(got)-1].Text)
 		}
 	}

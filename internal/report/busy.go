@@ -5,15 +5,12 @@ import (
 
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
-	"schedlab/internal/record"
 )
 
-// others returns a result without the doubt that its first line tells already.
-func others(r *record.Result) *record.Result {
-	if doubt.TooBusy(r.Doubts).None() {
-		return r
+// others returns the doubts without the one that the first line of a report tells already.
+func others(doubts []fact.Fact) []fact.Fact {
+	if doubt.TooBusy(doubts).None() {
+		return doubts
 	}
-	rest := *r
-	rest.Doubts = slices.DeleteFunc(slices.Clone(r.Doubts), fact.Fact.Disturbs)
-	return &rest
+	return slices.DeleteFunc(slices.Clone(doubts), fact.Fact.Disturbs)
 }

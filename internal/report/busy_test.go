@@ -28,32 +28,31 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		"Busy: hog (pid 7) used 83 % of a CPU", "Effect: pool against nethttp may be anything from -20 % to +31 % at p99",
 		"Next: end hog, or give --wait-idle 2m, which starts as soon as 3 s were quiet", "So far: ",
 	}
-	open := func(r *record.Result) {
+	open := func() *record.Comparison {
+		r := quick()
 		v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: stats.P50, Primary: true, Verdict: decision("open"), Ratio: 1.2, Low: .9, High: 1.3, Lean: "SLOWER", Blocks: 12, Lost: 11, Won: 1, Needed: 20}
 		r.Verdicts, r.Winner = []record.Verdict{v}, record.Winner{Outcome: outcome.Open}
 		r.Answer = record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Place{Outcome: outcome.Open}}}}
+		return r
 	}
-	gate := func(r *record.Result) {
-		open(r)
+	gate := func() *record.Comparison {
+		r := open()
 		r.Gate = []record.Gated{{Metric: stats.P50, Allow: .1, Ratio: 1.05, Low: .9, High: 1.3, Needed: 20, Outcome: outcome.Open}}
+		return r
 	}
-	search := func(r *record.Result) {
-		r.Capacity = &record.Capacity{SLO: "p99<=10ms", Arms: []record.ArmCapacity{{Name: "pool", Outcome: "open", Fact: said("pool for p99<=10ms: open,")}}}
-		r.Verdicts, r.Answer = nil, record.Conclusion{}
+	search := &record.Search{Common: quick().Common, SLO: "p99<=10ms", Arms: []record.ArmCapacity{{Contestant: record.Contestant{Name: "pool"}, Outcome: "open", Fact: said("pool for p99<=10ms: open,")}}}
+	writers := map[string]func(*strings.Builder, record.Result) error{
+		"brief":    func(b *strings.Builder, r record.Result) error { return Brief(b, r, TextOptions{Width: 400}) },
+		"text":     func(b *strings.Builder, r record.Result) error { return Text(b, r, TextOptions{Width: 400}) },
+		"summary":  func(b *strings.Builder, r record.Result) error { return Summary(b, r) },
+		"markdown": func(b *strings.Builder, r record.Result) error { return Markdown(b, r) },
+		"html":     func(b *strings.Builder, r record.Result) error { return HTML(b, r) },
+		"json":     func(b *strings.Builder, r record.Result) error { return Formats().Render(b, "json", r) },
 	}
-	writers := map[string]func(*strings.Builder, *record.Result) error{
-		"brief":    func(b *strings.Builder, r *record.Result) error { return Brief(b, r, TextOptions{Width: 400}) },
-		"text":     func(b *strings.Builder, r *record.Result) error { return Text(b, r, TextOptions{Width: 400}) },
-		"summary":  func(b *strings.Builder, r *record.Result) error { return Summary(b, r) },
-		"markdown": func(b *strings.Builder, r *record.Result) error { return Markdown(b, r) },
-		"html":     func(b *strings.Builder, r *record.Result) error { return HTML(b, r) },
-		"json":     func(b *strings.Builder, r *record.Result) error { return Formats().Render(b, "json", r) },
-	}
-	for kind, of := range map[string]func(*record.Result){"comparison": open, "gate": gate, "search": search} {
+	for kind, r := range map[string]record.Result{"comparison": open(), "gate": gate(), "search": search} {
+		quiet := r.Head().Doubts
+		r.Head().Doubts = append([]fact.Fact{hogged(true)}, quiet...)
 		for name, write := range writers {
-			r := quick()
-			of(r)
-			r.Doubts = append([]fact.Fact{hogged(true)}, r.Doubts...)
 			var b strings.Builder
 			if err := write(&b, r); err != nil {
 				t.Fatal(err)
@@ -73,9 +72,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 			}
 		}
 		// An answer that stands.
-		r := quick()
-		of(r)
-		r.Doubts = append([]fact.Fact{hogged(false)}, r.Doubts...)
+		r.Head().Doubts = append([]fact.Fact{hogged(false)}, quiet...)
 		var b strings.Builder
 		if err := Brief(&b, r, TextOptions{Width: 400}); err != nil {
 			t.Fatal(err)

@@ -21,30 +21,30 @@ import (
 //
 // The record has an interval for each arm, from the highest rate that was verified to the
 // lowest that was refuted, with every window of load in between.
-func capacityDocument(r *record.Result) document.Document {
+func capacityDocument(r *record.Search) document.Document {
 	var note document.Facts
 	if r.Note != "" {
 		note = document.Facts{{Label: "Note", Text: r.Note}}
 	}
 	return document.Document{
-		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r), Context: append(context(r), searched(r), machine(r.Env, r.Arms)), Data: complete(r),
+		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r), Context: append(context(r), searched(r), machine(r)), Data: complete(r),
 		Parts: []document.Part{
 			document.Section{
 				ID: "capacity", Title: "Capacity", Parts: []document.Part{document.Table{Rows: capacityTable(r), Marks: marks(r)}, document.Lines(capacityLines(r))},
-				Lead: "The capacity lies between the highest rate at which three windows of three kept " + r.Capacity.SLO + " and the lowest at which most broke it. " +
+				Lead: "The capacity lies between the highest rate at which three windows of three kept " + r.SLO + " and the lowest at which most broke it. " +
 					"The estimate is where a robust line through the windows meets the limit; it is no answer by itself.",
 			},
 			rateSection(r),
 			document.Page{document.Section{ID: "windows", Title: "Every window", Parts: details(r)}},
-			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{doubts(r), note}},
-			recordSection(r),
+			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{numbered(r.Doubts), note}},
+			recordSection(r, fingerprint(r), nil),
 		},
 	}
 }
 
 // rateSection draws the response time as a function of the rate, a chart for each arm; an empty
 // part where no window has a time.
-func rateSection(r *record.Result) document.Part {
+func rateSection(r *record.Search) document.Part {
 	all := rateCharts(r, 0)
 	if all == nil {
 		return document.Section{}
@@ -60,14 +60,14 @@ func rateSection(r *record.Result) document.Part {
 	}
 	return document.Section{
 		ID: "curves", Title: "Response time over the rate", Parts: charts,
-		Lead: plotted(r.Capacity).Metric.String() + " of every window: filled where the objective was kept, open where it was not kept, grey where the window was refused. " +
+		Lead: plotted(r).Metric.String() + " of every window: filled where the objective was kept, open where it was not kept, grey where the window was refused. " +
 			"The thick line across is the promise, the band the interval, the drawn line the fit.",
 	}
 }
 
 // plotted returns the term of the objective to draw: the first that is a time; the zero term for
 // none, for example in an objective on errors alone.
-func plotted(c *record.Capacity) record.SLOTerm {
+func plotted(c *record.Search) record.SLOTerm {
 	for _, t := range c.Terms {
 		if timed(t) {
 			return t
@@ -85,10 +85,10 @@ func timed(t record.SLOTerm) bool {
 // can be compared by eye: windows as points, the objective as a line, and the interval as a
 // band. Each chart begins room below the previous one, for a drawing of all
 // arms; room is 0 for charts in a page. It returns nil if there is nothing to draw.
-func rateCharts(r *record.Result, room chart.Px) (charts []chart.Chart) {
-	term := plotted(r.Capacity)
+func rateCharts(r *record.Search, room chart.Px) (charts []chart.Chart) {
+	term := plotted(r)
 	times, rates := []float64{term.Limit}, []float64{}
-	for _, a := range r.Capacity.Arms {
+	for _, a := range r.Arms {
 		for _, w := range drawnWindows(a, term) { // clip long times, which would press the others to the floor
 			times, rates = append(times, min(w.Values[term.Metric], 30*term.Limit)), append(rates, w.Rate)
 		}
@@ -100,8 +100,8 @@ func rateCharts(r *record.Result, room chart.Px) (charts []chart.Chart) {
 	x := chart.CloseAxis(rates, 74, 622)
 	x.Log, x.Pad = false, 8
 	x = x.Marked(6, func(v float64) string { return say.CountLabel(v) + "/s" })
-	for i, a := range r.Capacity.Arms {
-		s, top := chart.SeriesOf(r.Arms)[i], room*chart.Px(len(charts))
+	for i, a := range r.Arms {
+		s, top := chart.SeriesOf(r.Contestants())[i], room*chart.Px(len(charts))
 		// The panel is 260 high; the rest of the chart's 320 has its title and its ticks.
 		p := chart.Panel{X: x, Y: chart.NewAxis(times, top+274, top+14).Marked(5, say.TimeLabel), Limit: &chart.Limit{At: term.Limit, Text: term.Text}}
 		if a.Outcome == outcome.Yes && a.High > 0 {
@@ -186,29 +186,29 @@ func addFit(p *chart.Panel, l chart.Line, points []ratePoint) {
 }
 
 // CapacitySVG draws the response time as a function of the rate as an SVG file, one chart per arm, each below
-// the previous one. Without anything to draw it writes an empty drawing. r.Capacity must not be nil.
-func CapacitySVG(w io.Writer, r *record.Result) error {
+// the previous one. Without anything to draw it writes an empty drawing.
+func CapacitySVG(w io.Writer, r *record.Search) error {
 	const room = 344 // the height of a chart with its title
 	all := chart.Chart{Width: 640}
 	for _, c := range rateCharts(r, room) {
-		c.Panels[0].Title = c.Caption + ": " + plotted(r.Capacity).Metric.String() + " over the rate"
+		c.Panels[0].Title = c.Caption + ": " + plotted(r).Metric.String() + " over the rate"
 		all.Panels, all.Height = append(all.Panels, c.Panels...), all.Height+room
 	}
 	return say.SVG(w, all.File())
 }
 
 // details returns a folded table of all windows for each arm, in the order they ran.
-func details(r *record.Result) []document.Part {
+func details(r *record.Search) []document.Part {
 	head := []string{"trial", "for", "offered", "sent", "goodput"}
 	var metrics []stats.Measure // beside goodput
-	for _, t := range r.Capacity.Terms {
+	for _, t := range r.Terms {
 		if t.Metric.Figure != stats.Goodput {
 			metrics, head = append(metrics, t.Metric), append(head, t.Metric.String())
 		}
 	}
 	head = append(head, "objective")
 	var tables []document.Part
-	for _, a := range r.Capacity.Arms {
+	for _, a := range r.Arms {
 		rows := [][]string{head}
 		for _, w := range a.Windows {
 			rows = append(rows, windowRow(w, metrics))
@@ -243,14 +243,13 @@ func windowRow(w record.RateWindow, metrics []stats.Measure) []string {
 
 // searched describes the objective and the search in one line: loads, windows, budget, seed,
 // and the sizes of servers.
-func searched(r *record.Result) string {
-	c := r.Capacity
-	parts := append(loads(r.Arms), "objective "+c.SLO, say.Seconds(r.Window)+" windows", "up to "+say.Seconds(c.Budget)+" for each arm")
+func searched(r *record.Search) string {
+	parts := append(loads(r.Contestants()), "objective "+r.SLO, say.Seconds(r.Window.Seconds())+" windows", "up to "+say.Seconds(r.Budget.Seconds())+" for each arm")
 	parts = append(parts, fmt.Sprintf("seed %d", r.Seed))
 	if r.Asked != "" {
 		parts = append(parts, r.Asked)
 	}
-	if all := sizes(r.Arms); all != "" {
+	if all := sizes(r.Contestants()); all != "" {
 		parts = append(parts, all)
 	}
 	return strings.Join(parts, ", ")
@@ -266,9 +265,9 @@ const (
 // capacityTable returns the arms' results, with the head first. A figure that was not measured
 // is a dash. The counts of windows tell how well a bound is supported: "3 of 3" kept at the low
 // end, "2 of 3" not kept at the high end.
-func capacityTable(r *record.Result) [][]string {
+func capacityTable(r *record.Search) [][]string {
 	rows := [][]string{{"arm", "capacity", "estimate", "verified", "refuted", "saturation (extrapolated)", "X_max", "recovers", "CPU a request"}}
-	for _, a := range r.Capacity.Arms {
+	for _, a := range r.Arms {
 		capacity, most, recovers := interval(a), measured(a.XMax, say.Rate), windowsOf(a.AgainKept, a.AgainOf)
 		if !a.Starves.None() {
 			capacity += ofSome
@@ -344,11 +343,11 @@ func interval(a record.ArmCapacity) string {
 
 // capacityLines returns the arms' answers, how they compare, and a note on what a request
 // costs. It leaves out the answer of a single arm, which is the headline.
-func capacityLines(r *record.Result) (lines []string) {
+func capacityLines(r *record.Search) (lines []string) {
 	var rates []float64
-	for _, a := range r.Capacity.Arms {
+	for _, a := range r.Arms {
 		rates = append(rates, a.CPURates...)
-		if len(r.Capacity.Arms) > 1 {
+		if len(r.Arms) > 1 {
 			line := a.Fact.String()
 			if !a.Starves.None() {
 				line += " " + ofSome
@@ -366,12 +365,12 @@ func capacityLines(r *record.Result) (lines []string) {
 
 // capacityCompared tells which arms have more capacity, which starve clients, which intervals reach above
 // X_max, and, for an objective of several terms, which term breaks first in each arm.
-func capacityCompared(r *record.Result) []string {
+func capacityCompared(r *record.Search) []string {
 	var lines, notes, beyond, broken []string
-	for _, f := range r.Capacity.Lines {
+	for _, f := range r.Lines {
 		lines = append(lines, f.String())
 	}
-	for _, a := range r.Capacity.Arms {
+	for _, a := range r.Arms {
 		switch of, _ := doubt.StickyPool.In(a.Starves); {
 		case !a.Starves.None():
 			note := fmt.Sprintf("%s %s: of %s only, for it starves %d of %d kept connections; it is compared with no other arm",
@@ -384,7 +383,7 @@ func capacityCompared(r *record.Result) []string {
 					}
 				}
 				note += fmt.Sprintf("; none: with %d clients it missed %s at %s already, the lowest rate that was tried, and a lower one would starve the same clients",
-					of.Connections, r.Capacity.SLO, say.Rate(lowest))
+					of.Connections, r.SLO, say.Rate(lowest))
 			}
 			notes = append(notes, note)
 		// The upper end is a rate that was offered, and X_max a rate that was served. A Low above X_max is a
@@ -392,7 +391,7 @@ func capacityCompared(r *record.Result) []string {
 		case a.XMax > 0 && a.Low <= a.XMax && a.XMax < a.High:
 			beyond = append(beyond, a.Name)
 		}
-		if a.Term != "" && len(r.Capacity.Terms) > 1 {
+		if a.Term != "" && len(r.Terms) > 1 {
 			broken = append(broken, a.Name+": "+a.Term+" gives way first")
 		}
 	}
@@ -404,13 +403,13 @@ func capacityCompared(r *record.Result) []string {
 }
 
 // capacityOpen tells why arms are open, and what would decide them; nil where the headline does.
-func capacityOpen(r *record.Result) (open []string) {
-	for _, a := range r.Capacity.Arms {
+func capacityOpen(r *record.Search) (open []string) {
+	for _, a := range r.Arms {
 		if !a.Outcome.Decided() && a.Starves.None() {
 			open = append(open, a.Fact.String())
 		}
 	}
-	if len(open) == len(r.Capacity.Arms) {
+	if len(open) == len(r.Arms) {
 		return nil
 	}
 	return open
@@ -419,16 +418,16 @@ func capacityOpen(r *record.Result) (open []string) {
 // capacityCSV writes a search for capacity as CSV: one row per window, with the result of its
 // arm repeated in each. Rates are per second and times in seconds; the columns of times depend
 // on the objective. A time with too few requests is an empty cell.
-func capacityCSV(w io.Writer, r *record.Result) error {
+func capacityCSV(w io.Writer, r *record.Search) error {
 	head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
 	var metrics []stats.Measure
-	for _, t := range r.Capacity.Terms {
+	for _, t := range r.Terms {
 		if timed(t) {
 			metrics, head = append(metrics, t.Metric), append(head, t.Metric.String())
 		}
 	}
 	rows := [][]string{append(head, "kept", "refused")}
-	for _, a := range r.Capacity.Arms {
+	for _, a := range r.Arms {
 		for _, x := range a.Windows {
 			row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Outcome), float(a.Low), float(a.High),
 				strconv.Itoa(x.Trial), x.Purpose, float(x.Rate), float(x.Sent), float(x.Goodput), float(x.Errors)}

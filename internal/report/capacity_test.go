@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -24,20 +25,14 @@ import (
 // promised is a search of six arms: one with an interval, one that sheds its load
 // and so breaks nothing, one whose windows were refused, one that kept nothing that can
 // be judged, one that died, and one that was too slow for any window.
-func promised() *record.Result {
+func promised() *record.Search {
 	q := quick()
-	r := &record.Result{
-		Schema: 1, Run: "20261121-221500-capacity-cafe", Dir: "schedlab-runs/20261121-221500-capacity-cafe",
-		Scenario: "capacity", Question: "How much can be promised?", Status: record.Complete, Seed: 7, Window: 3, Env: q.Env, Started: q.Started,
-		Doubts: []fact.Fact{{Arm: "pool", Text: "3 of 3 windows are refused and count for nothing, the last for foreign load"}, {Text: "one host, loopback, synthetic demand"}},
-	}
-	load := record.Clients{Loop: "open", Arrivals: "poisson", Connections: 64, KeepAlive: true}
-	for i, name := range []string{"nethttp", "shedding", "pool", "late", "frail", "sleepy"} {
-		role := record.Challenger
-		if i == 0 {
-			role = record.Baseline
-		}
-		r.Arms = append(r.Arms, record.Arm{Name: name, Mode: name, Role: role, Clients: load, XMax: new(3000.), Command: "schedlab serve --mode " + name})
+	r := &record.Search{
+		Common: record.Common{
+			Schema: record.Schema, Kind: record.Searched, Run: "20261121-221500-capacity-cafe", Dir: "schedlab-runs/20261121-221500-capacity-cafe",
+			Scenario: "capacity", Question: "How much can be promised?", Status: record.Complete, Seed: 7, Window: record.Lasting(3 * time.Second), Env: q.Env, Started: q.Started,
+			Doubts: []fact.Fact{{Arm: "pool", Text: "3 of 3 windows are refused and count for nothing, the last for foreign load"}, {Text: "one host, loopback, synthetic demand"}},
+		},
 	}
 	window := func(trial int, purpose string, rate, p99 float64, refused string) record.RateWindow {
 		return record.RateWindow{Trial: trial, Purpose: purpose, Rate: rate, Sent: rate * 1.01, Goodput: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99},
@@ -46,7 +41,8 @@ func promised() *record.Result {
 	line := record.RateLine{Intercept: 625, Slope: -.22}
 	at := func(rate float64) float64 { return 1 / (line.Intercept + line.Slope*rate) }
 	first := record.ArmCapacity{
-		Name: "nethttp", Mode: "nethttp", Outcome: outcome.Yes, Fact: said("nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s"),
+		Contestant: record.Contestant{Name: "nethttp"},
+		Outcome:    outcome.Yes, Fact: said("nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s"),
 		Low: 2310, LowKept: 3, LowOf: 3, High: 2480, HighBroken: 2, HighOf: 2, Estimate: 2386, HalfWidth: .012, Term: "p99<=10ms",
 		Line: &line, Saturation: 2841, XMax: 2950, Recovers: "yes", AgainKept: 1, AgainOf: 1, CPUPerRequest: 350e-6,
 		CPURates: []float64{1475, 2480},
@@ -60,34 +56,41 @@ func promised() *record.Result {
 		first.Windows = append(first.Windows, window(i+1, purpose, rate, p99, ""))
 	}
 	shedding := record.ArmCapacity{
-		Name: "shedding", Mode: "shedding", Outcome: outcome.Yes, Stopped: "budget", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900, Recovers: outcome.Open, AgainKept: 1, AgainOf: 2,
+		Contestant: record.Contestant{Name: "shedding"},
+		Outcome:    outcome.Yes, Stopped: "budget", Low: 9000, LowKept: 3, LowOf: 3, XMax: 2900, Recovers: outcome.Open, AgainKept: 1, AgainOf: 2,
 		Fact:    said("shedding keeps p99<=10ms at 9,000/s, and nothing up to 9,000/s broke it; the budget ended there: raise --budget; recovery open: after the overload 1 of 2 windows at 9,000/s kept it, and the budget ended; 67 % of the requests get no good reply there, which no term forbids: add errors<=0.1%"),
 		Windows: []record.RateWindow{window(12, "curve", 1500, .002, ""), window(13, "reach", 9000, .004, "")},
 	}
 	pool := record.ArmCapacity{
-		Name: "pool", Mode: "pool", Outcome: outcome.Open, XMax: 2800, Fact: said("pool for p99<=10ms: open, all 3 windows are refused, the last for foreign load"),
+		Contestant: record.Contestant{Name: "pool"},
+		Outcome:    outcome.Open, XMax: 2800, Fact: said("pool for p99<=10ms: open, all 3 windows are refused, the last for foreign load"),
 		Windows: []record.RateWindow{window(14, "curve", 1400, .003, "foreign load"), {Trial: 15, Purpose: "overload", Rate: 4000, Values: map[stats.Measure]float64{{Quantile: .99}: 2}}},
 	}
 	late := record.ArmCapacity{
-		Name: "late", Outcome: outcome.No, Stopped: "floor", High: 367, HighBroken: 2, HighOf: 2, XMax: 700,
+		Contestant: record.Contestant{Name: "late"},
+		Outcome:    outcome.No, Stopped: "floor", High: 367, HighBroken: 2, HighOf: 2, XMax: 700,
 		Fact:    said("late does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"),
 		Windows: []record.RateWindow{window(16, "refute", 1467, .030, "")},
 	}
 	frail := record.ArmCapacity{
-		Name: "frail", Outcome: outcome.Refused, XMax: 2500, Fact: said("frail died at 2,550/s: the server ended at 2550/s (exit status 7); its log ends with: out of memory"),
+		Contestant: record.Contestant{Name: "frail"},
+		Outcome:    outcome.Refused, XMax: 2500, Fact: said("frail died at 2,550/s: the server ended at 2550/s (exit status 7); its log ends with: out of memory"),
 		End: &record.SearchEnd{Died: true, Rate: 2550, Why: "the server ended at 2550/s (exit status 7); its log ends with: out of memory"}, Windows: []record.RateWindow{},
 	}
 	sleepy := record.ArmCapacity{
-		Name: "sleepy", Outcome: outcome.Refused, XMax: 40, Windows: []record.RateWindow{},
+		Contestant: record.Contestant{Name: "sleepy"},
+		Outcome:    outcome.Refused, XMax: 40, Windows: []record.RateWindow{},
 		Fact: said("sleepy is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s or ask for a lower quantile"),
 	}
-	r.Capacity = &record.Capacity{
-		SLO: "p99<=10ms", Budget: 60, Terms: []record.SLOTerm{{Text: "p99<=10ms", Term: stats.Term{Metric: stats.Measure{Quantile: .99}, Limit: .010}}},
-		Arms: []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}, Lines: []fact.Fact{asRecorded(`{"code": "more-capacity", "arm": "shedding", "baseline": "nethttp", "values": {"own": 9000, "baseline": 2480}}`)},
+	r.SLO, r.Budget, r.Terms = "p99<=10ms", record.Lasting(time.Minute), []record.SLOTerm{{Text: "p99<=10ms", Term: stats.Term{Metric: stats.Measure{Quantile: .99}, Limit: .010}}}
+	r.Arms = []record.ArmCapacity{first, shedding, pool, late, frail, sleepy}
+	r.Lines = []fact.Fact{asRecorded(`{"code": "more-capacity", "arm": "shedding", "baseline": "nethttp", "values": {"own": 9000, "baseline": 2480}}`)}
+	for i := range r.Arms {
+		a := &r.Arms[i]
+		a.Mode, a.Role, a.Command, a.Answer = a.Name, record.Challenger, "schedlab serve --mode "+a.Name, outcome.Capacity.Phrase(a.Outcome)
+		a.Clients = record.Clients{Loop: "open", Arrivals: "poisson", Connections: 64, KeepAlive: true}
 	}
-	for i, a := range r.Capacity.Arms {
-		r.Capacity.Arms[i].Answer = outcome.Capacity.Phrase(a.Outcome)
-	}
+	r.Arms[0].Role = record.Baseline
 	return r
 }
 
@@ -113,10 +116,10 @@ func TestCapacityGolden(t *testing.T) {
 func TestAnUndecidedSearchKeepsItsRemedy(t *testing.T) {
 	t.Parallel()
 	r := promised()
-	r.Capacity.Arms, r.Capacity.Lines, r.Arms = r.Capacity.Arms[2:3], nil, r.Arms[:1]
+	r.Arms, r.Lines = r.Arms[2:3], nil
 	const remedy = "twice as much of both, --window 2s --budget 1m0s, may tell"
 	long := doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool,workers=2")
-	r.Capacity.Arms[0].Fact = said(long.String() + ". nethttp for p99<=10ms,errors<=0.1%: open, 5,221/s is refuted, and no lower rate is verified (1 of 2 windows at 3,819/s kept it, and 3 of 3 have to); windows of one rate differ too much, or the budget is too small: " + remedy)
+	r.Arms[0].Fact = said(long.String() + ". nethttp for p99<=10ms,errors<=0.1%: open, 5,221/s is refuted, and no lower rate is verified (1 of 2 windows at 3,819/s kept it, and 3 of 3 have to); windows of one rate differ too much, or the budget is too small: " + remedy)
 	var brief bytes.Buffer
 	if err := Brief(&brief, r, TextOptions{Width: 100}); err != nil {
 		t.Fatal(err)
@@ -131,10 +134,10 @@ func TestAnUndecidedSearchKeepsItsRemedy(t *testing.T) {
 func TestAStarvingArmIsMarked(t *testing.T) {
 	t.Parallel()
 	r := promised()
-	pool := r.Capacity.Arms[3] // below 367/s
+	pool := r.Arms[3] // below 367/s
 	pool.Name, pool.Starves = "pool,workers=2", doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool,workers=2")
-	r.Capacity.Arms, r.Capacity.Lines, r.Arms = []record.ArmCapacity{r.Capacity.Arms[0], pool}, nil, r.Arms[:2]
-	if got, want := capacityHeadline(r.Capacity), "nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s."; got != want {
+	r.Arms, r.Lines = []record.ArmCapacity{r.Arms[0], pool}, nil
+	if got, want := capacityHeadline(r), "nethttp keeps p99<=10ms up to between 2,310/s and 2,480/s."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	var brief bytes.Buffer
@@ -162,7 +165,7 @@ func TestAnIntervalAboveXMaxIsExplained(t *testing.T) {
 	t.Parallel()
 	for xmax, want := range map[float64]bool{2479: true, 2310: true, 2480: false, 2309: false, 0: false} {
 		r := promised()
-		r.Capacity.Arms[0].XMax = xmax
+		r.Arms[0].XMax = xmax
 		var brief bytes.Buffer
 		if err := Brief(&brief, r, TextOptions{Width: 200}); err != nil {
 			t.Fatal(err)
@@ -221,11 +224,11 @@ func TestCapacityHasNoBlocksToRender(t *testing.T) {
 func TestCapacityJSONRoundTrip(t *testing.T) {
 	t.Parallel()
 	r := promised()
-	var back record.Result
-	if err := json.Unmarshal([]byte(rendered(t, "json", r)), &back); err != nil {
+	back := new(record.Search)
+	if err := json.Unmarshal([]byte(rendered(t, "json", r)), back); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(r.Capacity, back.Capacity, cmpopts.IgnoreFields(fact.Fact{}, "Text")); diff != "" {
+	if diff := cmp.Diff(complete(r), record.Result(back), cmpopts.IgnoreFields(fact.Fact{}, "Text")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -233,7 +236,7 @@ func TestCapacityJSONRoundTrip(t *testing.T) {
 func TestCapacityWithoutATimeHasNoDrawing(t *testing.T) {
 	t.Parallel()
 	r := promised()
-	r.Capacity.Terms = []record.SLOTerm{{Text: "errors<=1%", Term: stats.Term{Metric: stats.Measure{Figure: stats.Errors}, Limit: .01}}}
+	r.Terms = []record.SLOTerm{{Text: "errors<=1%", Term: stats.Term{Metric: stats.Measure{Figure: stats.Errors}, Limit: .01}}}
 	if charts := rateCharts(r, 0); charts != nil {
 		t.Errorf("%d charts of a search for errors alone", len(charts))
 	}
@@ -246,8 +249,9 @@ func TestCapacityWithoutATimeHasNoDrawing(t *testing.T) {
 func TestCapacityTableNamesTheRateTried(t *testing.T) {
 	t.Parallel()
 	r := promised()
-	r.Capacity.Arms = []record.ArmCapacity{{
-		Name: "pool", Outcome: outcome.Open, High: 900, HighBroken: 2, HighOf: 2, LowKept: 2, LowOf: 2,
+	r.Arms = []record.ArmCapacity{{
+		Contestant: record.Contestant{Name: "pool"},
+		Outcome:    outcome.Open, High: 900, HighBroken: 2, HighOf: 2, LowKept: 2, LowOf: 2,
 		Windows: []record.RateWindow{{Purpose: "refute", Rate: 900}, {Purpose: "verify", Rate: 800, Kept: true}},
 	}}
 	if row := capacityTable(r)[1]; row[1] != "open: below 900/s" || row[3] != "2 of 2 at 800/s" || row[4] != "2 of 2" {

@@ -24,7 +24,7 @@ import (
 // This file has the drawings of a comparison that show shapes instead of single figures:
 // distributions (curves), the blocks (blockChart), figures over a varied factor (sweep), and
 // connections over time (countersCharts).
-func curveSection(r *record.Result) document.Part {
+func curveSection(r *record.Comparison) document.Part {
 	c, rows := curves(r.Arms)
 	if c == nil {
 		return document.Section{}
@@ -62,7 +62,7 @@ func curves(arms []record.Arm) (*chart.Chart, [][]string) {
 		head = append(head, percentile(q))
 	}
 	rows := [][]string{head}
-	for i, s := range chart.SeriesOf(arms) {
+	for i, s := range chart.SeriesOf(contestants(arms)) {
 		curve := arms[i].Curve
 		if len(curve) == 0 {
 			continue
@@ -126,7 +126,7 @@ func percentile(q float64) string {
 func ninesOf(q float64) float64 { return -math.Log10(max(1-q, 1e-9)) }
 
 // panelSection draws the blocks, one chart per quantile, the highest quantile first.
-func panelSection(r *record.Result) document.Part {
+func panelSection(r *record.Comparison) document.Part {
 	var charts document.Charts
 	for _, m := range slices.Backward(stats.Quantiles()) {
 		if c := blockChart(m, r.Arms); c != nil {
@@ -158,7 +158,7 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart.Chart {
 	p := chart.Panel{X: chart.CloseAxis(values, 14, 326).Marked(4, say.TimeLabel), Y: chart.Axis{High: float64(rows), From: bottom, To: top}}
 	unit := say.TimeScale(values...)
 	pairs := make([]chart.Line, blocks)
-	for i, s := range chart.SeriesOf(arms) {
+	for i, s := range chart.SeriesOf(contestants(arms)) {
 		of := arms[i].Blocks[m.Figure]
 		if len(of) == 0 {
 			continue
@@ -180,7 +180,7 @@ func blockChart(m stats.Metric, arms []record.Arm) *chart.Chart {
 }
 
 // sweepSection draws figures over the factors that the scenario varied, such as the number of workers.
-func sweepSection(r *record.Result) document.Part {
+func sweepSection(r *record.Comparison) document.Part {
 	var charts document.Charts
 	for _, c := range sweeps(r) {
 		charts = append(charts, c.Figure())
@@ -190,7 +190,7 @@ func sweepSection(r *record.Result) document.Part {
 
 // sweeps draws p50, p99, goodput and CPU per request over every factor with two or more values, with a
 // line for each family of arms. Factors are in the order in which the arms name them.
-func sweeps(r *record.Result) (charts []chart.Chart) {
+func sweeps(r *record.Comparison) (charts []chart.Chart) {
 	var factors []string
 	for _, a := range r.Arms {
 		for _, l := range a.Levels {
@@ -310,10 +310,10 @@ func places(values []string, from, to chart.Px) (at map[string]float64, a chart.
 // connections returns the arms' connections over time: a table, and a chart of each arm in one
 // block. Kept connections hardly change: unless all is set, the part is empty if connections do
 // not come and go and the arms have about the same number open.
-func connections(r *record.Result, all bool) document.Part {
+func connections(r *record.Comparison, all bool) document.Part {
 	known := counted(r.Arms)
 	// An arm's connections come and go if a window accepts more than a tenth of the number open.
-	flow := slices.ContainsFunc(known, func(a record.Arm) bool { return a.Counters.Accepted*r.Window > a.Counters.OpenPeak/10 })
+	flow := slices.ContainsFunc(known, func(a record.Arm) bool { return a.Counters.Accepted*r.Window.Seconds() > a.Counters.OpenPeak/10 })
 	if len(known) == 0 || !all && !flow && !crowds(known) {
 		return document.Section{}
 	}
@@ -363,7 +363,7 @@ func crowds(known []record.Arm) bool {
 // countersCharts draws each arm's connections over the window, all with the same axes: open
 // ones, and below them the rates of accepted and done ones. Counters only grow, so a rate is
 // the growth between two readings, drawn in the middle between them.
-func countersCharts(r *record.Result, known []record.Arm) document.Charts {
+func countersCharts(r *record.Comparison, known []record.Arm) document.Charts {
 	highestOpen, highestRate := 1., 1. // the smallest range of an axis
 	all := make([][]chart.Line, len(known))
 	for i, a := range known {
@@ -371,7 +371,7 @@ func countersCharts(r *record.Result, known []record.Arm) document.Charts {
 		highestOpen = max(highestOpen, peak(all[i][:1]))
 		highestRate = max(highestRate, peak(all[i][1:]))
 	}
-	x := chart.Axis{High: r.Window, From: 60, To: 404}
+	x := chart.Axis{High: r.Window.Seconds(), From: 60, To: 404}
 	open := chart.Axis{High: highestOpen * 1.06, From: 112, To: 22}.Marked(5, say.CountLabel)
 	rates := chart.Axis{High: highestRate * 1.06, From: 236, To: 146}.Marked(5, say.CountLabel)
 	var charts document.Charts
@@ -421,11 +421,12 @@ func peak(lines []chart.Line) (most float64) {
 }
 
 // Figures returns the medians of the arms and the verdicts in sentences, for a page that shows several runs.
-func Figures(r *record.Result) []document.Part {
-	if !pageOf(r).inBlocks() || len(r.Arms) == 0 {
+func Figures(of record.Result) []document.Part {
+	r, is := of.(*record.Comparison)
+	if !is || len(r.Arms) == 0 {
 		return nil
 	}
-	return append([]document.Part{medians(r.Arms, classes(chart.SeriesOf(r.Arms)))}, verdictLines(r)...)
+	return append([]document.Part{medians(r.Arms, classes(chart.SeriesOf(r.Contestants())))}, verdictLines(r)...)
 }
 
 // classes returns the marks of rows that have only the colours of their arms.
@@ -612,7 +613,7 @@ func (g *heatGrid) ticks(x chart.Axis) chart.Axis {
 }
 
 // heatSection draws the response time over the run as a heat map, with a panel for each arm.
-func heatSection(r *record.Result) document.Part {
+func heatSection(r *record.Comparison) document.Part {
 	g := newHeatGrid(r.Arms)
 	if g == nil {
 		return document.Section{}
@@ -626,7 +627,7 @@ func heatSection(r *record.Result) document.Part {
 	}
 	high := chart.Px(height) / chart.Px(drawn)
 	digits := func(v chart.Px) string { return strconv.FormatFloat(float64(v), 'g', 6, 64) }
-	for i, s := range chart.SeriesOf(r.Arms) {
+	for i, s := range chart.SeriesOf(r.Contestants()) {
 		if len(r.Arms[i].Heat) == 0 {
 			continue
 		}
@@ -654,7 +655,7 @@ func heatSection(r *record.Result) document.Part {
 	for i := range g.bounds {
 		figure.Keys = append(figure.Keys, document.Key{Class: g.class(i), Name: g.span(i)})
 	}
-	return document.Section{ID: "heat", Title: "Response time over the run", Parts: []document.Part{document.Charts{figure}}, Lead: g.lead(r.Window)}
+	return document.Section{ID: "heat", Title: "Response time over the run", Parts: []document.Part{document.Charts{figure}}, Lead: g.lead(r.Window.Seconds())}
 }
 
 // lead tells how to read the heat map. window is the length of a window in seconds.

@@ -19,12 +19,16 @@ import (
 // The lines over the clients go from the left to the right, and labels do not touch.
 func TestSweepOverClients(t *testing.T) {
 	t.Parallel()
-	r := &record.Result{}
+	r := &record.Comparison{}
 	for i, n := range []int{16, 1, 4, 64, 256, 1024, 2048} {
 		clients, v := strconv.Itoa(n), .001*float64(i+1)
 		r.Arms = append(r.Arms, record.Arm{
-			Name: "goroutine,connections=" + clients, Family: "goroutine", Levels: []record.Level{{Factor: "connections", Value: clients}},
-			P50: &v, P99: &v, Goodput: new(9_000.), CPUPerRequest: &v,
+			Contestant: record.Contestant{
+				Name: "goroutine,connections=" + clients, Family: "goroutine", Levels: []record.Level{{Factor: "connections", Value: clients}},
+			},
+			Figures: record.Figures{
+				P50: &v, P99: &v, Goodput: new(9_000.), CPUPerRequest: &v,
+			},
 		})
 	}
 	var labels []string
@@ -101,7 +105,7 @@ func section(t *testing.T, text, title string) string {
 }
 
 // inBrief is a brief report for a terminal so wide.
-func inBrief(t *testing.T, r *record.Result, width int) string {
+func inBrief(t *testing.T, r *record.Comparison, width int) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Brief(&b, r, TextOptions{Width: width}); err != nil {
@@ -124,11 +128,11 @@ func firstChart(t *testing.T, page string) string {
 // The figures of a run beside another have no identifiers, which would be there twice.
 func TestFiguresStandTwiceOnAPage(t *testing.T) {
 	t.Parallel()
-	text, err := document.Fragment(Figures(&record.Result{Arms: []record.Arm{{Name: "nethttp", Role: record.Baseline}, {Name: "<pool>", Role: record.Challenger}}})...)
+	text, err := document.Fragment(Figures(&record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "nethttp", Role: record.Baseline}}, {Contestant: record.Contestant{Name: "<pool>", Role: record.Challenger}}}})...)
 	if err != nil || !strings.Contains(string(text), "&lt;pool&gt;") || strings.Contains(string(text), " id=") {
 		t.Errorf("got %v, %s", err, text)
 	}
-	if parts := Figures(&record.Result{Capacity: &record.Capacity{}}); parts != nil {
+	if parts := Figures(new(record.Search)); parts != nil {
 		t.Errorf("a search has %v", parts)
 	}
 }
@@ -138,7 +142,7 @@ func TestFiguresStandTwiceOnAPage(t *testing.T) {
 func TestHeatGridHasEveryRequest(t *testing.T) {
 	t.Parallel()
 	for _, blocks := range []int{1, 12, 40, 700} {
-		arms := []record.Arm{{Name: "a", Heat: heated(blocks, 0)}, {Name: "b", Heat: heated(blocks, 3)}}
+		arms := []record.Arm{{Contestant: record.Contestant{Name: "a"}, Details: record.Details{Heat: heated(blocks, 0)}}, {Contestant: record.Contestant{Name: "b"}, Details: record.Details{Heat: heated(blocks, 3)}}}
 		g := newHeatGrid(arms)
 		if n := g.columns(); n > heatColumns || g.rows > heatRows {
 			t.Errorf("%d blocks have %d columns and %d rows, want at most %d and %d", blocks, n, g.rows, heatColumns, heatRows)
@@ -156,7 +160,7 @@ func TestHeatGridHasEveryRequest(t *testing.T) {
 			}
 		}
 	}
-	if g := newHeatGrid([]record.Arm{{Name: "a"}}); g != nil {
+	if g := newHeatGrid([]record.Arm{{Contestant: record.Contestant{Name: "a"}}}); g != nil {
 		t.Errorf("nothing is known, and the grid is %+v", g)
 	}
 }
@@ -167,7 +171,7 @@ func TestHeatColours(t *testing.T) {
 	for _, most := range []uint32{1, 2, 5, 1000} {
 		c := new(responses.HeatCounts)
 		c[0][30], c[3][31] = 1, most
-		g := newHeatGrid([]record.Arm{{Name: "a", Heat: []responses.Heat{{Block: 1, Valid: true, Counts: c}}}})
+		g := newHeatGrid([]record.Arm{{Contestant: record.Contestant{Name: "a"}, Details: record.Details{Heat: []responses.Heat{{Block: 1, Valid: true, Counts: c}}}}})
 		last := len(g.bounds) - 1
 		if g.bounds[0] != 1 || g.bounds[last] > int(most) || len(g.bounds) > heatSteps || g.class(last) != "heat h5" {
 			t.Errorf("up to %d requests: colours begin at %d, the strongest is %s", most, g.bounds, g.class(last))
@@ -176,7 +180,7 @@ func TestHeatColours(t *testing.T) {
 }
 
 // ten are ten minutes of five arms: 120 blocks of a second.
-func ten() *record.Result {
+func ten() *record.Comparison {
 	r := quick()
 	r.Arms = append(r.Arms, r.Arms[2])
 	r.Arms[4].Name = "fasthttp-2"

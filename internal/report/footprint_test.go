@@ -14,9 +14,9 @@ import (
 func TestFootprints(t *testing.T) {
 	t.Parallel()
 	arms := []record.Arm{
-		{Footprint: &record.Footprint{Memory: 12 << 20, Threads: 7, Processes: 1}},
-		{Footprint: &record.Footprint{Memory: 300 << 20, Resident: true, Threads: 1200, Processes: 3}},
-		{Footprint: &record.Footprint{Memory: 900, Resident: true, Threads: 1, Processes: 1}},
+		{Details: record.Details{Footprint: &record.Footprint{Memory: 12 << 20, Threads: 7, Processes: 1}}},
+		{Details: record.Details{Footprint: &record.Footprint{Memory: 300 << 20, Resident: true, Threads: 1200, Processes: 3}}},
+		{Details: record.Details{Footprint: &record.Footprint{Memory: 900, Resident: true, Threads: 1, Processes: 1}}},
 		{},
 	}
 	got := asides(arms)

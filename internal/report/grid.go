@@ -65,7 +65,7 @@ func cellWord(e PackEntry) string {
 
 // firstOfBest returns the first of the arms that share the first place: the baseline if no arm beats it, or
 // else the first of those that beat it and lose no duel.
-func firstOfBest(r *record.Result) string {
+func firstOfBest(r *record.Comparison) string {
 	if len(r.Answer.Faster) == 0 {
 		return r.Arms[0].Name
 	}
@@ -216,7 +216,7 @@ func writeGrid(w io.Writer, entries []PackEntry, o TextOptions) error {
 }
 
 // entriesOf returns the cells of a grid as entries of a pack.
-func entriesOf(results []*record.Result) (entries []PackEntry) {
+func entriesOf(results []*record.Comparison) (entries []PackEntry) {
 	for _, r := range results {
 		entries = append(entries, PackEntry{Scenario: r.Scenario, Cell: r.Cell, Question: r.Question, Result: r})
 	}
@@ -225,7 +225,7 @@ func entriesOf(results []*record.Result) (entries []PackEntry) {
 
 // gridSection shows the grid that a run is a cell of: a drawing, and a table with the words explained. It is empty for
 // any other run.
-func gridSection(r *record.Result) document.Part {
+func gridSection(r *record.Comparison) document.Part {
 	if r.Grid == nil {
 		return document.Section{}
 	}
@@ -344,7 +344,7 @@ func armsOf(entries []PackEntry) (names []string) {
 }
 
 // named returns the name of a result's scenario, with its cell if it lies on a grid.
-func named(r *record.Result) string {
+func named(r *record.Comparison) string {
 	if r.Cell == nil {
 		return r.Scenario
 	}

@@ -15,7 +15,7 @@ func fiveCells() []PackEntry {
 	cell := func(cpu, rate string, a *record.Conclusion) PackEntry {
 		e := PackEntry{Scenario: "capacity", Cell: []record.Level{{Factor: "cpu", Value: cpu}, {Factor: "rate", Value: rate}}}
 		if a != nil {
-			e.Result = &record.Result{Answer: *a, Winner: record.Winner{Outcome: outcome.Yes, Arm: "pool"}, Arms: []record.Arm{{Name: "nethttp"}, {Name: "nethttp'", Role: record.Copy}, {Name: "pool"}}}
+			e.Result = &record.Comparison{Answer: *a, Winner: record.Winner{Outcome: outcome.Yes, Arm: "pool"}, Arms: []record.Arm{{Contestant: record.Contestant{Name: "nethttp"}}, {Contestant: record.Contestant{Name: "nethttp'", Role: record.Copy}}, {Contestant: record.Contestant{Name: "pool"}}}}
 		}
 		return e
 	}
@@ -99,7 +99,7 @@ func TestGridPage(t *testing.T) {
 // baseline and are the same stands for both.
 func TestReportOfACellHasTheGrid(t *testing.T) {
 	t.Parallel()
-	var all []*record.Result
+	var all []*record.Comparison
 	for i, e := range fiveCells() {
 		if e.Result != nil {
 			e.Result.Scenario, e.Result.Cell = e.Scenario, e.Cell

@@ -25,15 +25,15 @@ func Doubt(f fact.Fact) string {
 
 // Headline returns the answer of a run in one or a few sentences: that others kept it from an answer, if they
 // did, and else what the run found.
-func Headline(r *record.Result) string {
-	if busy := say.TooBusy(doubt.TooBusy(r.Doubts)); busy != "" {
+func Headline(r record.Result) string {
+	if busy := say.TooBusy(doubt.TooBusy(r.Head().Doubts)); busy != "" {
 		return busy
 	}
 	return finding(r)
 }
 
 // finding returns what a run found, whatever disturbed it.
-func finding(r *record.Result) string { return pageOf(r).found() }
+func finding(r record.Result) string { return pageOf(r).found() }
 
 // found returns the claims of the scenario if the run decided one, else the ranking of its arms. Claims that
 // hold come first, then those that do not, then open ones.
@@ -42,7 +42,7 @@ func finding(r *record.Result) string { return pageOf(r).found() }
 // answer begins the sentence by the outcome of the whole, and standing writes a clause for each
 // challenger by its rank.
 func (p comparisonPage) found() string {
-	r := p.Result
+	r := p.Comparison
 	if !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" && e.Outcome.Decided() }) {
 		return ranking(r)
 	}
@@ -63,7 +63,7 @@ func (p comparisonPage) found() string {
 
 // below returns the ranking as a separate line below claims; nil if the ranking is the headline already.
 func (p comparisonPage) below() []string {
-	if ranked := ranking(p.Result); p.found() != ranked {
+	if ranked := ranking(p.Comparison); p.found() != ranked {
 		return []string{strings.TrimSuffix(ranked, ".")}
 	}
 	return nil
@@ -71,22 +71,24 @@ func (p comparisonPage) below() []string {
 
 // context returns the sentences that follow the headline: what kept the run from an answer, and the ranking if the
 // headline has only the claims.
-func context(r *record.Result) []string {
-	if below := say.BelowTooBusy(doubt.TooBusy(r.Doubts), finding(r)); below != nil {
+func context(r record.Result) []string {
+	if below := say.BelowTooBusy(doubt.TooBusy(r.Head().Doubts), finding(r)); below != nil {
 		return below
 	}
 	return pageOf(r).below()
 }
 
 // ranking returns the verdicts on all arms in one sentence, after a doubt that undermines it.
-func ranking(r *record.Result) string { return doubted(r) + answer(r) }
+func ranking(r *record.Comparison) string {
+	// Starved connections that were measured are in the answer itself.
+	return doubted(r, func(d fact.Fact) bool { return doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 }) + answer(r)
+}
 
 // doubted returns a doubt that undermines the answer, and so comes before it; "" for none: a load generator at its limit
-// measures itself, and a pool that keeps its connections serves only some of its clients.
-func doubted(r *record.Result) string {
-	for _, d := range r.Doubts {
-		// Starved connections that were measured are in the answer itself.
-		if d.Code == doubt.GeneratorLimit.Code || doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 {
+// measures itself, and a pool that keeps its connections, if untold reports that, serves only some of its clients.
+func doubted(r record.Result, untold func(fact.Fact) bool) string {
+	for _, d := range r.Head().Doubts {
+		if d.Code == doubt.GeneratorLimit.Code || untold(d) {
 			return d.Arm + " " + d.String() + ". "
 		}
 	}
@@ -94,7 +96,7 @@ func doubted(r *record.Result) string {
 }
 
 // answer returns the ranking without a doubt in front. It mentions starved connections itself.
-func answer(r *record.Result) string {
+func answer(r *record.Comparison) string {
 	switch a := r.Answer; {
 	case a.Outcome == "": // a run that compared nothing
 		return r.Headline
@@ -105,7 +107,7 @@ func answer(r *record.Result) string {
 }
 
 // lead returns the words of an answer in front of the standings, by its kind.
-func lead(r *record.Result) string {
+func lead(r *record.Comparison) string {
 	switch r.Answer.Kind {
 	case record.SeveralWin:
 		return fmt.Sprintf("%s each beat %s, and which of them is best is open", strings.Join(r.Answer.Faster, " and "), r.Arms[0].Name)
@@ -125,7 +127,7 @@ func lead(r *record.Result) string {
 
 // otherParser returns a clause that an arm's HTTP parser is not the baseline's, if the run has no arm that
 // tells parser and model apart; else "".
-func otherParser(r *record.Result, arm string) string {
+func otherParser(r *record.Comparison, arm string) string {
 	i := slices.IndexFunc(r.Doubts, doubt.ParsersDiffer.Is)
 	if i < 0 {
 		return ""
@@ -139,7 +141,7 @@ func otherParser(r *record.Result, arm string) string {
 
 // noVerdict returns the headline of a run in which no verdict was reached. Starved connections
 // are named in any case, because they show a difference that no figure has.
-func noVerdict(r *record.Result) string {
+func noVerdict(r *record.Comparison) string {
 	starving := starving(r)
 	// A backlog that grew in every block needs no verdict, and is what a reader who waits for more blocks wants to know.
 	if behind := doNotKeepUp(r); behind != "" {
@@ -154,7 +156,7 @@ func noVerdict(r *record.Result) string {
 
 // behindInAll returns a clause about an arm whose backlog grew in every block so far, by its verdict on goodput. Where the
 // arm it is compared with keeps up, the two stand side by side. It is "" for an arm that keeps up.
-func behindInAll(r *record.Result, v record.Verdict) string {
+func behindInAll(r *record.Comparison, v record.Verdict) string {
 	switch {
 	case !armOf(r, v.Arm).Behind:
 		return ""
@@ -165,7 +167,7 @@ func behindInAll(r *record.Result, v record.Verdict) string {
 }
 
 // grew tells of a backlog in which blocks it grew: all so far.
-func grew(r *record.Result) string {
+func grew(r *record.Comparison) string {
 	if r.Valid > 1 {
 		return fmt.Sprintf("grew to the end of the window in all %d blocks", r.Valid)
 	}
@@ -173,7 +175,7 @@ func grew(r *record.Result) string {
 }
 
 // doNotKeepUp returns a clause about the arms that do not keep up in any block so far; "" for none.
-func doNotKeepUp(r *record.Result) string {
+func doNotKeepUp(r *record.Comparison) string {
 	var behind []string
 	for _, a := range choices(r.Arms) {
 		if a.Behind {
@@ -195,7 +197,7 @@ func doNotKeepUp(r *record.Result) string {
 // shortfall returns the change of goodput, with the share of requests that got no good reply or, without such
 // a share, the p50 of both arms if the arm is slower. These times are no finding where the backlog grows, as
 // they grow with the length of the window, but they show how far behind the arm is.
-func shortfall(r *record.Result, v record.Verdict) string {
+func shortfall(r *record.Comparison, v record.Verdict) string {
 	const least = .01 // ratio of requests without a good reply to tell
 	text := "goodput " + changedPlainly(r, v)
 	base, arm := armOf(r, v.Baseline), armOf(r, v.Arm)
@@ -210,7 +212,7 @@ func shortfall(r *record.Result, v record.Verdict) string {
 }
 
 // armOf returns the arm with a name, or an arm without figures if there is none.
-func armOf(r *record.Result, name string) record.Arm {
+func armOf(r *record.Comparison, name string) record.Arm {
 	for _, a := range r.Arms {
 		if a.Name == name {
 			return a
@@ -220,7 +222,7 @@ func armOf(r *record.Result, name string) record.Arm {
 }
 
 // openLoops reports whether none of the arms with these names has a closed loop.
-func openLoops(r *record.Result, arms ...string) bool {
+func openLoops(r *record.Comparison, arms ...string) bool {
 	return !slices.ContainsFunc(arms, func(name string) bool { return armOf(r, name).Clients.Closed() })
 }
 
@@ -228,7 +230,7 @@ func openLoops(r *record.Result, arms ...string) bool {
 // it; 1 more would decide" for verdicts that are the same in every block, and otherwise "about
 // 12 blocks would decide p50"; "" if no number of blocks would. vs must not be empty. Where others took much
 // CPU time, it does not tell which number would decide.
-func shownBy(r *record.Result, vs []record.Verdict) string {
+func shownBy(r *record.Comparison, vs []record.Verdict) string {
 	v := vs[0]
 	differ := func(of record.Verdict) bool { return max(of.Won, of.Lost) < of.Blocks || of.Needed != v.Needed }
 	// Verdicts that agree in every block need the same number of blocks, so one clause is enough.
@@ -263,7 +265,7 @@ func metrics(vs []record.Verdict) string {
 // two challengers (before them if several beat the baseline), then for each arm that starved
 // connections, and a sentence about arms that may run on other CPUs than the rest, since a win may be due
 // to that.
-func standings(r *record.Result) string {
+func standings(r *record.Comparison) string {
 	var clauses, duels []string
 	for _, s := range r.Answer.Standings {
 		clauses = append(clauses, standing(r, s, r.Verdicts))
@@ -279,7 +281,7 @@ func standings(r *record.Result) string {
 }
 
 // otherCPUs returns a sentence about the arms that may run on other CPUs than the servers started here; "" for none.
-func otherCPUs(r *record.Result) string {
+func otherCPUs(r *record.Comparison) string {
 	var arms []string
 	for _, a := range choices(r.Arms) {
 		if a.CPUs != "" {
@@ -293,7 +295,7 @@ func otherCPUs(r *record.Result) string {
 }
 
 // starving returns a clause for each arm that starved connections and has no standing that mentions it.
-func starving(r *record.Result) (clauses []string) {
+func starving(r *record.Comparison) (clauses []string) {
 	for _, name := range r.Answer.Starving {
 		clauses = append(clauses, name+" "+starvedBy(r, name))
 	}
@@ -302,7 +304,7 @@ func starving(r *record.Result) (clauses []string) {
 
 // starvedBy returns how many connections an arm starved, and of how many if that is known:
 // "starved 3 of 16 connections". In a window that is too short to tell, it says so.
-func starvedBy(r *record.Result, name string) string {
+func starvedBy(r *record.Comparison, name string) string {
 	a := armOf(r, name)
 	if a.Fairness == nil {
 		return "starved " + prose.Plural(a.StarvedConnections, "connection")
@@ -320,7 +322,7 @@ func starvedBy(r *record.Result, name string) string {
 
 // standing returns a clause about a challenger by its rank, with the verdicts that decided.
 // verdicts must include this arm's against s.Baseline, and none of it against another arm.
-func standing(r *record.Result, s record.Standing, verdicts []record.Verdict) string {
+func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict) string {
 	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
 	switch s.Place {
 	case record.Place{Outcome: outcome.Refused, Why: record.OtherLoad}:
@@ -367,7 +369,7 @@ func onTimes(verdicts []record.Verdict, arm string, rank stats.Rank) (of []recor
 }
 
 // workDone lists the verdicts on an arm's metrics that are no times.
-func workDone(r *record.Result, arm string) string {
+func workDone(r *record.Comparison, arm string) string {
 	var parts []string
 	for _, v := range r.Verdicts {
 		if v.Arm != arm || v.Primary {
@@ -384,7 +386,7 @@ func workDone(r *record.Result, arm string) string {
 
 // trades returns a clause about a challenger that is better at some metrics and worse at others. Goodput stands for a gain or
 // a cost only where no time does.
-func trades(r *record.Result, s record.Standing, verdicts []record.Verdict) string {
+func trades(r *record.Comparison, s record.Standing, verdicts []record.Verdict) string {
 	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
 	gains, costs := onTimes(verdicts, s.Arm, stats.Faster), onTimes(verdicts, s.Arm, stats.Slower)
 	if gains == nil && goodput.Better() {
@@ -398,7 +400,7 @@ func trades(r *record.Result, s record.Standing, verdicts []record.Verdict) stri
 
 // andGoodput returns a clause about a sure difference of goodput, for arms whose times do not tell them apart: clients
 // of a closed loop get more answers from a server whose times are hardly shorter. It is "" without such a difference.
-func andGoodput(r *record.Result, goodput record.Verdict) string {
+func andGoodput(r *record.Comparison, goodput record.Verdict) string {
 	if !differs(goodput) {
 		return ""
 	}
@@ -407,7 +409,7 @@ func andGoodput(r *record.Result, goodput record.Verdict) string {
 
 // onAverage returns a clause about a sure difference of the mean times that the rank of an arm does not tell, since ranks go
 // by quantiles; "" if the rank tells it, or the means do not surely differ.
-func onAverage(r *record.Result, s record.Standing) string {
+func onAverage(r *record.Comparison, s record.Standing) string {
 	switch by := meanDifference(r, s.Baseline, s.Arm); {
 	case by > 0 && s.Place.Rank != stats.Slower:
 		return fmt.Sprintf(", and %s slower on average", prose.Seconds(by))
@@ -419,26 +421,26 @@ func onAverage(r *record.Result, s record.Standing) string {
 
 // meanDifference returns by how many seconds the mean time of one arm surely exceeds another's; 0 if it does not surely
 // differ. An explanation may find a smaller difference than the verdicts' blocks do.
-func meanDifference(r *record.Result, from, to string) float64 {
+func meanDifference(r *record.Comparison, from, to string) float64 {
 	i := slices.IndexFunc(r.Differences, func(d record.Difference) bool { return d.Arm == to && d.Baseline == from && !d.Tail })
 	if i >= 0 && r.Differences[i].By != 0 {
 		return r.Differences[i].By
 	}
-	if x := reasonOf(r); x != nil {
+	if x := reasonOf(&r.Common); x != nil {
 		return x.Between(from, to)
 	}
 	return 0
 }
 
 // fallsBehind returns a clause about an arm that has less goodput than another, by the verdict on goodput.
-func fallsBehind(r *record.Result, v record.Verdict) string {
+func fallsBehind(r *record.Comparison, v record.Verdict) string {
 	return fmt.Sprintf("%s does not keep up with %s (%s)", v.Arm, v.Baseline, shortfall(r, v))
 }
 
 // stillOpen describes a challenger without a decision: the blocks so far, and which way they
 // lean. If metrics lean both ways it names none. Where a baseline that is overloaded left two others
 // without a copy to judge by, it names the baseline.
-func stillOpen(r *record.Result, s record.Standing, open []record.Verdict) string {
+func stillOpen(r *record.Comparison, s record.Standing, open []record.Verdict) string {
 	blocks := 0
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)
@@ -456,7 +458,7 @@ func stillOpen(r *record.Result, s record.Standing, open []record.Verdict) strin
 }
 
 // leaning tells which way open verdicts lean; "" if they lean both ways, or none.
-func leaning(r *record.Result, open []record.Verdict) string {
+func leaning(r *record.Comparison, open []record.Verdict) string {
 	leans := slices.DeleteFunc(slices.Clone(open), func(v record.Verdict) bool { return v.Lean == "" })
 	if len(leans) == 0 || slices.ContainsFunc(leans, func(v record.Verdict) bool { return v.Lean != leans[0].Lean }) {
 		return ""
@@ -470,7 +472,7 @@ func leaning(r *record.Result, open []record.Verdict) string {
 
 // flagsFor returns the flags, after a comma, with which a comparison has these two arms alone and windows long enough
 // for the quantiles that this run has too few requests for; "" if an arm's name is not its mode with settings.
-func flagsFor(r *record.Result, arms ...string) string {
+func flagsFor(r *record.Comparison, arms ...string) string {
 	for _, name := range arms {
 		if mode, _, _ := strings.Cut(name, ","); mode != armOf(r, name).Mode || strings.ContainsAny(name, " '\"") {
 			return ""
@@ -501,7 +503,7 @@ func verdictOn(verdicts []record.Verdict, arm string, metric stats.Figure) recor
 }
 
 // changes lists verdicts as "p50 +12 %, p99 +30 %"; "" for none.
-func changes(r *record.Result, vs []record.Verdict) string {
+func changes(r *record.Comparison, vs []record.Verdict) string {
 	parts := make([]string, len(vs))
 	for i, v := range vs {
 		parts[i] = v.Metric.String() + " " + changedPlainly(r, v)
@@ -512,7 +514,7 @@ func changes(r *record.Result, vs []record.Verdict) string {
 // capacityHeadline returns the answer of a search in one sentence: the capacity of the only arm, or the arm
 // with the most capacity. An arm has the most only if the low end of its interval is above the high ends of
 // all others, and all are decided. Arms that starve clients are left out where another arm is left.
-func capacityHeadline(c *record.Capacity) string {
+func capacityHeadline(c *record.Search) string {
 	const most = 4 // arms that a headline can name
 	arms := slices.DeleteFunc(slices.Clone(c.Arms), func(a record.ArmCapacity) bool { return !a.Starves.None() })
 	if len(arms) == 0 {

@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
@@ -23,7 +24,7 @@ func TestHeadlineOfATrade(t *testing.T) {
 		"A trade: b trades with a: better at p50 -60 %, worse at goodput -70 %.":  {verdict(stats.P50, "FASTER", .4), verdict(stats.P99, "open", 1), verdict(stats.Goodput, "LOWER", .3)},
 		"A trade: b trades with a: better at goodput +150 %, worse at p99 +40 %.": {verdict(stats.P99, "SLOWER", 1.4), verdict(stats.Goodput, "HIGHER", 2.5)},
 	} {
-		r := &record.Result{Verdicts: verdicts, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.ATrade, Standings: []record.Standing{{Arm: "b", Baseline: "a", Place: record.Placed(stats.Trade)}}}}
+		r := &record.Comparison{Verdicts: verdicts, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.ATrade, Standings: []record.Standing{{Arm: "b", Baseline: "a", Place: record.Placed(stats.Trade)}}}}
 		if got := Headline(r); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -41,8 +42,8 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	higher := func(arm string) record.Verdict {
 		return record.Verdict{Arm: arm, Baseline: "a", Metric: stats.Goodput, Verdict: decision("HIGHER"), Ratio: 1.5, Blocks: 10}
 	}
-	r := &record.Result{
-		Arms:     []record.Arm{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+	r := &record.Comparison{
+		Arms:     []record.Arm{{Contestant: record.Contestant{Name: "a"}}, {Contestant: record.Contestant{Name: "b"}}, {Contestant: record.Contestant{Name: "c"}}},
 		Verdicts: []record.Verdict{refused("b", "a"), higher("b"), refused("c", "a"), higher("c")},
 		Answer: record.Conclusion{
 			Outcome: outcome.Open, Kind: record.SeveralWin, Faster: []string{"b", "c"},
@@ -75,26 +76,27 @@ func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 	t.Parallel()
 	starves := doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool")
 	const said = "pool starves 62 of 64 kept connections, because a worker keeps its connection until it closes: what it does is for 2 clients only; give it workers=64, take pool-requeue, or give --close. "
-	capacity := record.Result{
-		Doubts: []fact.Fact{starves}, Arms: []record.Arm{{Name: "pool"}},
-		Capacity: &record.Capacity{Arms: []record.ArmCapacity{{
-			Name: "pool", Outcome: outcome.No,
+	capacity := record.Search{
+		Common: record.Common{Doubts: []fact.Fact{starves}},
+		Arms: []record.ArmCapacity{{
+			Contestant: record.Contestant{Name: "pool"}, Outcome: outcome.No,
 			Fact: asRecorded(`{"code": "capacity-below", "arm": "pool", "names": {"slo": "p99<=10ms"}, "values": {"high": 367, "broken": 3, "of": 3}}`),
-		}}},
+		}},
 	}
-	tie := record.Result{
-		Doubts: []fact.Fact{{Code: "one-cpu"}, starves}, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
+	tie := record.Comparison{
+		Common: record.Common{Doubts: []fact.Fact{{Code: "one-cpu"}, starves}},
+		Arms:   []record.Arm{{Contestant: record.Contestant{Name: "nethttp"}}, {Contestant: record.Contestant{Name: "pool"}}},
 		Answer: record.Conclusion{Outcome: outcome.Refused, Reason: asRecorded(`{"code": "no-blocks", "values": {"ran": 3}, "names": {"status": "complete"}}`)},
 	}
 	measured := tie
-	measured.Arms = []record.Arm{{Name: "nethttp"}, {Name: "pool", StarvedConnections: 60}}
+	measured.Arms = []record.Arm{{Contestant: record.Contestant{Name: "nethttp"}}, {Contestant: record.Contestant{Name: "pool"}, Figures: record.Figures{StarvedConnections: 60}}}
 	measured.Answer.Starving = []string{"pool"}
 	for want, r := range map[string]record.Result{
-		said + "pool does not keep p99<=10ms at 367/s: 3 of 3 windows break it.":                capacity,
-		said + "No verdict: the data of 3 blocks are wrong or not whole.":                       tie,
-		"No verdict: the data of 3 blocks are wrong or not whole; pool starved 60 connections.": measured,
+		said + "pool does not keep p99<=10ms at 367/s: 3 of 3 windows break it.":                &capacity,
+		said + "No verdict: the data of 3 blocks are wrong or not whole.":                       &tie,
+		"No verdict: the data of 3 blocks are wrong or not whole; pool starved 60 connections.": &measured,
 	} {
-		if got := Headline(&r); got != want {
+		if got := Headline(r); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
@@ -136,10 +138,10 @@ func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 	open := func(metric stats.Figure, lean stats.Rank, lost, needed int) record.Verdict {
 		return record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: metric, Primary: true, Verdict: decision("open"), Ratio: 1.2, Low: .9, High: 1.3, Lean: lean, Blocks: 12, Lost: lost, Won: 12 - lost, Needed: needed}
 	}
-	r := &record.Result{
-		Valid: 12, Ran: 12, Window: .5, Arms: []record.Arm{{Name: "nethttp"}, {Name: "pool"}},
+	r := &record.Comparison{
+		Valid: 12, Ran: 12, Arms: []record.Arm{{Contestant: record.Contestant{Name: "nethttp"}}, {Contestant: record.Contestant{Name: "pool"}}},
 		Verdicts: []record.Verdict{open(stats.P50, "SLOWER", 11, 20), open(stats.P90, "SLOWER", 10, 28), open(stats.P99, "", 6, 50_000)},
-		Answer:   record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Place{Outcome: outcome.Open}}}},
+		Answer:   record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Place{Outcome: outcome.Open}}}}, Common: record.Common{Window: record.Lasting(500 * time.Millisecond)},
 	}
 	const headline = "No single winner: pool against nethttp is open after 12 blocks and leans slower (p50 +20 %, p90 +20 %): about 20 blocks would decide p50, about 28 blocks would decide p90."
 	if got := Headline(r); got != headline {
@@ -156,7 +158,7 @@ func TestHintsNameWhatTheyAreAbout(t *testing.T) {
 func TestHeadlineOfALeanInAllBlocks(t *testing.T) {
 	t.Parallel()
 	v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: stats.P50, Primary: true, Verdict: decision("open"), Ratio: 14, Lean: "SLOWER", Blocks: 10, Lost: 10, Needed: 12}
-	r := &record.Result{Verdicts: []record.Verdict{v}, Answer: record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Place{Outcome: outcome.Open}}}}}
+	r := &record.Comparison{Verdicts: []record.Verdict{v}, Answer: record.Conclusion{Outcome: outcome.Open, Standings: []record.Standing{{Arm: "pool", Baseline: "nethttp", Place: record.Place{Outcome: outcome.Open}}}}}
 	const want = "No single winner: pool against nethttp is open after 10 blocks and leans slower (p50 ×14): 10 of 10 blocks show it; 2 more would decide."
 	if got := Headline(r); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -172,8 +174,8 @@ func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
 		"closed": "nethttp wins: pool is slower than nethttp (p50 ×14).",
 	} {
 		clients := record.Clients{Loop: loop}
-		r := &record.Result{
-			Winner: record.Winner{Outcome: outcome.Yes, Arm: "nethttp"}, Arms: []record.Arm{{Name: "nethttp", P50: new(.0206), Clients: clients}, {Name: "pool", P50: new(.289), Clients: clients}},
+		r := &record.Comparison{
+			Winner: record.Winner{Outcome: outcome.Yes, Arm: "nethttp"}, Arms: []record.Arm{{Contestant: record.Contestant{Name: "nethttp", Clients: clients}, Figures: record.Figures{P50: new(.0206)}}, {Contestant: record.Contestant{Name: "pool", Clients: clients}, Figures: record.Figures{P50: new(.289)}}},
 			Verdicts: []record.Verdict{
 				{Arm: "pool", Baseline: "nethttp", Metric: stats.P50, Primary: true, Verdict: decision("SLOWER"), Ratio: 14, Blocks: 12, Lost: 12},
 				{Arm: "pool", Baseline: "nethttp", Metric: stats.Goodput, Verdict: decision("LOWER"), Ratio: .63, Blocks: 12, Lost: 12},
@@ -189,7 +191,7 @@ func TestHeadlineOfAnArmWithLessGoodput(t *testing.T) {
 // A winner on another HTTP parser than the baseline's is called so, unless an arm tells parser and model apart.
 func TestWinnerOnAnotherParser(t *testing.T) {
 	t.Parallel()
-	r := &record.Result{Winner: record.Winner{Outcome: outcome.Yes, Arm: "b"}, Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins}}
+	r := &record.Comparison{Winner: record.Winner{Outcome: outcome.Yes, Arm: "b"}, Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}}, {Contestant: record.Contestant{Name: "b"}}}, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins}}
 	for _, c := range []struct {
 		control string
 		other   []string

@@ -20,7 +20,7 @@ func TestAdvisedBudgetBelongsToItsAdvice(t *testing.T) {
 	t.Parallel()
 	window := doubt.BudgetEnded.Of(doubt.Ended{Needed: 1536, Window: 7.5, Budget: 75, Blocks: 20})
 	room := doubt.BudgetEnded.Of(doubt.Ended{Needed: 275, Room: 40, Budget: 75, Blocks: 20})
-	r := &record.Result{Warmup: .06, Window: .53, Arms: make([]record.Arm, 5), Doubts: []fact.Fact{window, room}}
+	r := &record.Comparison{Common: record.Common{Warmup: record.Lasting(60 * time.Millisecond), Window: record.Lasting(530 * time.Millisecond), Doubts: []fact.Fact{window, room}}, Arms: make([]record.Arm, 5)}
 	// 55 blocks of 530 ms are 40 of 730 ms: 40 blocks of five windows that are 6.77 s shorter.
 	for needed, want := range map[int]string{
 		55: "--window 730ms --budget 3m2s should decide", 40: "about 40 blocks would decide (--budget 4m35s)", 24: "about 24 blocks would decide (--budget 1m55s)",
@@ -35,7 +35,7 @@ func TestAdvisedBudgetBelongsToItsAdvice(t *testing.T) {
 func TestNoMoreWorkersAreBusyThanThereAre(t *testing.T) {
 	t.Parallel()
 	for busy, want := range map[float64]string{1.4: "pool has 2 workers (1 busy on average)", 60.8: "pool has 2 workers (61 needed)", 0: "pool has 2 workers"} {
-		got := sizes([]record.Arm{{Name: "pool", Mode: "pool", Busy: busy, Command: "schedlab serve --mode pool --workers 2"}})
+		got := sizes([]record.Contestant{{Name: "pool", Mode: "pool", Busy: busy, Command: "schedlab serve --mode pool --workers 2"}})
 		if got = strings.ReplaceAll(got, say.NBSP, " "); got != want {
 			t.Errorf("%g busy: got %q, want %q", busy, got, want)
 		}
@@ -45,7 +45,7 @@ func TestNoMoreWorkersAreBusyThanThereAre(t *testing.T) {
 // Arms that never kept up are the answer of a run without a verdict, of a gate too.
 func TestHeadlineOfArmsThatDoNotKeepUp(t *testing.T) {
 	t.Parallel()
-	made := func(behind ...int) *record.Result {
+	made := func(behind ...int) *record.Comparison {
 		r := quick()
 		r.Valid, r.Answer = 3, record.Conclusion{Outcome: outcome.Refused, Reason: said("overload")}
 		for _, i := range behind {
@@ -80,7 +80,7 @@ func TestHeadlineOfArmsThatDoNotKeepUp(t *testing.T) {
 func TestHeadlineHasTheDifferenceOfTheReasons(t *testing.T) {
 	t.Parallel()
 	of := func(rank record.Place, differs float64, x *explain.Explanation) string {
-		r := &record.Result{Arms: []record.Arm{{Name: "a"}, {Name: "b"}}}
+		r := &record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}}, {Contestant: record.Contestant{Name: "b"}}}}
 		if x != nil {
 			r.Attach(x)
 		}
@@ -137,7 +137,7 @@ func TestBriefNamesNoPageThatIsNotThere(t *testing.T) {
 // The reason for each mark of a refused verdict stands on the same screen, once for each reason.
 func TestEachRefusedMarkHasItsReason(t *testing.T) {
 	t.Parallel()
-	for _, r := range []*record.Result{quick(), interrupted(), comingAndGoing()} {
+	for _, r := range []*record.Comparison{quick(), interrupted(), comingAndGoing()} {
 		for i := range r.Verdicts {
 			if v := &r.Verdicts[i]; i%3 == 0 {
 				v.Verdict, v.Reason = stats.Decision{Outcome: outcome.Refused}, said("reason of "+v.Metric.String())
@@ -195,7 +195,7 @@ func TestHeadlineHasTheGoodput(t *testing.T) {
 		{record.Placed(stats.Same), []record.Verdict{verdict(stats.P50, stats.Decided(stats.Same)), verdict(stats.Goodput, stats.Decided(stats.Higher))}, "b is the same as a, and its goodput is +4.3 %"},
 		{record.Placed(stats.Same), []record.Verdict{verdict(stats.P50, stats.Decided(stats.Same)), verdict(stats.Goodput, stats.Decided(stats.Same))}, "b is the same as a"},
 	} {
-		r := &record.Result{Arms: []record.Arm{{Name: "a"}, {Name: "b"}}, Verdicts: tt.verdicts}
+		r := &record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}}, {Contestant: record.Contestant{Name: "b"}}}, Verdicts: tt.verdicts}
 		if got := standing(r, record.Standing{Arm: "b", Baseline: "a", Place: tt.rank}, tt.verdicts); got != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
@@ -206,7 +206,7 @@ func TestHeadlineHasTheGoodput(t *testing.T) {
 func TestGoodputAboveTheRateIsExplained(t *testing.T) {
 	t.Parallel()
 	for good, want := range map[float64]bool{1000: false, 1004: false, 1021: true} {
-		r := &record.Result{Rate: 1000, Arms: []record.Arm{{Name: "a", Goodput: new(good)}}}
+		r := &record.Comparison{Rate: 1000, Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{Goodput: new(good)}}}}
 		if got := aboveRate(r, r.Arms); got != want {
 			t.Errorf("goodput %g of 1000/s: got %t, want %t", good, got, want)
 		}
@@ -234,14 +234,14 @@ func TestGoodputAboveTheRateNamesTheRate(t *testing.T) {
 func TestWhatIsNoFindingIsTold(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(*record.Result)
+		change func(*record.Comparison)
 		want   string
 		told   bool
 	}{
-		"keeps up":     {func(*record.Result) {}, "are no finding", false},
-		"falls behind": {func(r *record.Result) { r.Arms[2].Behind = true }, "The times of fasthttp (in the answer, too) are no finding", true},
-		"all figures":  {func(*record.Result) {}, "- too few requests in a window", false},
-		"without a p99": {func(r *record.Result) {
+		"keeps up":     {func(*record.Comparison) {}, "are no finding", false},
+		"falls behind": {func(r *record.Comparison) { r.Arms[2].Behind = true }, "The times of fasthttp (in the answer, too) are no finding", true},
+		"all figures":  {func(*record.Comparison) {}, "- too few requests in a window", false},
+		"without a p99": {func(r *record.Comparison) {
 			for i := range r.Arms {
 				r.Arms[i].P99 = nil
 			}

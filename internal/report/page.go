@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
@@ -20,81 +21,89 @@ type page interface {
 	brief(width int) document.Document
 	// whole is the full report; see [whole].
 	whole(all bool) document.Document
+	// data is the result for programs, without null in place of empty lists.
+	data() record.Result
 	// summary writes short Markdown.
 	summary(w io.Writer) error
-	// verdicts describes how the arms differ.
-	verdicts() document.Part
 	// csv writes rows of figures.
 	csv(w io.Writer) error
 	// measured is what the plan is called, and how much of it was measured.
 	measured() (plan, had string)
-	// inBlocks reports whether it was measured in blocks, at an offered rate.
-	inBlocks() bool
 }
 
 // The pages.
 type (
-	comparisonPage struct{ *record.Result }
+	comparisonPage struct{ *record.Comparison }
 	gatePage       struct{ comparisonPage }
-	searchPage     struct{ comparisonPage }
+	searchPage     struct{ *record.Search }
 )
 
 // pageOf returns the page for the question of a run. Nothing else asks a result what it is.
-func pageOf(r *record.Result) page {
-	switch of := (comparisonPage{r}); {
-	case r.Capacity != nil:
-		return searchPage{of}
-	case len(r.Gate) > 0:
-		return gatePage{of}
-	default:
-		return of
+func pageOf(r record.Result) page {
+	switch r := r.(type) {
+	case *record.Search:
+		return searchPage{r}
+	case *record.Comparison:
+		if len(r.Gate) > 0 {
+			return gatePage{comparisonPage{r}}
+		}
+		return comparisonPage{r}
 	}
+	panic(fmt.Sprintf("no page for a result of type %T", r))
 }
 
-func (p gatePage) found() string { return gateAnswer(p.Result) }
+func (p gatePage) found() string { return gateAnswer(p.Comparison) }
 
 // below is nothing: a gate asks another question than the ranking.
 func (p gatePage) below() []string { return nil }
 
-func (p gatePage) brief(int) document.Document { return gateBriefly(p.Result) }
+func (p gatePage) brief(int) document.Document { return gateBriefly(p.Comparison) }
 
-func (p gatePage) summary(w io.Writer) error { return gateComment(w, p.Result) }
+func (p gatePage) summary(w io.Writer) error { return gateComment(w, p.Comparison) }
 
-// verdicts are those of the gate, which is judged by both runs of the first build, and verdicts by one.
-func (p gatePage) verdicts() document.Part {
-	gate := gateFigures(p.Result)
+// whole has the verdicts of the gate, which is judged by both runs of the first build, and others by one.
+func (p gatePage) whole(all bool) document.Document {
+	gate := gateFigures(p.Comparison)
 	gate.ID, gate.Title = "verdicts", "Verdicts"
-	return gate
+	return fully(p.Comparison, gate, all)
 }
 
-func (p searchPage) found() string { return doubted(p.Result) + capacityHeadline(p.Capacity) }
+func (p searchPage) found() string {
+	return doubted(p.Search, doubt.StickyPool.Is) + capacityHeadline(p.Search)
+}
 
 // below is nothing: nothing is ranked.
 func (p searchPage) below() []string { return nil }
 
-func (p searchPage) brief(width int) document.Document { return capacityBriefly(p.Result, width) }
+func (p searchPage) brief(width int) document.Document { return capacityBriefly(p.Search, width) }
 
-func (p searchPage) whole(bool) document.Document { return capacityDocument(p.Result) }
+func (p searchPage) whole(bool) document.Document { return capacityDocument(p.Search) }
 
 // summary is the whole report: a search is short already.
-func (p searchPage) summary(w io.Writer) error { return Markdown(w, p.Result) }
+func (p searchPage) summary(w io.Writer) error { return Markdown(w, p.Search) }
 
-func (p searchPage) csv(w io.Writer) error { return capacityCSV(w, p.Result) }
+func (p searchPage) csv(w io.Writer) error { return capacityCSV(w, p.Search) }
 
 func (p searchPage) measured() (plan, had string) {
 	windows := 0
-	for _, a := range p.Capacity.Arms {
+	for _, a := range p.Arms {
 		windows += len(a.Windows)
 	}
 	return "the search", say.Plural(windows, "window") + " measured"
 }
 
-func (p searchPage) inBlocks() bool { return false }
+func (p searchPage) data() record.Result {
+	full := *p.Search
+	full.Doubts, full.NotChecked = list(p.Doubts), list(p.NotChecked)
+	return &full
+}
 
-// refuseFormat returns an error for a format that has no form for a run without blocks.
-func refuseFormat(r *record.Result, format string) error {
-	if !pageOf(r).inBlocks() && (format == "benchstat" || format == "hgrm") {
-		return fmt.Errorf("a search for capacity compares no blocks, so there is nothing to render as %s: use text, json, markdown, html or csv", format)
+func (p comparisonPage) data() record.Result {
+	full := *p.Comparison
+	full.Doubts, full.Refused, full.NotChecked, full.Expectations = list(p.Doubts), list(p.Refused), list(p.NotChecked), list(p.Expectations)
+	full.Verdicts, full.AA, full.Duels, full.Arms = list(p.Verdicts), list(p.AA), list(p.Duels), list(p.Arms)
+	for i, a := range full.Arms {
+		full.Arms[i].Curve = list(a.Curve)
 	}
-	return nil
+	return &full
 }

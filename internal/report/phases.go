@@ -107,7 +107,7 @@ const tailRequests = 100
 
 // slowest returns the number of requests in the tail, one in a hundred good ones rounded up, of
 // the stamped arm with the fewest. It is the largest int without a stamped arm.
-func slowest(r *record.Result) int {
+func slowest(r *record.Comparison) int {
 	fewest := math.MaxInt
 	for _, a := range r.Arms {
 		if stamped(a) {
@@ -141,7 +141,7 @@ func (b breakdown) cells() [][]string {
 
 // breakdownParts returns a section for each breakdown, on average and of the slowest 1 %. The last one has the
 // legend, which holds for both, and the share of requests that lack the server's stamps.
-func breakdownParts(r *record.Result) []document.Part {
+func breakdownParts(r *record.Comparison) []document.Part {
 	if !slices.ContainsFunc(r.Arms, stamped) {
 		return nil
 	}
@@ -168,7 +168,7 @@ func breakdownParts(r *record.Result) []document.Part {
 
 // differencesOnAverage describes how the arms' mean times differ; the brief report has the differences of the tail. There
 // are none with a caveat: they would read as findings.
-func differencesOnAverage(r *record.Result) (told document.Lines) {
+func differencesOnAverage(r *record.Comparison) (told document.Lines) {
 	if caveat(r) != "" {
 		return nil
 	}
@@ -277,7 +277,7 @@ func lossText(v float64) string {
 // twins compares every arm with an ideal scheduler of its kind that serves the same requests. The table
 // splits the measured mean into the ideal one, the overhead, and the rest; see record.Twin. It does not print the
 // median of the blocks' means itself, since the page has another mean of the arm.
-func twins(r *record.Result) document.Part {
+func twins(r *record.Comparison) document.Part {
 	with, notes := withTwins(choices(r.Arms))
 	var times []float64
 	for _, a := range with {

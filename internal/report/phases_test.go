@@ -108,7 +108,7 @@ func TestTableOfTheCurvesReadsItsQuantiles(t *testing.T) {
 		}
 		h.Record(took)
 	}
-	_, rows := curves([]record.Arm{{Name: "two humps", Curve: h.Curve()}})
+	_, rows := curves([]record.Arm{{Contestant: record.Contestant{Name: "two humps"}, Details: record.Details{Curve: h.Curve()}}})
 	if got := strings.Join(rows[0], " "); got != "arm least p50 p75 p90 p95 p99" {
 		t.Fatalf("head %s", got)
 	}

@@ -38,7 +38,7 @@ func TestFiguresArePrintedAsTheirMetricSays(t *testing.T) {
 			}
 			texts := []string{text}
 			if m.Quantile > 0 {
-				texts = append(texts, cells(m, []record.Arm{{P50: &v, P90: &v, P99: &v}, {P50: &other, P90: &other, P99: &other}})...)[:2]
+				texts = append(texts, cells(m, []record.Arm{{Figures: record.Figures{P50: &v, P90: &v, P99: &v}}, {Figures: record.Figures{P50: &other, P90: &other, P99: &other}}})...)[:2]
 			}
 			for _, text := range texts {
 				number, unit, _ := strings.Cut(strings.TrimSuffix(text, "/s"), say.NBSP)
@@ -56,23 +56,25 @@ func TestFiguresArePrintedAsTheirMetricSays(t *testing.T) {
 
 // recorded are the results of the golden files, and those in which each arm's figures were moved, so that some quotients
 // leave their intervals.
-func recorded(t *testing.T) (all []*record.Result) {
+func recorded(t *testing.T) (all []record.Result) {
 	t.Helper()
-	for _, file := range []string{"testdata/quick.json", "testdata/killed.json", "testdata/capacity.json"} {
-		text, err := os.ReadFile(file)
+	for _, of := range []struct {
+		file string
+		r    record.Result
+	}{{"testdata/quick.json", new(record.Comparison)}, {"testdata/killed.json", new(record.Comparison)}, {"testdata/capacity.json", new(record.Search)}} {
+		text, err := os.ReadFile(of.file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := new(record.Result)
-		if err := json.Unmarshal(text, r); err != nil {
-			t.Fatalf("%s: %v", file, err)
+		if err := json.Unmarshal(text, of.r); err != nil {
+			t.Fatalf("%s: %v", of.file, err)
 		}
-		all = append(all, r)
+		all = append(all, of.r)
 	}
 	all = append(all, quick(), interrupted(), hopeless(), swept(), comingAndGoing(), gated())
 	rng := rand.New(rand.NewPCG(1, 43))
 	for i := range 60 {
-		r := []func() *record.Result{quick, interrupted, gated}[i%3]()
+		r := []func() *record.Comparison{quick, interrupted, gated}[i%3]()
 		r.Answer = record.Conclusion{Outcome: outcome.Yes, Kind: record.ATrade, Standings: []record.Standing{
 			{Arm: "fasthttp", Baseline: "nethttp", Place: record.Placed(stats.Trade)}, {Arm: "pool", Baseline: "nethttp", Place: record.Placed(stats.Trade)},
 		}}
@@ -93,7 +95,7 @@ func recorded(t *testing.T) (all []*record.Result) {
 }
 
 // gated is quick as a gate of the pool, which is worse at what the blocks say.
-func gated() *record.Result {
+func gated() *record.Comparison {
 	r := quick()
 	for _, m := range stats.Metrics() {
 		pool := r.Arms[3].Blocks[m.Figure]
@@ -132,8 +134,9 @@ func wanted(m stats.Metric, base, arm *float64, low, high float64, decided bool)
 func TestChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 	t.Parallel()
 	outside, checked := 0, 0
-	for _, r := range recorded(t) {
-		if r.Capacity != nil || len(r.Gate) > 0 || len(r.Verdicts) == 0 {
+	for _, of := range recorded(t) {
+		r, is := of.(*record.Comparison)
+		if !is || len(r.Gate) > 0 || len(r.Verdicts) == 0 {
 			continue
 		}
 		table := marked(r).(document.Section).Parts[0].(document.Table).Rows
@@ -188,8 +191,9 @@ func TestChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 func TestGateChangesAreTheQuotientsOfTheirFigures(t *testing.T) {
 	t.Parallel()
 	checked, outside := 0, 0
-	for _, r := range recorded(t) {
-		if len(r.Gate) == 0 {
+	for _, of := range recorded(t) {
+		r, is := of.(*record.Comparison)
+		if !is || len(r.Gate) == 0 {
 			continue
 		}
 		rows := gateFigures(r).Parts[0].(document.Table).Rows
@@ -232,7 +236,7 @@ func TestSeenContradictions(t *testing.T) {
 		{.0218, .0525, 1.22, 1.1, 1.5, "+10 % to +50 %"},
 		{.0225, .0338, 2.08, 1.4, 3, "+50 %"},
 	} {
-		r := &record.Result{Arms: []record.Arm{{Name: "a", P90: &tt.base}, {Name: "b", P90: &tt.arm}}}
+		r := &record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{P90: &tt.base}}, {Contestant: record.Contestant{Name: "b"}, Figures: record.Figures{P90: &tt.arm}}}}
 		v := record.Verdict{Metric: stats.P90, Primary: true, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Slower), Ratio: tt.ratio, Low: tt.low, High: tt.high}
 		r.Verdicts = []record.Verdict{v}
 		var b bytes.Buffer

@@ -40,52 +40,51 @@ import (
 )
 
 // Formats returns every format of a result. Its text is plain and 100 columns wide; Text takes more options.
-func Formats() say.FormatsOf[*record.Result] {
-	return say.FormatsOf[*record.Result]{
-		{Name: "text", Render: func(w io.Writer, r *record.Result) error { return Text(w, r, TextOptions{}) }},
+func Formats() say.FormatsOf[record.Result] {
+	return say.FormatsOf[record.Result]{
+		{Name: "text", Render: func(w io.Writer, r record.Result) error { return Text(w, r, TextOptions{}) }},
 		{Name: "json", Render: JSON},
 		{Name: "markdown", Render: Markdown},
 		{Name: "summary", Render: Summary},
 		{Name: "html", Render: HTML},
 		{Name: "csv", Render: CSV},
-		{Name: "benchstat", Render: Bench},
-		{Name: "hgrm", Render: HGRM},
+		{Name: "benchstat", Render: ofBlocks("benchstat", Bench)},
+		{Name: "hgrm", Render: ofBlocks("hgrm", HGRM)},
 	}
 }
 
 // Render writes r in the named format. An unknown name is an error that lists the known ones.
 // The formats benchstat and hgrm are an error for a search for capacity.
-func Render(w io.Writer, format string, r *record.Result) error {
-	if err := refuseFormat(r, format); err != nil {
-		return err
+func Render(w io.Writer, format string, r record.Result) error { return Formats().Render(w, format, r) }
+
+// ofBlocks returns how to write a result in a format that only a comparison has.
+func ofBlocks(format string, render func(io.Writer, *record.Comparison) error) func(io.Writer, record.Result) error {
+	return func(w io.Writer, r record.Result) error {
+		if c, is := r.(*record.Comparison); is {
+			return render(w, c)
+		}
+		return fmt.Errorf("a search for capacity compares no blocks, so there is nothing to render as %s: use text, json, markdown, html or csv", format)
 	}
-	return Formats().Render(w, format, r)
 }
 
 // JSON writes the whole result, indented, with lists of numbers and points of curves on one
-// line each, so that a person can read it too. record.Result documents the fields; the headline
+// line each, so that a person can read it too. record.Comparison documents the fields; the headline
 // is added. Lists are never null. NaN or an infinite figure is an error.
-func JSON(w io.Writer, r *record.Result) error { return say.JSON(w, complete(r)) }
+func JSON(w io.Writer, r record.Result) error { return say.JSON(w, complete(r)) }
 
 // JSONAs is JSON with another headline.
-func JSONAs(w io.Writer, r *record.Result, headline string) error {
-	full := complete(r)
-	full.Headline = headline
+func JSONAs(w io.Writer, r record.Result, headline string) error {
+	full := pageOf(r).data()
+	full.Head().Headline = headline
 	return say.JSON(w, full)
 }
 
 // complete returns a copy of r with its headline, and with empty lists in place of nil, so that
 // a program needs no case for null. The lists are copies too: r stays unchanged.
-func complete(r *record.Result) *record.Result {
-	// The copy shares everything with r but the lists that follow.
-	full := *r
-	full.Headline = Headline(r)
-	full.Doubts, full.Refused, full.NotChecked, full.Expectations = list(r.Doubts), list(r.Refused), list(r.NotChecked), list(r.Expectations)
-	full.Verdicts, full.AA, full.Duels, full.Arms = list(r.Verdicts), list(r.AA), list(r.Duels), list(r.Arms)
-	for i, a := range full.Arms {
-		full.Arms[i].Curve = list(a.Curve)
-	}
-	return &full
+func complete(r record.Result) record.Result {
+	full := pageOf(r).data()
+	full.Head().Headline = Headline(r)
+	return full
 }
 
 // list returns a copy of s that is not nil.
@@ -95,10 +94,10 @@ func list[T any](s []T) []T { return append([]T{}, s...) }
 // same row. value is the arm's median; ratio is the median of the blocks' own ratios arm / baseline, low and high its interval. The baseline has
 // no verdict; its copy has the A/A verdict. A figure that is not known is an empty cell. A
 // search for capacity has rows of its windows instead.
-func CSV(w io.Writer, r *record.Result) error { return pageOf(r).csv(w) }
+func CSV(w io.Writer, r record.Result) error { return pageOf(r).csv(w) }
 
 func (p comparisonPage) csv(w io.Writer) error {
-	r := p.Result
+	r := p.Comparison
 	rows := [][]string{{"run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
 		"verdict", "ratio", "low", "high", "blocks", "won", "needed", "reason"}}
 	// Every arm has a row for every metric, measured or not, so that tables of different runs fit together.
@@ -171,7 +170,7 @@ func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // compares the arms. mode= holds the arm's name. Times are in ns. benchstat tests the arms as
 // independent samples; schedlab's own verdicts pair them by block, so benchstat may find less.
 // Format: golang.org/design/14313-benchmark-format and benchfmt's unit lines.
-func Bench(w io.Writer, r *record.Result) error {
+func Bench(w io.Writer, r *record.Comparison) error {
 	var b strings.Builder
 	e, started, rate := r.Env, "", ""
 	if !r.Started.IsZero() {
@@ -183,7 +182,7 @@ func Bench(w io.Writer, r *record.Result) error {
 	for _, line := range [][2]string{
 		{"run", r.Run}, {"started", started},
 		{"scenario", r.Scenario}, {"status", string(r.Status)},
-		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", rate}, {"window-sec", float(r.Window)},
+		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", rate}, {"window-sec", float(r.Window.Seconds())},
 		{"cpu", e.CPU}, {"kernel", e.Kernel}, {"go", e.Go}, {"schedlab", e.Version}, {"server-cpus", e.ServerCPUs}, {"load-cpus", e.LoadCPUs},
 		{"server-procs", strconv.Itoa(e.ServerProcs)}, {"load-procs", strconv.Itoa(e.LoadProcs)}, {"gogc", e.GOGC},
 	} {
@@ -206,7 +205,7 @@ func Bench(w io.Writer, r *record.Result) error {
 }
 
 // benchArm writes one line for each valid block of an arm, with the figures that the block has.
-func benchArm(b *strings.Builder, r *record.Result, a *record.Arm) {
+func benchArm(b *strings.Builder, r *record.Comparison, a *record.Arm) {
 	blocks := 0
 	for _, values := range a.Blocks {
 		blocks = max(blocks, len(values))
@@ -254,7 +253,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(document.Harm
 // text format, in milliseconds. Each follows a line #[Arm = name], where plotters want the file
 // split. A distribution ends where evidence ends, so it holds no maximum. TotalCount counts
 // good replies. It returns an error if no arm has a distribution.
-func HGRM(w io.Writer, r *record.Result) error {
+func HGRM(w io.Writer, r *record.Comparison) error {
 	var body strings.Builder
 	for i, a := range r.Arms {
 		if len(a.Curve) == 0 {

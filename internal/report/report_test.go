@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -23,11 +24,11 @@ import (
 	"schedlab/internal/stats"
 )
 
-func results() map[string]*record.Result {
-	return map[string]*record.Result{"quick": quick(), "interrupted": interrupted(), "hopeless": hopeless(), "killed": killed(), "swept": swept()}
+func results() map[string]*record.Comparison {
+	return map[string]*record.Comparison{"quick": quick(), "interrupted": interrupted(), "hopeless": hopeless(), "killed": killed(), "swept": swept()}
 }
 
-func rendered(t *testing.T, format string, r *record.Result) string {
+func rendered(t *testing.T, format string, r record.Result) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Render(&b, format, r); err != nil {
@@ -124,7 +125,7 @@ func TestSentences(t *testing.T) {
 		{v("SLOWER", 1.2, 1.000004, 1.3, 1, 0, ""), "b is SLOWER than a at p50: +20 % (95 % interval +0.0004 % to +30 %), slower in 11 of 12 blocks"},
 		{v("SAME", 0.98, 0.97, 0.9996, 11, 0, ""), "b is the SAME as a at p50: -2.0 % (95 % interval -3.0 % to ±0 %), within ±10 %"},
 	} {
-		if got := strings.ReplaceAll(sentence(&record.Result{Window: 1, Arms: make([]record.Arm, 2)}, c.v), say.NBSP, " "); got != c.want {
+		if got := strings.ReplaceAll(sentence(&record.Comparison{Common: record.Common{Window: record.Lasting(time.Second)}, Arms: make([]record.Arm, 2)}, c.v), say.NBSP, " "); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
@@ -146,7 +147,7 @@ func TestWordsOfWhatIsNoTime(t *testing.T) {
 		{stats.P99, "FASTER", "b is FASTER than a at p99: -13 % (95 % interval -15 % to -11 %), faster in 10 of 12 blocks", "FASTER"},
 	} {
 		v := record.Verdict{Metric: c.metric, Baseline: "a", Arm: "b", Verdict: decision(c.verdict), Ratio: .87, Low: .85, High: .89, Blocks: 12, Won: 10, Lost: 2}
-		r := &record.Result{}
+		r := &record.Comparison{}
 		row := forestRowOf(r, v)
 		for got, want := range map[string]string{sentence(r, v): c.sentence, row.Class: c.class} {
 			if got = strings.ReplaceAll(got, say.NBSP, " "); got != want {
@@ -245,7 +246,7 @@ func TestJSONRoundTrips(t *testing.T) {
 	t.Parallel()
 	for name, want := range results() {
 		text := rendered(t, "json", want)
-		var got record.Result
+		var got record.Comparison
 		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +317,7 @@ func TestHTMLIsSelfContainedAndEscaped(t *testing.T) {
 			t.Errorf("%s: %d scripts, want the page's own", name, n)
 		}
 		data := regexp.MustCompile(`(?s)<script type="application/json" id="result">(.*?)</script>`).FindStringSubmatch(html)
-		var got record.Result
+		var got record.Comparison
 		if data == nil || json.Unmarshal([]byte(data[1]), &got) != nil || got.Question != r.Question || len(got.Arms) != len(r.Arms) {
 			t.Errorf("%s: the result cannot be read back from the page", name)
 		}
@@ -355,7 +356,7 @@ func TestErrors(t *testing.T) {
 func TestHintsSayHowMuch(t *testing.T) {
 	t.Parallel()
 	for needed, want := range map[int]string{161: "--window 2.1s --budget 6m should decide", 4_000: "as noisy as here, no --budget up to 30m would decide", 50_000: "as noisy as here, no --window up to a minute would decide"} {
-		if got := remedy(&record.Result{Warmup: .4, Window: .5, Arms: make([]record.Arm, 3)}, needed); got != want {
+		if got := remedy(&record.Comparison{Common: record.Common{Warmup: record.Lasting(400 * time.Millisecond), Window: record.Lasting(500 * time.Millisecond)}, Arms: make([]record.Arm, 3)}, needed); got != want {
 			t.Errorf("%d blocks: got %q, want %q", needed, got, want)
 		}
 	}
@@ -367,12 +368,12 @@ func TestHintsSayHowMuch(t *testing.T) {
 	}
 	// The remedy of a verdict is the doubt's where that covers it, so that a report has one estimate.
 	for needed, want := range map[int]string{161: "--window 2.1s --budget 5m41s should decide", 200: "--window 2.5s --budget 6m should decide"} {
-		if got := remedy(&record.Result{Warmup: .4, Window: .5, Arms: make([]record.Arm, 3), Doubts: []fact.Fact{ended}}, needed); got != want {
+		if got := remedy(&record.Comparison{Common: record.Common{Warmup: record.Lasting(400 * time.Millisecond), Window: record.Lasting(500 * time.Millisecond), Doubts: []fact.Fact{ended}}, Arms: make([]record.Arm, 3)}, needed); got != want {
 			t.Errorf("%d blocks with a doubt: got %q, want %q", needed, got, want)
 		}
 	}
 	roomy := doubt.BudgetEnded.Of(doubt.Ended{Room: 36, Needed: 130})
-	if got, want := remedy(&record.Result{Doubts: []fact.Fact{roomy}}, 36), "about 36\u00a0blocks would decide (--budget 2m10s)"; got != want {
+	if got, want := remedy(&record.Comparison{Common: record.Common{Doubts: []fact.Fact{roomy}}}, 36), "about 36\u00a0blocks would decide (--budget 2m10s)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	of.Verdicts, of.Open = "pool in goodput", 1

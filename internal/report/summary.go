@@ -22,10 +22,10 @@ import (
 // one table of figures with the changes that the verdicts decided, and the doubts that not
 // every run has. A search for capacity is short already, and is written as [Markdown]. A gate
 // is written as a comment on its pull request.
-func Summary(w io.Writer, r *record.Result) error { return pageOf(r).summary(w) }
+func Summary(w io.Writer, r record.Result) error { return pageOf(r).summary(w) }
 
 func (p comparisonPage) summary(w io.Writer) error {
-	r := p.Result
+	r := p.Comparison
 	// The claims are a separate list, so the headline must not repeat them.
 	answer, ranked := "", ranking(r)
 	var notes document.Lines
@@ -53,13 +53,13 @@ func (p comparisonPage) summary(w io.Writer) error {
 }
 
 // Setup returns what load the arms had, for how many blocks and with which seed, and on which machine.
-func Setup(r *record.Result) (load, where string) { return offered(r), machine(r.Env, r.Arms) }
+func Setup(r *record.Comparison) (load, where string) { return offered(r), machine(r) }
 
 // summaryTable returns the figures of every arm but the copy. After a figure stands the change from the arm's
 // baseline with its interval, such as "+12 % (+9 % to +15 %)", with = for the same, or ~ for open, and the
 // interval alone where the two figures' quotient lies outside it. A figure without a verdict stands alone. An arm's baseline
 // is named unless it is the first arm.
-func summaryTable(r *record.Result) document.Part {
+func summaryTable(r *record.Comparison) document.Part {
 	named := func(a record.Arm) string {
 		for _, v := range r.Verdicts {
 			if v.Arm == a.Name && v.Baseline != r.Arms[0].Name {
@@ -86,7 +86,7 @@ func summaryTable(r *record.Result) document.Part {
 
 // answers returns the scenario's claims and then its other assertions, each with its answer and
 // the reason. A claim is an assertion that the scenario also has in words, and so has its answer.
-func answers(r *record.Result) document.Findings {
+func answers(r *record.Comparison) document.Findings {
 	class := map[outcome.Outcome]string{outcome.Yes: "FASTER", outcome.No: "SLOWER", outcome.Open: "open", outcome.Refused: "refused"} // classes of verdicts' badges
 	finding := func(e record.Expectation) document.Finding {
 		return document.Finding{Mark: outcome.Expectation.Phrase(e.Outcome), Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
@@ -108,9 +108,9 @@ type PackEntry struct {
 	Scenario string
 	Cell     []record.Level // on a grid; nil in a pack of scenarios
 	Question string
-	Expect   []string       // its assertions
-	Result   *record.Result // nil if it did not run
-	NotRun   string         // why not
+	Expect   []string           // its assertions
+	Result   *record.Comparison // nil if it did not run
+	NotRun   string             // why not
 }
 
 // name returns what tells the entry from the others: its cell on a grid, or its scenario.
@@ -190,28 +190,28 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 //
 // A gate answers one question, whether a new build is worse than the old one. The old build is
 // the first arm and the new one the last.
-func gateBriefly(r *record.Result) document.Document {
+func gateBriefly(r *record.Comparison) document.Document {
 	return document.Document{
 		Name: "gate", State: state(r), Answer: Headline(r), Context: append(context(r), askedBriefly(r)),
-		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(others(r), 1)...)},
+		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(&r.Common, others(r.Doubts), alwaysShown(r))...)},
 	}
 }
 
 // gateComment writes the answer of a gate as a comment on a pull request: the sentence and the
 // table, and folded away the evidence, the doubts and the commands.
-func gateComment(w io.Writer, r *record.Result) error {
+func gateComment(w io.Writer, r *record.Comparison) error {
 	measured := gateEvidence(r)
-	for _, d := range doubts(r) {
+	for _, d := range numbered(r.Doubts) {
 		measured = append(measured, document.Fact{Label: "Doubt", Text: d})
 	}
-	measured = append(measured, document.Fact{Label: "Machine", Text: machine(r.Env, r.Arms)}, document.Fact{Label: "Command", Text: r.Note})
+	measured = append(measured, document.Fact{Label: "Machine", Text: machine(r)}, document.Fact{Label: "Command", Text: r.Note})
 	return say.Markdown(w, document.Document{Name: "gate", State: state(r), Answer: Headline(r), Context: context(r), Parts: []document.Part{
 		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, measured}},
 	}})
 }
 
 // gateEvidence tells how sure the answer of a gate is, and what may close an open one.
-func gateEvidence(r *record.Result) document.Facts {
+func gateEvidence(r *record.Comparison) document.Facts {
 	told := document.Facts{{Label: "Sure", Text: blocks(r) + "; of a hundred gates of equal builds one at most says worse"}}
 	for _, line := range slices.Concat(silent(r), failings(r.Arms)) {
 		told = append(told, document.Fact{Label: "Sure", Text: line})
@@ -241,7 +241,7 @@ func gateEvidence(r *record.Result) document.Facts {
 
 // remedies returns what may close an open gate, apart from more blocks: it asks for less, or loads less.
 // What is asked for less must include a time or the CPU time, which a slower build does not leave alone.
-func remedies(r *record.Result) string {
+func remedies(r *record.Comparison) string {
 	const mostBusy = .4 // ratio of the servers' CPU time above which queueing makes much of the noise
 	var ways, fine, allows []string
 	slows, known := false, true
@@ -290,7 +290,7 @@ func looksWorse(g record.Gated) bool {
 }
 
 // gateAnswer returns the answer of a gate in one or two sentences, with the metrics that decided it.
-func gateAnswer(r *record.Result) string {
+func gateAnswer(r *record.Comparison) string {
 	said := gateMetrics(r)
 	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
 	// sentence lists the metrics that have an answer, after a label; "" for no metric.
@@ -321,7 +321,7 @@ func gateAnswer(r *record.Result) string {
 
 // gateMetrics returns the gate's metrics by their answers, with the figures that a sentence needs. One that is fine needs
 // none, and one that is only watched does not keep the gate open; the table has them.
-func gateMetrics(r *record.Result) map[outcome.Outcome][]string {
+func gateMetrics(r *record.Comparison) map[outcome.Outcome][]string {
 	said := map[outcome.Outcome][]string{}
 	gate := r.GateOutcome()
 	for _, g := range r.Gate {
@@ -344,7 +344,7 @@ func gateMetrics(r *record.Result) map[outcome.Outcome][]string {
 }
 
 // surelyBetter returns the metrics that are surely better, by half of what they may be worse, with their changes.
-func surelyBetter(r *record.Result) (gained []string) {
+func surelyBetter(r *record.Comparison) (gained []string) {
 	for _, g := range r.Gate {
 		better := 0 < g.High && g.High < 1 && g.Ratio <= 1/(1+g.Allow/2)
 		if g.Metric.Row().HigherIsBetter {
@@ -371,7 +371,7 @@ func allowedChange(g record.Gated) string {
 // gateFigures returns the table of a gate with the rule for its answers: a row for each metric with both
 // figures, the change with its interval, the change that is allowed, and the answer. Cells without a figure
 // are empty.
-func gateFigures(r *record.Result) document.Section {
+func gateFigures(r *record.Comparison) document.Section {
 	const rule = "fine: surely within what is allowed; worse: not so, surely above no change, and in the median by more than half of what is allowed. Both by the changes within the blocks. The first build runs twice in each block: its figure is the median of both"
 	rows := [][]string{{"", r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name, "change", "surely between", "allowed", "answer"}}
 	for _, g := range r.Gate {
@@ -399,7 +399,7 @@ func gateFigures(r *record.Result) document.Section {
 
 // builds returns the figures of both builds at a metric; nil if one is not known. The first build ran twice in each block, and
 // its figure is the median over both runs.
-func builds(r *record.Result, m stats.Metric) (before, after *float64) {
+func builds(r *record.Comparison, m stats.Metric) (before, after *float64) {
 	old, copied, last := r.Arms[0], r.Arms[1], r.Arms[len(r.Arms)-1]
 	if m.Figure == stats.Memory { // which is no metric of blocks
 		return medianMemory(old, copied), medianMemory(last)
@@ -427,7 +427,7 @@ func medianMemory(arms ...record.Arm) *float64 {
 
 // gateQuotient returns the ratio of both builds' figures, as they are printed; 0 without a ratio of the blocks, and that
 // of the blocks where a figure is not known.
-func gateQuotient(r *record.Result, g record.Gated) float64 {
+func gateQuotient(r *record.Comparison, g record.Gated) float64 {
 	m := g.Metric.Row()
 	before, after := builds(r, m)
 	if g.Ratio == 0 || before == nil || after == nil || m.Printed(*before) == 0 {
@@ -438,7 +438,7 @@ func gateQuotient(r *record.Result, g record.Gated) float64 {
 
 // gateChange formats a gate's change with its interval and more in parentheses or, where the change lies outside it, the
 // interval alone.
-func gateChange(r *record.Result, g record.Gated, more string) string {
+func gateChange(r *record.Comparison, g record.Gated, more string) string {
 	ratio, between := gateQuotient(r, g), bound(g.Low, false)+" to "+bound(g.High, false)
 	if !within(ratio, g.Low, g.High) {
 		if more == "" {

@@ -45,7 +45,7 @@ func TestPack(t *testing.T) {
 // A gate that passes names what is surely better by half of what is allowed.
 func TestGateSaysWhatIsBetter(t *testing.T) {
 	t.Parallel()
-	r := &record.Result{Arms: []record.Arm{{Name: "old"}, {Name: "old'"}, {Name: "new"}}, Gate: []record.Gated{
+	r := &record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "old"}}, {Contestant: record.Contestant{Name: "old'"}}, {Contestant: record.Contestant{Name: "new"}}}, Gate: []record.Gated{
 		{Metric: stats.P50, Allow: .10, Ratio: .67, Low: .6, High: .7, Outcome: outcome.Yes},
 		{Metric: stats.Goodput, Allow: .03, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.Yes},
 		{Metric: stats.CPUPerRequest, Allow: .10, Ratio: .97, Low: .95, High: .99, Outcome: outcome.Yes}, // too little
@@ -61,9 +61,9 @@ func TestGateSaysWhatIsBetter(t *testing.T) {
 func TestBothRunsOfTheOldBuild(t *testing.T) {
 	t.Parallel()
 	held := func(bytes int64) *record.Footprint { return &record.Footprint{Memory: bytes} }
-	r := &record.Result{Arms: []record.Arm{
-		{P50: new(1.), P99: new(9.), Blocks: stats.Series{stats.P50: {1, 1, 2}, stats.P90: {1}}, Footprint: held(100)},
-		{Blocks: stats.Series{stats.P50: {3, 4, 4}, stats.P90: {1}}, Footprint: held(300)}, {P50: new(5.)},
+	r := &record.Comparison{Arms: []record.Arm{
+		{Figures: record.Figures{P50: new(1.), P99: new(9.), Blocks: stats.Series{stats.P50: {1, 1, 2}, stats.P90: {1}}}, Details: record.Details{Footprint: held(100)}},
+		{Figures: record.Figures{Blocks: stats.Series{stats.P50: {3, 4, 4}, stats.P90: {1}}}, Details: record.Details{Footprint: held(300)}}, {Figures: record.Figures{P50: new(5.)}},
 	}}
 	for metric, want := range map[string]float64{"p50": 2.5, "p99": 9, "memory": 200} {
 		if before, _ := builds(r, stats.MetricOf(metric)); before == nil || *before != want {
@@ -94,8 +94,8 @@ func TestReportOfAGateHasItsAnswers(t *testing.T) {
 // tell, and never metrics alone that a slower build leaves as they are.
 func TestRemediesOfAnOpenGate(t *testing.T) {
 	t.Parallel()
-	r := &record.Result{
-		Rate: 2000, Arms: []record.Arm{{Name: "old", CPUPerRequest: new(100e-6)}, {Name: "old'"}, {Name: "new"}},
+	r := &record.Comparison{
+		Rate: 2000, Arms: []record.Arm{{Contestant: record.Contestant{Name: "old"}, Figures: record.Figures{CPUPerRequest: new(100e-6)}}, {Contestant: record.Contestant{Name: "old'"}}, {Contestant: record.Contestant{Name: "new"}}},
 		Gate: []record.Gated{
 			{Metric: stats.P50, Allow: .1, Ratio: 1.01, Low: .94, High: 1.122, Outcome: outcome.Open},
 			{Metric: stats.P99, Allow: .2, Ratio: 1, Low: .6, High: 2, Outcome: outcome.Open, Watched: true},

@@ -19,21 +19,24 @@ import (
 
 // quick is a whole comparison as the quick scenario makes them: fasthttp like
 // nethttp, pool slower at the tail. Its verdicts are stats' own.
-func quick() *record.Result {
-	r := &record.Result{
-		Schema: 1, Run: "20261107-123005-quick-beef", Dir: "schedlab-runs/20261107-123005-quick-beef",
-		Scenario: "quick", Question: "Does a small fixed pool keep up when one request in five waits 10 ms?",
-		Status: record.Complete, Seed: 42, Rate: 1127, Asked: "each request computes 100us and sleeps 10ms", Window: 1.05, Planned: 12, Valid: 12,
-		Started: time.Date(2026, 11, 7, 12, 30, 5, 0, time.UTC),
-		Env: record.Env{CPU: "Intel Xeon 2.80GHz", CPUs: 2, Virtualised: true, Kernel: "Linux 6.1.0", Clocksource: "tsc",
-			Go: "go1.26.8", Version: "v0.1.0", ServerCPUs: "0", LoadCPUs: "1", ServerProcs: 1, LoadProcs: 2, GOGC: "100",
-			Somaxconn: 4096, PortRange: "32768-60999", NoFile: 1048576, Load1: 0.21, PSI: "avg10=0.00", StealRatio: 0.0004, ItersPerUsec: 412.5},
-		Winner: record.Winner{Outcome: outcome.Yes}, Headline: "pool is slower than nethttp at p99 (+42 %); fasthttp is the same",
-		Doubts: []fact.Fact{
-			{Arm: "pool", Text: "by Little's law 1,127 requests/s that hold a worker for 2.1 ms keep 2.4 of 4 workers busy on average: a queue is to be expected"},
-			{Text: "the machine is virtual: other guests can take its CPU unseen by steal time"},
+func quick() *record.Comparison {
+	r := &record.Comparison{
+		Common: record.Common{
+			Schema: record.Schema, Kind: record.Compared, Run: "20261107-123005-quick-beef", Dir: "schedlab-runs/20261107-123005-quick-beef",
+			Scenario: "quick", Question: "Does a small fixed pool keep up when one request in five waits 10 ms?",
+			Status: record.Complete, Seed: 42, Asked: "each request computes 100us and sleeps 10ms", Window: record.Lasting(1050 * time.Millisecond),
+			Started: time.Date(2026, 11, 7, 12, 30, 5, 0, time.UTC),
+			Env: record.Env{CPU: "Intel Xeon 2.80GHz", CPUs: 2, Virtualised: true, Kernel: "Linux 6.1.0", Clocksource: "tsc",
+				Go: "go1.26.8", Version: "v0.1.0", ServerCPUs: "0", LoadCPUs: "1", ServerProcs: 1, LoadProcs: 2, GOGC: "100",
+				Somaxconn: 4096, PortRange: "32768-60999", NoFile: 1048576, Load1: 0.21, PSI: "avg10=0.00", StealRatio: 0.0004, ItersPerUsec: 412.5}, Headline: "pool is slower than nethttp at p99 (+42 %); fasthttp is the same",
+			Doubts: []fact.Fact{
+				{Arm: "pool", Text: "by Little's law 1,127 requests/s that hold a worker for 2.1 ms keep 2.4 of 4 workers busy on average: a queue is to be expected"},
+				{Text: "the machine is virtual: other guests can take its CPU unseen by steal time"},
+			},
+			NotChecked: []string{"run-queue wait of the server", "pauses of the platform"},
 		},
-		NotChecked: []string{"run-queue wait of the server", "pauses of the platform"},
+		Rate: 1127, Planned: 12, Valid: 12,
+		Winner: record.Winner{Outcome: outcome.Yes},
 		Laws: []record.Law{
 			{Name: "Little's law", Unit: "ratio", Windows: 48, Block: 7, Arm: "pool", Value: .0041, Limit: .0236},
 			{Name: "utilisation law", Unit: "ratio of CPU time", Windows: 48, Block: 2, Arm: "pool", Value: .2494, Limit: 1.02},
@@ -43,10 +46,10 @@ func quick() *record.Result {
 		Order: [][]string{{"pool", "nethttp", "fasthttp", "nethttp'"}, {"nethttp'", "fasthttp", "nethttp", "pool"}},
 	}
 	rng := rand.New(rand.NewPCG(7, 7))
-	base := record.Arm{Name: "nethttp", Mode: "nethttp", Role: record.Baseline, XMax: new(1610.), Command: "schedlab serve --mode nethttp --addr 127.0.0.1:0"}
-	twin := record.Arm{Name: "nethttp'", Mode: "nethttp", Role: record.Copy, Command: base.Command}
-	fast := record.Arm{Name: "fasthttp", Mode: "fasthttp", Role: record.Challenger, XMax: new(1795.), Command: "schedlab serve --mode fasthttp --addr 127.0.0.1:0"}
-	pool := record.Arm{Name: "pool", Mode: "pool", Role: record.Challenger, XMax: new(1702.), Command: "schedlab serve --mode pool --workers 4 --queue-depth 1024 --overflow block --addr 127.0.0.1:0"}
+	base := record.Arm{Contestant: record.Contestant{Name: "nethttp", Mode: "nethttp", Role: record.Baseline, Command: "schedlab serve --mode nethttp --addr 127.0.0.1:0"}, Figures: record.Figures{XMax: new(1610.)}}
+	twin := record.Arm{Contestant: record.Contestant{Name: "nethttp'", Mode: "nethttp", Role: record.Copy, Command: base.Command}}
+	fast := record.Arm{Contestant: record.Contestant{Name: "fasthttp", Mode: "fasthttp", Role: record.Challenger, Command: "schedlab serve --mode fasthttp --addr 127.0.0.1:0"}, Figures: record.Figures{XMax: new(1795.)}}
+	pool := record.Arm{Contestant: record.Contestant{Name: "pool", Mode: "pool", Role: record.Challenger, Command: "schedlab serve --mode pool --workers 4 --queue-depth 1024 --overflow block --addr 127.0.0.1:0"}, Figures: record.Figures{XMax: new(1702.)}}
 	r.Arms = []record.Arm{base, twin, fast, pool}
 	for i := range r.Arms {
 		r.Arms[i].Phases, r.Arms[i].Joined = passed(i), 1
@@ -146,7 +149,7 @@ func shape(effect map[string]float64) []responses.Point {
 
 // interrupted is a run cut off after eleven blocks, one refused, with failing
 // and starved clients and a foreign arm.
-func interrupted() *record.Result {
+func interrupted() *record.Comparison {
 	r := quick()
 	r.Status, r.Valid, r.Ran = record.Interrupted, 10, 11
 	r.Env.ServerCPUs, r.Env.LoadCPUs, r.Env.ServerProcs = "", "", 2
@@ -174,7 +177,7 @@ func interrupted() *record.Result {
 }
 
 // hopeless is a run in which every verdict was refused, its strings hostile.
-func hopeless() *record.Result {
+func hopeless() *record.Comparison {
 	r := quick()
 	r.Status, r.Valid, r.Winner, r.Differences = record.Partial, 4, record.Winner{Outcome: outcome.Open}, nil
 	r.Ran = 13
@@ -211,8 +214,8 @@ func expecting() []record.Expectation {
 }
 
 // killed is a run that ended before its first trial.
-func killed() *record.Result {
-	return &record.Result{Schema: 1, Run: "20261107-123005-quick-beef", Dir: "schedlab-runs/x", Scenario: "quick", Status: record.Running, Planned: 12}
+func killed() *record.Comparison {
+	return &record.Comparison{Common: record.Common{Schema: record.Schema, Kind: record.Compared, Run: "20261107-123005-quick-beef", Dir: "schedlab-runs/x", Scenario: "quick", Status: record.Running}, Planned: 12}
 }
 
 // twinned is the i-th arm of quick beside its ideal twin.
@@ -257,7 +260,7 @@ func heated(blocks, i int) (all []responses.Heat) {
 
 // comingAndGoing is a comparison with a connection per request at half as many again as
 // can be served: nethttp accepts them all, the pool no more than it serves, and fasthttp told nothing.
-func comingAndGoing() *record.Result {
+func comingAndGoing() *record.Comparison {
 	r := quick()
 	for i := range r.Arms {
 		accepted := []int64{37, 37, 0, 25}[i]
@@ -288,7 +291,7 @@ func passed(i int) []timeline.Phase {
 }
 
 // swept is a comparison over four numbers of workers and two rates.
-func swept() *record.Result {
+func swept() *record.Comparison {
 	r := quick()
 	arm := r.Arms[2]
 	r.Arms, r.Verdicts, r.Differences = r.Arms[:2], nil, nil

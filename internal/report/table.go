@@ -119,8 +119,13 @@ func name(a record.Arm) string { return a.Name }
 
 // choices returns the arms without the baseline's copy, which is there to check the measurement
 // and is no choice for a reader.
-func choices(arms []record.Arm) []record.Arm {
-	return slices.DeleteFunc(slices.Clone(arms), func(a record.Arm) bool { return a.Role == record.Copy })
+func choices[A interface{ IsCopy() bool }](arms []A) []A {
+	return slices.DeleteFunc(slices.Clone(arms), A.IsCopy)
+}
+
+// contestants returns arms without their figures.
+func contestants(arms []record.Arm) []record.Contestant {
+	return (&record.Comparison{Arms: arms}).Contestants()
 }
 
 // optional returns the column of a figure that an arm may lack. The column is left out if all arms lack it.
@@ -177,7 +182,7 @@ func tableOf(arms []record.Arm, fields ...armField) document.Table {
 // spread of its probe, failures, the number of independent requests that a window is worth, fairness to
 // connections, and sessions, which are series of requests on one connection. Jain's index (Jain, Chiu and
 // Hawe 1984) is 1 if all connections get the same number of replies, and 1/n if one of n gets all.
-func moreFigures(r *record.Result) document.Part {
+func moreFigures(r *record.Comparison) document.Part {
 	fairness := func(a record.Arm) *record.Fairness { return a.Fairness }
 	sessions := func(a record.Arm) *record.SessionTimes { return a.Sessions }
 	return tableOf(r.Arms,
@@ -254,12 +259,12 @@ func bytesText(n int64) string {
 
 // changed returns the change that is printed for a verdict: the quotient of the two figures, as they are printed. Where that
 // lies outside the verdict's interval it is the interval.
-func changed(r *record.Result, v record.Verdict) string {
+func changed(r *record.Comparison, v record.Verdict) string {
 	return changeWithin(quotient(r, v), v.Low, v.High, v.Verdict.Rank.Differs())
 }
 
 // quotient returns the ratio of a verdict's two figures or, where they are not known, the median of the blocks' own ratios.
-func quotient(r *record.Result, v record.Verdict) float64 {
+func quotient(r *record.Comparison, v record.Verdict) float64 {
 	if q := r.Quotient(v); q != 0 {
 		return q
 	}
@@ -267,7 +272,7 @@ func quotient(r *record.Result, v record.Verdict) float64 {
 }
 
 // changedPlainly is changed for a sentence that no writer of texts goes through.
-func changedPlainly(r *record.Result, v record.Verdict) string {
+func changedPlainly(r *record.Comparison, v record.Verdict) string {
 	return strings.ReplaceAll(changed(r, v), say.NBSP, " ")
 }
 

@@ -37,7 +37,7 @@ func TestUnits(t *testing.T) {
 func TestColumnSharesOneUnit(t *testing.T) {
 	t.Parallel()
 	a, b := 0.0004123, 0.0131
-	arms := []record.Arm{{P99: &a}, {P99: &b}, {}}
+	arms := []record.Arm{{Figures: record.Figures{P99: &a}}, {Figures: record.Figures{P99: &b}}, {}}
 	got := strings.ReplaceAll(strings.Join(cells(stats.P99.Row(), arms), "|"), say.NBSP, " ")
 	if want := "0.412 ms|13.1 ms|-"; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -48,7 +48,7 @@ func TestColumnSharesOneUnit(t *testing.T) {
 func TestColumnOfTimesFarApart(t *testing.T) {
 	t.Parallel()
 	a, b := 0.0212, 1.168
-	arms := []record.Arm{{P99: &a}, {P99: &b}}
+	arms := []record.Arm{{Figures: record.Figures{P99: &a}}, {Figures: record.Figures{P99: &b}}}
 	got := strings.ReplaceAll(strings.Join(cells(stats.P99.Row(), arms), "|"), say.NBSP, " ")
 	if want := "21.2 ms|1.17 s"; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -77,7 +77,7 @@ func TestAxisStaysInItsFrame(t *testing.T) {
 func TestForestCountsNoTies(t *testing.T) {
 	t.Parallel()
 	v := record.Verdict{Metric: stats.P99, Verdict: stats.Decided(stats.Slower), Ratio: 1.5, Low: 1.4, High: 1.6, Blocks: 12, Won: 0, Lost: 11}
-	if got := forestRowOf(&record.Result{}, v).Note; got != "slower in 11 of 12"+say.NBSP+"blocks" {
+	if got := forestRowOf(&record.Comparison{}, v).Note; got != "slower in 11 of 12"+say.NBSP+"blocks" {
 		t.Errorf("got %q, want 11 of 12: one is a tie", got)
 	}
 }

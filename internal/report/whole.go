@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"schedlab/internal/command"
+	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
@@ -21,44 +22,50 @@ import (
 
 // Text writes the whole report of r for a terminal. Brief is the report of one screen.
 // The grid that the run is a cell of comes last.
-func Text(w io.Writer, r *record.Result, o TextOptions) error {
-	if err := say.Text(w, whole(r, true), o); err != nil || r.Grid == nil {
+func Text(w io.Writer, r record.Result, o TextOptions) error {
+	err := say.Text(w, whole(r, true), o)
+	c, is := r.(*record.Comparison)
+	if err != nil || !is || c.Grid == nil {
 		return err
 	}
 	if err := say.Emit(w, "text", "\n"); err != nil {
 		return err
 	}
-	return writeGrid(w, entriesOf(r.Grid), o)
+	return writeGrid(w, entriesOf(c.Grid), o)
 }
 
 // Markdown writes r for an issue, a commit or a README. Everything that came from outside is
 // escaped. It leaves out parts that show nothing unusual; [Summary] is shorter still.
-func Markdown(w io.Writer, r *record.Result) error { return say.Markdown(w, whole(r, false)) }
+func Markdown(w io.Writer, r record.Result) error { return say.Markdown(w, whole(r, false)) }
 
 // HTML writes r as one page that needs no script and loads no other file. Everything from outside
 // is escaped. The page contains the result as JSON in the element with id "result".
-func HTML(w io.Writer, r *record.Result) error { return say.HTML(w, whole(r, true)) }
+func HTML(w io.Writer, r record.Result) error { return say.HTML(w, whole(r, true)) }
 
 // whole returns the full report of r. Unless all is set, it leaves out the parts that show nothing unusual. A
 // reader meets the parts in the order of interest: the figures, the verdicts, the reasons, the expectations,
 // where the time went, and at the end everything against the result and where the data are.
 //
 // The functions below each build one part. A part without data is an empty Section, which no writer prints.
-func whole(r *record.Result, all bool) document.Document { return pageOf(r).whole(all) }
+func whole(r record.Result, all bool) document.Document { return pageOf(r).whole(all) }
 
 func (p comparisonPage) whole(all bool) document.Document {
-	r := p.Result
+	return fully(p.Comparison, verdicts(p.Comparison), all)
+}
+
+// fully returns the full report of a comparison with this section of verdicts.
+func fully(r *record.Comparison, verdicts document.Part, all bool) document.Document {
 	return document.Document{
 		Name: named(r), Question: r.Question, State: state(r), Answer: Headline(r),
-		Context: append(context(r), offered(r), machine(r.Env, r.Arms)), Data: complete(r),
-		Parts: slices.Concat([]document.Part{figures(r), pageOf(r).verdicts(), why(r), expectations(r)}, breakdownParts(r), chapters(r), []document.Part{
-			connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r), document.Page{gridSection(r)},
+		Context: append(context(r), offered(r), machine(r)), Data: complete(r),
+		Parts: slices.Concat([]document.Part{figures(r), verdicts, why(&r.Common), expectations(r)}, breakdownParts(r), chapters(&r.Common), []document.Part{
+			connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r, fingerprint(r, ranAt(r)...), r.Order), document.Page{gridSection(r)},
 		}),
 	}
 }
 
 // warned returns lead, the sentence on how to read figures, with the caveat about them added.
-func warned(r *record.Result, lead string) string {
+func warned(r *record.Comparison, lead string) string {
 	if c := caveat(r); c != "" {
 		lead += " These figures are " + c + "."
 	}
@@ -66,7 +73,7 @@ func warned(r *record.Result, lead string) string {
 }
 
 // figures returns the arms' medians as a table, and below it sentences on failed requests.
-func figures(r *record.Result) document.Part {
+func figures(r *record.Comparison) document.Part {
 	says := complaints(r)
 	if r.Valid > 0 { // else there are no medians to explain, but there may be failures
 		legend := "Medians over the blocks; a change is the quotient of two of them, its interval that of the blocks' own ratios"
@@ -86,12 +93,13 @@ func figures(r *record.Result) document.Part {
 	}
 }
 
-// marks returns, for each arm in the order of r.Arms, its class in charts and the numbers of
+// marks returns, for each arm in its order, its class in charts and the numbers of
 // its doubts in the document's list, from 1.
-func marks(r *record.Result) []document.Mark {
-	all := classes(chart.SeriesOf(r.Arms))
-	for k, a := range r.Arms {
-		for i, d := range r.Doubts {
+func marks(r record.Result) []document.Mark {
+	arms := r.Contestants()
+	all := classes(chart.SeriesOf(arms))
+	for k, a := range arms {
+		for i, d := range r.Head().Doubts {
 			if d.Arm == a.Name {
 				all[k].Notes = append(all[k].Notes, i+1)
 			}
@@ -101,7 +109,7 @@ func marks(r *record.Result) []document.Mark {
 }
 
 // verdictLines returns the sentences on each challenger's verdicts, a part for each.
-func verdictLines(r *record.Result) (all []document.Part) {
+func verdictLines(r *record.Comparison) (all []document.Part) {
 	for _, group := range byArm(r.Verdicts) {
 		all = append(all, document.Lines(sentences(r, group)))
 	}
@@ -109,8 +117,7 @@ func verdictLines(r *record.Result) (all []document.Part) {
 }
 
 // verdicts describes how the arms differ: a forest plot in a page, sentences elsewhere.
-func (p comparisonPage) verdicts() document.Part {
-	r := p.Result
+func verdicts(r *record.Comparison) document.Part {
 	if len(r.Verdicts) == 0 && len(r.AA) == 0 {
 		return document.Section{}
 	}
@@ -132,9 +139,9 @@ func (p comparisonPage) verdicts() document.Part {
 // reservations returns everything that speaks, or might speak, against the result: first the
 // doubts, numbered for the marks of the figures, then the evidence on the control, the load
 // generator, the machine and the laws, with a label for each.
-func reservations(r *record.Result) document.Part {
+func reservations(r *record.Comparison) document.Part {
 	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{
-		doubts(r), evidence(r),
+		numbered(r.Doubts), evidence(r),
 		document.Details{
 			Summary: "How near the windows came to breaking laws of queues, which hold for any server",
 			Parts:   []document.Part{laws(r.Laws)},
@@ -148,7 +155,7 @@ func reservations(r *record.Result) document.Part {
 
 // evidence returns what is known on the control, the load generator, the blocks left out and the rules. A label stands only
 // where there is a line for it, so a quiet run has a short list.
-func evidence(r *record.Result) (known document.Facts) {
+func evidence(r *record.Comparison) (known document.Facts) {
 	add := func(label, text string) {
 		if text != "" {
 			known = append(known, document.Fact{Label: label, Text: text})
@@ -174,9 +181,9 @@ func evidence(r *record.Result) (known document.Facts) {
 	return known
 }
 
-// doubts returns the run's doubts, to be numbered.
-func doubts(r *record.Result) (all document.Numbered) {
-	for _, d := range r.Doubts {
+// numbered returns doubts to be numbered.
+func numbered(doubts []fact.Fact) (all document.Numbered) {
+	for _, d := range doubts {
 		all = append(all, Doubt(d))
 	}
 	return all
@@ -184,20 +191,20 @@ func doubts(r *record.Result) (all document.Numbered) {
 
 // recordSection tells where the data are and how to render them again. A page also has the
 // machine, the order of the blocks and the arms' commands.
-func recordSection(r *record.Result) document.Part {
+func recordSection(r record.Result, machine document.Part, blocks [][]string) document.Part {
 	var commands document.Commands
-	for _, a := range r.Arms {
+	for _, a := range r.Contestants() {
 		if a.Command != "" {
 			commands = append(commands, document.Fact{Label: a.Name, Text: a.Command})
 		}
 	}
 	var order document.Lines
-	for _, arms := range r.Order {
+	for _, arms := range blocks {
 		order = append(order, strings.Join(arms, ", "))
 	}
 	return document.Section{ID: "record", Title: "Record", Parts: []document.Part{
-		dataAt(r.Dir), document.Page{
-			fingerprint(r), document.Details{Summary: "Each block in the order it ran", Parts: []document.Part{order}},
+		dataAt(r.Head().Dir), document.Page{
+			machine, document.Details{Summary: "Each block in the order it ran", Parts: []document.Part{order}},
 			document.Details{Summary: "The arms' commands", Parts: []document.Part{commands}},
 		},
 	}}
@@ -209,8 +216,10 @@ func dataAt(dir string) document.Commands {
 }
 
 // fingerprint lists the machine and the programs, in short facts. An unknown fact is named as
-// not known instead of left out, because a reader of another machine's run looks for differences.
-func fingerprint(r *record.Result) document.Part {
+// not known instead of left out, because a reader of another machine's run looks for differences. ran are facts about the
+// run, after its window.
+func fingerprint(of record.Result, ran ...[2]string) document.Part {
+	r := of.Head()
 	e := r.Env
 	known := func(s string) string { return cmp.Or(s, "not known") }
 	started, virtualised, pause := "not known", "no", "not measured"
@@ -225,19 +234,12 @@ func fingerprint(r *record.Result) document.Part {
 	}
 	rows := [][2]string{
 		{"started", started},
-		{"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", say.Seconds(r.Window)},
+		{"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", say.Seconds(r.Window.Seconds())},
 	}
-	if pageOf(r).inBlocks() { // a search has no offered rate and no blocks; closed loops have no rate
-		rate := say.None
-		if r.Rate > 0 {
-			rate = say.Rate(r.Rate)
-		}
-		rows = append(rows, [2]string{"offered rate", rate}, [2]string{"blocks", blocks(r)})
-	}
-	rows = append(rows, [][2]string{
+	rows = append(append(rows, ran...), [][2]string{
 		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)},
 		{"CPU", known(e.CPU)}, {"CPUs", say.Count(e.CPUs)}, {"virtualised", virtualised},
-		{"servers", servers(e, r.Arms)}, {"load", side(e.LoadCPUs, e.CPUs, e.LoadProcs)},
+		{"servers", servers(e, of.Contestants())}, {"load", side(e.LoadCPUs, e.CPUs, e.LoadProcs)},
 		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)},
 		{"cgroup CPU limit", cmp.Or(e.CPUMax, "none")}, {"load average at start", say.Plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)},
 		{"CPU time stolen", say.Plain(e.StealRatio*100) + say.NBSP + "%"}, {"somaxconn", say.Count(e.Somaxconn)}, {"port range", known(e.PortRange)},
@@ -249,6 +251,15 @@ func fingerprint(r *record.Result) document.Part {
 		grid = append(grid, document.Fact{Label: row[0], Text: row[1]})
 	}
 	return grid
+}
+
+// ranAt returns the offered rate and the blocks of a comparison, for its fingerprint. Closed loops have no rate.
+func ranAt(r *record.Comparison) [][2]string {
+	rate := say.None
+	if r.Rate > 0 {
+		rate = say.Rate(r.Rate)
+	}
+	return [][2]string{{"offered rate", rate}, {"blocks", blocks(r)}}
 }
 
 // Sizes of the forest plot, in px: of the drawing, and of the free space at both of its ends.
@@ -286,9 +297,9 @@ type forestRow struct {
 // forestOf returns the forest of all verdicts, a group for each arm in the order of the run, with the A/A
 // control last. The control is drawn like an arm, because its intervals show how wide one is without any
 // difference.
-func forestOf(r *record.Result) forest {
+func forestOf(r *record.Comparison) forest {
 	class := map[string]string{}
-	for _, s := range chart.SeriesOf(r.Arms) {
+	for _, s := range chart.SeriesOf(r.Contestants()) {
 		class[s.Name] = s.Class
 	}
 	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
@@ -309,7 +320,7 @@ func forestOf(r *record.Result) forest {
 }
 
 // forestRowOf returns the row of a verdict.
-func forestRowOf(r *record.Result, v record.Verdict) forestRow {
+func forestRowOf(r *record.Comparison, v record.Verdict) forestRow {
 	row := forestRow{
 		Verdict: v, Class: v.Verdict.String(), Sentence: sentence(r, v),
 		Same: 1 + v.Metric.Row().Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
@@ -376,7 +387,7 @@ func ratioTicks(x chart.Axis) []chart.Tick {
 }
 
 // expectations returns the scenario's assertions and their answers.
-func expectations(r *record.Result) document.Part {
+func expectations(r *record.Comparison) document.Part {
 	return document.Section{
 		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{answers(r)},
 		Lead: "One is not kept only when the blocks are sure of it. It is open when they say neither, and refused when what it speaks of was disturbed or is not there. A figure in a claim is the median of the blocks' figures, and not their mean.",
@@ -420,7 +431,7 @@ func floor(f *record.Floor) string {
 
 // visiting tells that the load shares CPUs with the servers, and whether it had priority there; "" where
 // the load has its own CPUs. The table of disturbances has its share of them.
-func visiting(r *record.Result) string {
+func visiting(r *record.Comparison) string {
 	shared := r.Env.SharedCPUs()
 	if len(shared) == 0 {
 		return ""

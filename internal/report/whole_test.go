@@ -48,10 +48,12 @@ func TestSharedCPUIsTold(t *testing.T) {
 		{"2", record.RestSpins, ""},
 	} {
 		arm := func(name string, role record.Role, share float64) record.Arm {
-			return record.Arm{Name: name, Role: role, Disturbed: &record.Disturbed{Load: share}, Generator: &record.Proofs{Rest: c.rest}}
+			return record.Arm{Contestant: record.Contestant{Name: name, Role: role}, Details: record.Details{Disturbed: &record.Disturbed{Load: share}, Generator: &record.Proofs{Rest: c.rest}}}
 		}
-		r := &record.Result{
-			Env:  record.Env{ServerCPUs: "0-1", LoadCPUs: c.load},
+		r := &record.Comparison{
+			Common: record.Common{
+				Env: record.Env{ServerCPUs: "0-1", LoadCPUs: c.load},
+			},
 			Arms: []record.Arm{arm("a", record.Baseline, .061), arm("a'", record.Copy, .062), arm("b", record.Challenger, .123)},
 		}
 		if got := strings.ReplaceAll(visiting(r), say.NBSP, " "); got != c.want {
@@ -69,7 +71,7 @@ func TestSharedCPUIsTold(t *testing.T) {
 // The offered share of X_max is an upper bound where others disturbed the slowest arm's probe.
 func TestShareOfADisturbedProbe(t *testing.T) {
 	t.Parallel()
-	r := &record.Result{Rate: 560, Arms: []record.Arm{{Name: "a", XMax: new(3000.)}, {Name: "b", XMax: new(800.)}}}
+	r := &record.Comparison{Rate: 560, Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{XMax: new(3000.)}}, {Contestant: record.Contestant{Name: "b"}, Figures: record.Figures{XMax: new(800.)}}}}
 	for arm, want := range map[string]string{"a": "70 % of the slowest", "b": "70 % or less of the slowest"} {
 		r.Doubts = []fact.Fact{doubt.DisturbedProbe.Of(doubt.Probe{}).On(arm)}
 		if got := strings.ReplaceAll(askedBriefly(r), say.NBSP, " "); !strings.Contains(got, want) {

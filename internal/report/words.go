@@ -34,11 +34,11 @@ var verdictSentence = template.Must(template.New("verdict").Parse(
 // A told is a verdict of a result with the parts of its sentence. A part is only computed for the sentence that has it.
 type told struct {
 	record.Verdict
-	of *record.Result
+	of *record.Comparison
 }
 
 // sentence describes one verdict in full.
-func sentence(r *record.Result, v record.Verdict) string {
+func sentence(r *record.Comparison, v record.Verdict) string {
 	var b strings.Builder
 	if err := verdictSentence.Execute(&b, told{v, r}); err != nil {
 		panic(err) // a part that the sentence names is missing, which the tests would have found
@@ -92,7 +92,7 @@ func lower(r stats.Rank) string { return strings.ToLower(string(r)) }
 
 // hint tells which way an open verdict leans, in how many blocks, and what would decide it: "leans
 // slower: 9 of 9 blocks, about 10 blocks would decide". It is "" if neither is known.
-func hint(r *record.Result, v record.Verdict) string {
+func hint(r *record.Comparison, v record.Verdict) string {
 	needs := remedy(r, v.Needed)
 	if v.Lean == "" {
 		return needs
@@ -115,7 +115,7 @@ var mostBlocks = slices.Max(stats.Looks())
 // remedy returns what would decide a verdict that needs the given number of blocks: more blocks, or the flags
 // for longer windows where a run cannot have enough blocks. It is "" for 0, an unknown number, and where others
 // took much CPU time: these, and not the number of blocks, are the reason then.
-func remedy(r *record.Result, needed int) string {
+func remedy(r *record.Comparison, needed int) string {
 	const trial = .1 // seconds to start and end the server of a trial
 	// The doubt about an ended budget has the plan's own estimate for the verdict with the same remedy that needs the most.
 	ended := func(is func(doubt.Ended) bool) doubt.Ended {
@@ -139,12 +139,12 @@ func remedy(r *record.Result, needed int) string {
 		}
 		return text
 	}
-	window := stats.Widened(r.Window, needed)
+	window := stats.Widened(r.Window.Seconds(), needed)
 	if window == 0 {
 		return "as noisy as here, no --window up to a minute would decide"
 	}
 	// Every arm has a trial in each block. A budget of our own is in whole minutes.
-	budget := time.Duration(math.Ceil(float64(mostBlocks*len(r.Arms))*(r.Warmup+window+trial)/60)) * time.Minute
+	budget := time.Duration(math.Ceil(float64(mostBlocks*len(r.Arms))*(r.Warmup.Seconds()+window+trial)/60)) * time.Minute
 	if of := ended(func(e doubt.Ended) bool { return e.Window >= window }); of.Window > 0 { // the plan's, less what longer windows cost it
 		budget = record.Duration(math.Ceil(of.Needed - float64(mostBlocks*len(r.Arms))*(of.Window-window)))
 	}
@@ -169,7 +169,7 @@ func oneReason(vs []record.Verdict) string {
 
 // sentences describes the verdicts on one arm, each in a sentence. If all are refused for the same reason, it
 // says so once.
-func sentences(r *record.Result, group []record.Verdict) (lines []string) {
+func sentences(r *record.Comparison, group []record.Verdict) (lines []string) {
 	if why := oneReason(group); why != "" && len(group) > 1 {
 		return []string{fmt.Sprintf("%s against %s is refused: %s", group[0].Arm, group[0].Baseline, why)}
 	}
@@ -180,7 +180,7 @@ func sentences(r *record.Result, group []record.Verdict) (lines []string) {
 }
 
 // blocks tells how many blocks count, and how many ran but were left out: "9 blocks, 1 left out".
-func blocks(r *record.Result) string {
+func blocks(r *record.Comparison) string {
 	if r.Ran == 0 && r.Valid == 0 {
 		return "no block"
 	}
@@ -197,7 +197,7 @@ func blocks(r *record.Result) string {
 
 // caveat tells why the figures of a run without a verdict are no finding; "" if there is a
 // verdict, or nothing was measured. It continues a sentence such as "These figures are".
-func caveat(r *record.Result) string {
+func caveat(r *record.Comparison) string {
 	switch {
 	case r.Valid == 0 || len(r.Verdicts) == 0:
 		return ""
@@ -214,16 +214,15 @@ func (p comparisonPage) measured() (plan, had string) {
 	if out := p.Ran - p.Valid; out > 0 {
 		return "the plan", fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", say.Plural(p.Ran, "block"), out, strings.Join(p.LeftOutFor(), ", "))
 	}
-	return "the plan", blocks(p.Result)
+	return "the plan", blocks(p.Comparison)
 }
-
-func (p comparisonPage) inBlocks() bool { return true }
 
 // state tells how much of its plan the run or the search for capacity completed, after a word in
 // capitals; "" when it completed all.
-func state(r *record.Result) string {
+func state(r record.Result) string {
 	plan, had := pageOf(r).measured()
-	switch r.Status {
+	status := r.Head().Status
+	switch status {
 	case record.Complete:
 		return ""
 	case record.Interrupted:
@@ -233,23 +232,23 @@ func state(r *record.Result) string {
 	case record.Partial:
 		return "PARTIAL: " + plan + " could not be done in full, " + had
 	}
-	return fmt.Sprintf("STATUS %q: unknown to this version, %s", string(r.Status), had)
+	return fmt.Sprintf("STATUS %q: unknown to this version, %s", string(status), had)
 }
 
 // offered describes the load on every arm, the blocks, the windows and the seed, in one line.
-func offered(r *record.Result) string {
+func offered(r *record.Comparison) string {
 	load := loadOnEach(r)
 	if r.Asked != "" {
 		load += " (" + r.Asked + ")"
 	}
-	return strings.Join([]string{load, blocks(r), say.Seconds(r.Window) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
+	return strings.Join([]string{load, blocks(r), say.Seconds(r.Window.Seconds()) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
 }
 
 // loadOnEach describes the load on every arm: the rate, or the clients where there is no one rate, as in
 // closed loops. It compares the rate with the slowest arm's closed-loop throughput (X_max), which is about
 // the rate that would overload it; "or less" means that the probe of that arm was disturbed.
-func loadOnEach(r *record.Result) string {
-	loads := loads(r.Arms)
+func loadOnEach(r *record.Comparison) string {
+	loads := loads(r.Contestants())
 	switch {
 	case len(loads) > 1 || r.Rate == 0 && len(loads) == 1:
 		return strings.Join(loads, "; ")
@@ -276,16 +275,16 @@ func loadOnEach(r *record.Result) string {
 // highest returns the highest rate of an arm that was probed: what it did in a closed loop and, where each request holds one of
 // its workers for a known time, at most what Little's law allows them. A short probe may end with one turn of the workers more
 // than its time holds.
-func highest(r *record.Result, a record.Arm) float64 {
+func highest(r *record.Comparison, a record.Arm) float64 {
 	x := *a.XMax
-	if workers := workersOf(a); workers > 0 && a.Busy > 0 {
+	if workers := workersOf(a.Contestant); workers > 0 && a.Busy > 0 {
 		x = min(x, r.Rate*float64(workers)/a.Busy)
 	}
 	return x
 }
 
 // workersOf returns how many workers an arm's command gives it; 0 if it does not say.
-func workersOf(a record.Arm) int {
+func workersOf(a record.Contestant) int {
 	n, _ := strconv.Atoi(flagIn(a.Words(), "workers"))
 	return n
 }
@@ -300,7 +299,7 @@ func flagIn(words []string, name string) string {
 
 // loads describes the loads of the arms, each different load once, in the order of the arms. An
 // old record without loads gives nil.
-func loads(arms []record.Arm) (all []string) {
+func loads(arms []record.Contestant) (all []string) {
 	for _, a := range arms {
 		if a.Clients.Loop == "" {
 			continue
@@ -313,7 +312,7 @@ func loads(arms []record.Arm) (all []string) {
 }
 
 // conditions describes the confidence of all intervals together; "" without verdicts.
-func conditions(r *record.Result) string {
+func conditions(r *record.Comparison) string {
 	primary := 0
 	for _, v := range r.Verdicts {
 		if v.Primary {
@@ -333,7 +332,7 @@ func conditions(r *record.Result) string {
 
 // allGood reports whether every request was sent and got a good reply in time, no arm is
 // overloaded, and no arm has surely less goodput than the arm it is compared with.
-func allGood(r *record.Result) bool {
+func allGood(r *record.Comparison) bool {
 	failed := func(a record.Arm) bool {
 		return a.Errors > 0 || a.StarvedConnections > 0 || a.Generator != nil && a.Generator.Missing > 0
 	}
@@ -347,7 +346,7 @@ func allGood(r *record.Result) bool {
 
 // complaints lists the failures of requests, per arm, or one reassuring line if there were none, and then the overflows of
 // accept queues.
-func complaints(r *record.Result) []string {
+func complaints(r *record.Comparison) []string {
 	lines := append(silent(r), failings(r.Arms)...)
 	requests := 0
 	for _, a := range r.Arms {
@@ -361,7 +360,7 @@ func complaints(r *record.Result) []string {
 
 // silent lists the doubts about arms that gave no good reply in the window of a block, or that only sent their
 // clients elsewhere.
-func silent(r *record.Result) (lines []string) {
+func silent(r *record.Comparison) (lines []string) {
 	for _, d := range r.Doubts {
 		if doubt.AnsweredNone.Is(d) || doubt.Redirects.Is(d) {
 			lines = append(lines, Doubt(d))
@@ -442,7 +441,8 @@ func grouped[T any, K comparable](all []T, key func(T) K) (groups [][]T) {
 
 // machine describes the CPUs, the machine and the Go version that servers and load had, in one
 // line. A result holds for the machine that it was measured on.
-func machine(e record.Env, arms []record.Arm) string {
+func machine(r record.Result) string {
+	e := r.Head().Env
 	if e.CPUs == 0 {
 		return "the machine was not recorded"
 	}
@@ -450,7 +450,7 @@ func machine(e record.Env, arms []record.Arm) string {
 	if e.Site != nil {
 		parts = []string{elsewhere(e.Site)}
 	} else {
-		parts = []string{"server " + servers(e, arms), "load " + side(e.LoadCPUs, e.CPUs, e.LoadProcs)}
+		parts = []string{"server " + servers(e, r.Contestants()), "load " + side(e.LoadCPUs, e.CPUs, e.LoadProcs)}
 		if e.CPU != "" {
 			parts = append(parts, e.CPU)
 		}
@@ -493,8 +493,8 @@ func side(list string, cpus, procs int) string {
 // servers describes where the arms' servers ran, with the arms' names where they differ, since arms on other
 // CPUs do not compare equally. A server may run elsewhere than planned because it ran before schedlab did, or
 // because its command pins it.
-func servers(e record.Env, arms []record.Arm) string {
-	where := func(a record.Arm) string {
+func servers(e record.Env, arms []record.Contestant) string {
+	where := func(a record.Contestant) string {
 		switch {
 		case a.CPUs != "":
 			if a.Attached {
@@ -508,7 +508,7 @@ func servers(e record.Env, arms []record.Arm) string {
 	}
 	groups := grouped(choices(arms), where)
 	if len(groups) == 0 {
-		return where(record.Arm{})
+		return where(record.Contestant{})
 	}
 	if len(groups) == 1 {
 		return where(groups[0][0])
@@ -574,7 +574,7 @@ func closedLoop(c record.Clients) string {
 
 // busy tells how many of an arm's workers are busy on average, or how many it would need, by Little's law; "" if the law does
 // not apply.
-func busy(a record.Arm, workers string) string {
+func busy(a record.Contestant, workers string) string {
 	has, err := strconv.Atoi(workers)
 	switch {
 	case a.Busy <= 0 || err != nil:
@@ -588,7 +588,7 @@ func busy(a record.Arm, workers string) string {
 // sizes tells what the arms' names leave out: the mode behind another name, and how many workers,
 // listeners or processes an arm has: "mine is pool-request with 4 workers". "" if the names say it
 // all, or if the line would name too many arms to be read.
-func sizes(arms []record.Arm) string {
+func sizes(arms []record.Contestant) string {
 	const most = 3
 	var all []string
 	for _, a := range choices(arms) {
@@ -621,7 +621,7 @@ var sizeFlags = []struct{ name, one, many string }{
 }
 
 // sizesOf tells which sizes an arm has that its name does not tell: "4 workers and 2 listeners". They are only among the words of its command.
-func sizesOf(a record.Arm, words []string) string {
+func sizesOf(a record.Contestant, words []string) string {
 	var has []string
 	for _, s := range sizeFlags {
 		n := flagIn(words, s.name)

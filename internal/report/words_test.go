@@ -14,7 +14,7 @@ import (
 // for, and X_max has its spread beside it.
 func TestRateOfTheGeneratorIsTold(t *testing.T) {
 	t.Parallel()
-	r := &record.Result{Rate: 31900, Env: record.Env{LoadCPUs: "1"}, Arms: []record.Arm{{Name: "a", XMax: new(92000.), Apart: .042}, {Name: "b", XMax: new(82125.)}}}
+	r := &record.Comparison{Rate: 31900, Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{XMax: new(92000.), Apart: .042}}, {Contestant: record.Contestant{Name: "b"}, Figures: record.Figures{XMax: new(82125.)}}}, Common: record.Common{Env: record.Env{LoadCPUs: "1"}}}
 	for _, c := range []struct {
 		sendable float64
 		want     string
@@ -35,12 +35,12 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 // Of requests that failed it is told how they ended, the commonest first, and in how many blocks if not in all.
 func TestFailuresAreTold(t *testing.T) {
 	t.Parallel()
-	arm := record.Arm{Name: "new", Errors: 2007, Requests: 6023, Failures: map[string]int{"timed out": 7, "status 500": 2000}}
-	if got, want := complaints(&record.Result{Arms: []record.Arm{arm}})[0], "new: 2,007 requests of 6,023 without a good reply (status 500: 2,000, timed out: 7)"; strings.ReplaceAll(got, say.NBSP, " ") != want {
+	arm := record.Arm{Contestant: record.Contestant{Name: "new"}, Figures: record.Figures{Errors: 2007, Requests: 6023, Failures: map[string]int{"timed out": 7, "status 500": 2000}}}
+	if got, want := complaints(&record.Comparison{Arms: []record.Arm{arm}})[0], "new: 2,007 requests of 6,023 without a good reply (status 500: 2,000, timed out: 7)"; strings.ReplaceAll(got, say.NBSP, " ") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	arm.ErrorBlocks, arm.Blocks = 1, stats.Series{stats.Goodput: {200, 210, 205}}
-	if got, want := complaints(&record.Result{Arms: []record.Arm{arm}})[0], "of 6,023 without a good reply, all in 1 of 3 blocks (status 500"; !strings.Contains(strings.ReplaceAll(got, say.NBSP, " "), want) {
+	if got, want := complaints(&record.Comparison{Arms: []record.Arm{arm}})[0], "of 6,023 without a good reply, all in 1 of 3 blocks (status 500"; !strings.Contains(strings.ReplaceAll(got, say.NBSP, " "), want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -48,13 +48,13 @@ func TestFailuresAreTold(t *testing.T) {
 // Connections without an answer in one block of many are named with it, and are not called starved.
 func TestStarvationIsToldWithItsBlocks(t *testing.T) {
 	t.Parallel()
-	arm := record.Arm{Name: "new", StarvedConnections: 67, Blocks: stats.Series{stats.Goodput: make([]float64, 20)}}
+	arm := record.Arm{Contestant: record.Contestant{Name: "new"}, Figures: record.Figures{StarvedConnections: 67, Blocks: stats.Series{stats.Goodput: make([]float64, 20)}}}
 	for blocks, want := range map[int]string{
 		0: "new STARVED 67 connections that waited", 20: "new STARVED 67 connections that waited", 3: "new STARVED 67 connections in 3 of 20 blocks that waited",
 		1: "new: 67 connections got no answer in 1 of 20 blocks, too few blocks to call it starving",
 	} {
 		arm.StarvedBlocks = blocks
-		if got := strings.ReplaceAll(complaints(&record.Result{Arms: []record.Arm{arm}})[0], say.NBSP, " "); !strings.HasPrefix(got, want) {
+		if got := strings.ReplaceAll(complaints(&record.Comparison{Arms: []record.Arm{arm}})[0], say.NBSP, " "); !strings.HasPrefix(got, want) {
 			t.Errorf("%d blocks: got %q, want %q", blocks, got, want)
 		}
 	}
@@ -64,18 +64,18 @@ func TestStarvationIsToldWithItsBlocks(t *testing.T) {
 func TestServersElsewhereAreTold(t *testing.T) {
 	t.Parallel()
 	e := record.Env{CPUs: 2, ServerCPUs: "0", ServerProcs: 1, LoadCPUs: "1", LoadProcs: 2}
-	own := record.Arm{Name: "new"}
+	own := record.Arm{Contestant: record.Contestant{Name: "new"}}
 	for _, c := range []struct {
 		arm  record.Arm
 		want string
 	}{
-		{record.Arm{Name: "prod", Attached: true, CPUs: "0-1"}, "prod: CPU 0-1, not pinned; new: "},
-		{record.Arm{Name: "prod", Attached: true}, "prod: ran already, not pinned; new: "},
-		{record.Arm{Name: "prod", CPUs: "1"}, "prod: CPU 1 by its own choice; new: "},
+		{record.Arm{Contestant: record.Contestant{Name: "prod", Attached: true, CPUs: "0-1"}}, "prod: CPU 0-1, not pinned; new: "},
+		{record.Arm{Contestant: record.Contestant{Name: "prod", Attached: true}}, "prod: ran already, not pinned; new: "},
+		{record.Arm{Contestant: record.Contestant{Name: "prod", CPUs: "1"}}, "prod: CPU 1 by its own choice; new: "},
 	} {
 		twin := c.arm
 		twin.Name, twin.Role = "prod'", record.Copy
-		if got, want := strings.ReplaceAll(machine(e, []record.Arm{c.arm, twin, own}), say.NBSP, " "), "server "+c.want+"on CPU 0 (1 CPU, GOMAXPROCS 1); load on CPU 1 (1 CPU, GOMAXPROCS 2)"; got != want {
+		if got, want := strings.ReplaceAll(machine(&record.Comparison{Common: record.Common{Env: e}, Arms: []record.Arm{c.arm, twin, own}}), say.NBSP, " "), "server "+c.want+"on CPU 0 (1 CPU, GOMAXPROCS 1); load on CPU 1 (1 CPU, GOMAXPROCS 2)"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -85,8 +85,10 @@ func TestServersElsewhereAreTold(t *testing.T) {
 func TestProcsOfTheArmsAreTold(t *testing.T) {
 	t.Parallel()
 	e := record.Env{CPUs: 2, ServerCPUs: "0", ServerProcs: 1, LoadCPUs: "1", LoadProcs: 2}
-	arm := func(name string, procs int) record.Arm { return record.Arm{Name: name, Procs: procs} }
-	base, twin := arm("a", 0), record.Arm{Name: "a'", Role: record.Copy}
+	arm := func(name string, procs int) record.Arm {
+		return record.Arm{Contestant: record.Contestant{Name: name, Procs: procs}}
+	}
+	base, twin := arm("a", 0), record.Arm{Contestant: record.Contestant{Name: "a'", Role: record.Copy}}
 	for _, c := range []struct {
 		arms []record.Arm
 		want string
@@ -97,7 +99,7 @@ func TestProcsOfTheArmsAreTold(t *testing.T) {
 		{[]record.Arm{arm("a", 2), twin, arm("b", 2)}, "on CPU 0 (1 CPU, GOMAXPROCS 2)"},
 		{[]record.Arm{base, twin, arm("b", 4), arm("c", 4)}, "a: on CPU 0 (1 CPU, GOMAXPROCS 1); b, c: on CPU 0 (1 CPU, GOMAXPROCS 4)"},
 	} {
-		if got, want := strings.ReplaceAll(machine(e, c.arms), say.NBSP, " "), "server "+c.want+"; load on CPU 1 (1 CPU, GOMAXPROCS 2)"; !strings.HasPrefix(got, want) {
+		if got, want := strings.ReplaceAll(machine(&record.Comparison{Common: record.Common{Env: e}, Arms: c.arms}), say.NBSP, " "), "server "+c.want+"; load on CPU 1 (1 CPU, GOMAXPROCS 2)"; !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q first", got, want)
 		}
 	}
@@ -106,7 +108,7 @@ func TestProcsOfTheArmsAreTold(t *testing.T) {
 func TestSizesSayWhatNamesLeaveOut(t *testing.T) {
 	t.Parallel()
 	arm := func(name, mode, flags string) record.Arm {
-		return record.Arm{Name: name, Mode: mode, Command: "schedlab serve --mode " + mode + " --addr {addr}" + flags}
+		return record.Arm{Contestant: record.Contestant{Name: name, Mode: mode, Command: "schedlab serve --mode " + mode + " --addr {addr}" + flags}}
 	}
 	pool := arm("pool", "pool", " --queue-depth 1024 --workers 64")
 	for _, c := range []struct {
@@ -119,10 +121,10 @@ func TestSizesSayWhatNamesLeaveOut(t *testing.T) {
 		{[]record.Arm{arm("one", "goroutine", " --kv-locks 1"), arm("locks", "goroutine", " --kv-locks 8")}, "one is goroutine with 1 lock; locks is goroutine with 8 locks"},
 		{[]record.Arm{arm("pool,workers=4", "pool", " --workers 4"), arm("nethttp,connections=8", "nethttp", "")}, ""},
 		{[]record.Arm{arm("prefork", "prefork", " --processes 1 --threads 2")}, "prefork has 1 process and 2 threads"},
-		{[]record.Arm{pool, {Name: "mine", Command: "./mine --workers 4"}, {Name: "pool'", Mode: "pool", Command: pool.Command, Role: record.Copy}}, "pool has 64 workers"},
+		{[]record.Arm{pool, {Contestant: record.Contestant{Name: "mine", Command: "./mine --workers 4"}}, {Contestant: record.Contestant{Name: "pool'", Mode: "pool", Command: pool.Command, Role: record.Copy}}}, "pool has 64 workers"},
 		{[]record.Arm{pool, pool, pool, pool}, ""},
 	} {
-		if got := strings.ReplaceAll(sizes(c.arms), say.NBSP, " "); got != c.want {
+		if got := strings.ReplaceAll(sizes(contestants(c.arms)), say.NBSP, " "); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
@@ -147,9 +149,9 @@ func TestNodesOfAClusterAreTold(t *testing.T) {
 // The share of an arm's highest rate is of what its workers allow, where its probe ended with one turn of them more.
 func TestShareIsOfWhatWorkersAllow(t *testing.T) {
 	t.Parallel()
-	r := &record.Result{Rate: 2170, Arms: []record.Arm{
-		{Name: "nethttp", Mode: "nethttp", XMax: new(8000.)},
-		{Name: "pool", Mode: "pool", Command: "schedlab serve --mode pool --workers 64", XMax: new(2359.), Busy: 60.8},
+	r := &record.Comparison{Rate: 2170, Arms: []record.Arm{
+		{Contestant: record.Contestant{Name: "nethttp", Mode: "nethttp"}, Figures: record.Figures{XMax: new(8000.)}},
+		{Contestant: record.Contestant{Name: "pool", Mode: "pool", Command: "schedlab serve --mode pool --workers 64", Busy: 60.8}, Figures: record.Figures{XMax: new(2359.)}},
 	}}
 	if got, want := loadOnEach(r), "2,170 requests/s to each arm (about 95 % of the slowest arm's highest rate)"; strings.ReplaceAll(got, say.NBSP, " ") != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -87,8 +87,10 @@ func Read(root, name string) Run {
 	}
 	if run.Result != nil {
 		p.Answer = report.Headline(run.Result)
-		for i := range run.Result.Arms {
-			run.Result.Arms[i].Curve = nil
+	}
+	if c := run.Comparison(); c != nil {
+		for i := range c.Arms {
+			c.Arms[i].Curve = nil
 		}
 	}
 	p.Record = run
@@ -132,10 +134,11 @@ func Trend(all []Run, m stats.Metric, arm string) (document.Table, error) {
 	var points []point
 	most := math.SmallestNonzeroFloat64 // values of 0 are drawn as nothing
 	for _, p := range slices.Backward(all) {
-		if p.Record.Result == nil {
+		c := p.Record.Comparison()
+		if c == nil {
 			continue
 		}
-		for i, a := range p.Record.Result.Arms {
+		for i, a := range c.Arms {
 			if v := a.Median(m.Figure); v != nil && (a.Name == arm || arm == "" && i == 0) {
 				points, most = append(points, point{p, *v}), max(most, *v)
 			}
@@ -193,13 +196,14 @@ func Diff(a, b record.Run) document.Table {
 	setting("seed", a.Plan.Seed, b.Plan.Seed)
 	setting("requests/s", number(a.Plan.Rate), number(b.Plan.Rate))
 	setting("window, s", number(a.Plan.Window.Seconds()), number(b.Plan.Window.Seconds()))
-	setting("blocks", a.Result.Valid, b.Result.Valid)
-	for _, x := range a.Result.Arms {
-		j := slices.IndexFunc(b.Result.Arms, func(y record.Arm) bool { return y.Name == x.Name })
-		if x.Role == record.Copy || j < 0 {
+	before, after := compared(a), compared(b)
+	setting("blocks", before.Valid, after.Valid)
+	for _, x := range before.Arms {
+		j := slices.IndexFunc(after.Arms, func(y record.Arm) bool { return y.Name == x.Name })
+		if x.IsCopy() || j < 0 {
 			continue
 		}
-		y := b.Result.Arms[j]
+		y := after.Arms[j]
 		setting(x.Name, x.Command, y.Command)
 		for _, m := range stats.Metrics() {
 			if v, w := x.Median(m.Figure), y.Median(m.Figure); v != nil && w != nil && m.Printed(*v) > 0 {
@@ -208,4 +212,16 @@ func Diff(a, b record.Run) document.Table {
 		}
 	}
 	return document.Table{Rows: rows}
+}
+
+// compared returns the comparison of a run. For a run of another kind it is one of the same arms without figures.
+func compared(run record.Run) *record.Comparison {
+	if c := run.Comparison(); c != nil {
+		return c
+	}
+	c := new(record.Comparison)
+	for _, a := range run.Result.Contestants() {
+		c.Arms = append(c.Arms, record.Arm{Contestant: a})
+	}
+	return c
 }

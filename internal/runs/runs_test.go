@@ -53,7 +53,7 @@ func TestTrend(t *testing.T) {
 	} {
 		var all []Run
 		for _, goodput := range []float64{tt.last, tt.first} { // the newest first
-			all = append(all, Run{Record: record.Run{Result: &record.Result{Arms: []record.Arm{{Name: "a", Goodput: &goodput}}}}})
+			all = append(all, Run{Record: record.Run{Result: &record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{Goodput: &goodput}}}}}})
 		}
 		table, err := Trend(all, stats.Goodput.Row(), "")
 		if err != nil || len(table.Rows) != 3 || table.Rows[1][2] != tt.bars[0] || table.Rows[2][2] != tt.bars[1] {
@@ -66,7 +66,7 @@ func TestTrend(t *testing.T) {
 func TestDiffHasTheQuotientOfItsFigures(t *testing.T) {
 	t.Parallel()
 	run := func(p50, goodput float64) record.Run {
-		return record.Run{Result: &record.Result{Arms: []record.Arm{{Name: "a", P50: &p50, Goodput: &goodput}}}}
+		return record.Run{Result: &record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{P50: &p50, Goodput: &goodput}}}}}
 	}
 	for _, row := range Diff(run(.01604, 1990.4), run(.0168, 1999.6)).Rows {
 		want := map[string]string{"a p50": "+5.0 %", "a goodput": "+0.5 %"}[row[0]]

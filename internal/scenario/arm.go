@@ -39,17 +39,20 @@ type Arm struct {
 	// Levels are the varied values of an expanded arm. Family is its name without them.
 	Levels []record.Level
 	Family string
+	CopyOf string // of the baseline's copy, for the A/A control: the baseline's name
 }
 
 // Given returns the name that the user gave the arm. For the baseline's copy, that is the baseline's.
-// The copy of the baseline, for the A/A control, has the baseline's name with a ' added.
-func (a Arm) Given() string { return strings.TrimSuffix(a.Name, "'") }
+func (a Arm) Given() string { return cmp.Or(a.CopyOf, a.Name) }
 
-// armName is the form of an arm's name. It excludes ', which marks the baseline's copy.
-var armName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,%d}$`, record.LongestName-1))
+// longestName bounds the name of an arm, in characters.
+const longestName = 120
+
+// armName is the form of an arm's name. It excludes ', which only the name of the baseline's copy has.
+var armName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,%d}$`, longestName-1))
 
 // armNameForm tells the form of a name in errors.
-var armNameForm = fmt.Sprintf("a name has up to %d letters, digits and . _ = , + -", record.LongestName)
+var armNameForm = fmt.Sprintf("a name has up to %d letters, digits and . _ = , + -", longestName)
 
 // armFlags are the serve flags that an arm may set. Mode.Check tells whether a mode takes them.
 var armFlags = mode.ArmFlags()

@@ -9,7 +9,7 @@ import (
 
 // judged judges a record again, and attaches what other commands keep in it: an explanation, and profiles. With an error about
 // these the result is there all the same.
-func judged(dir *record.Dir, run record.Run) (*record.Result, error) {
+func judged(dir *record.Dir, run record.Run) (record.Result, error) {
 	r, err := judge.FromRecord(dir, run)
 	if err != nil {
 		return nil, err
@@ -18,17 +18,17 @@ func judged(dir *record.Dir, run record.Run) (*record.Result, error) {
 }
 
 // Attach attaches to a result what other commands keep in its record.
-func Attach(dir *record.Dir, r *record.Result) error {
+func Attach(dir *record.Dir, r record.Result) error {
 	x, err := explain.Kept(dir)
 	if err != nil {
 		return err
 	}
 	if x != nil {
-		r.Attach(x)
+		r.Head().Attach(x)
 	}
 	p, err := profiling.Kept(dir)
 	if p != nil {
-		r.Attach(p)
+		r.Head().Attach(p)
 	}
 	return err
 }

@@ -59,7 +59,7 @@ func (r *Attack) given(name string) bool { return slices.Contains(r.Given, name)
 // settings, targets on other machines, too many connections, files that exist. The summary decides the
 // code: NoAnswer if more than one request in a thousand got no reply, or no reply was good. With an error the result
 // is what was sent so far, or nil; say gets the lines about the attack's progress.
-func (r Attack) Run(ctx context.Context, p Program, say func(line string)) (*record.Result, error) {
+func (r Attack) Run(ctx context.Context, p Program, say func(line string)) (*record.Comparison, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (r Capacity) Run(ctx context.Context, p Program, show Observer) (none Answe
 	result, err := c.carryOut(ctx, planned)
 	// One arm with an interval is an answer, though others may have none. The interval of an arm that
 	// starves clients is none.
-	if err == nil && !slices.ContainsFunc(result.Capacity.Arms, func(a record.ArmCapacity) bool { return a.Outcome.Decided() && a.Starves.None() }) {
+	if err == nil && !slices.ContainsFunc(result.(*record.Search).Arms, func(a record.ArmCapacity) bool { return a.Outcome.Decided() && a.Starves.None() }) {
 		err = Exit(NoAnswer)
 	}
 	return Answer{Result: result}, err

@@ -52,14 +52,14 @@ func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer
 	if single && len(r.Expect) > 0 {
 		c.o.Aim = judge.Expectations{Winner: aim, Asked: r.Expect}
 	}
-	return c.run(ctx, asked, r.Strict, func(result *record.Result) int {
+	return c.run(ctx, asked, r.Strict, func(result *record.Comparison) int {
 		code, _ := deserved([]report.PackEntry{{Result: result}}, r.Strict)
 		return code
 	})
 }
 
 // deserved returns the code that results deserve, and how many expectations failed. The code is NotKept
-// if one failed, and Done if something that was asked could be judged ([record.Result.Judged]). Otherwise,
+// if one failed, and Done if something that was asked could be judged ([record.Comparison.Judged]). Otherwise,
 // and with strict if an expectation is open or refused, it is NoAnswer.
 func deserved(entries []report.PackEntry, strict bool) (code, failed int) {
 	answers, judged := map[outcome.Outcome]int{}, false

@@ -29,7 +29,7 @@ func TestOutcome(t *testing.T) {
 		{[]record.Verdict{refused}, []outcome.Outcome{outcome.Yes}, Done, Done},
 		{[]record.Verdict{same}, []outcome.Outcome{outcome.Open, outcome.No}, NotKept, NotKept},
 	} {
-		r := &record.Result{Verdicts: c.verdicts}
+		r := &record.Comparison{Verdicts: c.verdicts}
 		for _, a := range c.answers {
 			r.Expectations = append(r.Expectations, record.Expectation{Outcome: a})
 		}

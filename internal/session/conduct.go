@@ -28,9 +28,9 @@ type conduct struct {
 	o    experiment.Options
 
 	grid, expect []string
-	keep         string           // --slo, which each arm is expected to keep
-	explain      bool             // explain the largest difference at the end
-	kept         []*record.Result // what the pack that goes on has already
+	keep         string               // --slo, which each arm is expected to keep
+	explain      bool                 // explain the largest difference at the end
+	kept         []*record.Comparison // what the pack that goes on has already
 	builds       []scenario.Arm
 }
 
@@ -71,7 +71,7 @@ func seedOf(given *uint64) uint64 {
 // runs the one comparison, with code for its result. Servers elsewhere are refused. In a pack
 // a scenario that needs a larger machine is no mistake: it is left out. Alone it is, and so is one that
 // cannot answer. Errors name the scenario where there are several.
-func (c *conduct) run(ctx context.Context, asked []question, strict bool, code func(*record.Result) int) (none Answer, err error) {
+func (c *conduct) run(ctx context.Context, asked []question, strict bool, code func(*record.Comparison) int) (none Answer, err error) {
 	machine, all, err := c.planAll(ctx, asked)
 	if err != nil {
 		return none, err
@@ -122,7 +122,7 @@ func (c *conduct) run(ctx context.Context, asked []question, strict bool, code f
 	}
 	r, err := c.carryOut(ctx, one)
 	if err == nil {
-		err = Exit(code(r))
+		err = Exit(code(r.(*record.Comparison)))
 	}
 	return Answer{Result: r}, err
 }
@@ -159,7 +159,7 @@ func (c *conduct) stayLocal(ctx context.Context, arms []scenario.Arm) error {
 
 // carryOut runs one comparison or search and writes its reports. The result is nil if nothing was measured. A run
 // that was cut short is still judged, and then fails.
-func (c *conduct) carryOut(ctx context.Context, planned *experiment.Comparison) (*record.Result, error) {
+func (c *conduct) carryOut(ctx context.Context, planned *experiment.Comparison) (record.Result, error) {
 	if err := c.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -167,18 +167,18 @@ func (c *conduct) carryOut(ctx context.Context, planned *experiment.Comparison) 
 	c.show.Ended(dir, run)
 	// An explanation needs two blocks. It runs before the reports are written, so that they hold
 	// it.
-	if c.explain && err == nil && run.Result.Valid > 1 {
+	if compared := run.Comparison(); c.explain && err == nil && compared.Valid > 1 {
 		// The same as `schedlab explain` without arguments would do now; its servers have just run.
 		e := explaining{Program: c.Program, Explain: Explain{Where: c.Where, Budget: TestBudget, RunCommands: true}, seed: c.o.Seed, show: c.show, afterRun: true}
 		var x *explain.Explanation
 		if x, err = e.explain(ctx, dir, run); x != nil {
-			run.Result.Attach(x)
+			run.Result.Head().Attach(x)
 		}
 	}
 	if c.Profiles && err == nil {
 		var kept *profiling.Profiles
 		if kept, err = profileArms(ctx, c.Program, planned, dir, run.Plan, c.show); kept != nil {
-			run.Result.Attach(kept)
+			run.Result.Head().Attach(kept)
 		}
 	}
 	err = finish(dir, run, err)
@@ -236,14 +236,17 @@ const ReportPage = "report.html"
 
 // writeReports writes the files for people and benchstat into the record: report.html, report.md
 // and bench.txt, or capacity.svg for a search.
-func writeReports(dir *record.Dir, r *record.Result) error {
-	write := func(file string, page func(io.Writer, *record.Result) error) error {
-		return dir.WriteFile(file, func(w io.Writer) error { return page(w, r) })
-	}
+func writeReports(dir *record.Dir, r record.Result) error {
+	write := func(file string, page func(io.Writer) error) error { return dir.WriteFile(file, page) }
 	// A file that cannot be written does not keep the others from being written.
-	pages := errors.Join(write(ReportPage, report.HTML), write("report.md", report.Markdown))
-	if r.Capacity != nil {
-		return errors.Join(pages, write("capacity.svg", report.CapacitySVG))
+	pages := errors.Join(
+		dir.WriteFile(ReportPage, func(w io.Writer) error { return report.HTML(w, r) }), dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),
+	)
+	switch r := r.(type) {
+	case *record.Search:
+		pages = errors.Join(pages, write("capacity.svg", func(w io.Writer) error { return report.CapacitySVG(w, r) }))
+	case *record.Comparison:
+		pages = errors.Join(pages, write("bench.txt", func(w io.Writer) error { return report.Bench(w, r) }))
 	}
-	return errors.Join(pages, write("bench.txt", report.Bench))
+	return pages
 }

@@ -60,7 +60,7 @@ func (r Explain) Run(ctx context.Context, p Program, show Observer) (*explain.Ex
 		return nil, Usage(err)
 	}
 	// A search for capacity has no blocks to pair.
-	if run.Plan.SLO != "" {
+	if run.Plan.Kind() != record.Compared {
 		return nil, Usagef("run %s is a search for capacity, which compares no arms: explain a run of 'schedlab compare'", run.Name)
 	}
 	e := explaining{Program: p, Explain: r, seed: seedOf(r.Seed), show: show}
@@ -118,7 +118,7 @@ type ofTests struct{ experiment.Observer }
 
 func (ofTests) Doubt(fact.Fact) {}
 
-func (ofTests) Look(*record.Result) {}
+func (ofTests) Look(*record.Comparison) {}
 
 // test runs the comparison that would confirm the causes. With an error it returns the untested
 // explanation. The test gets a separate record.

@@ -78,7 +78,7 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	if err != nil {
 		return none, err
 	}
-	return c.run(ctx, asked, false, func(result *record.Result) int {
+	return c.run(ctx, asked, false, func(result *record.Comparison) int {
 		switch result.GateOutcome() {
 		case outcome.Yes:
 			return Done

@@ -138,7 +138,7 @@ func (c *conduct) entry(ctx context.Context, s experiment.Packed, gone time.Dura
 	}
 	_, run, err := measure(ctx, c.Program, planned, c.Out, c.show)
 	if run.Trials > 0 {
-		e.Result = run.Result
+		e.Result = run.Comparison()
 	}
 	if err != nil && e.Result == nil {
 		e.NotRun = err.Error()
@@ -202,16 +202,16 @@ func (c *conduct) goOn(r Compare, asked []question) error {
 		return Usage(err)
 	}
 	for _, r := range all {
-		if r.Record.Plan.Pack == c.o.Pack && r.Record.Status == record.Complete && r.Record.Result != nil {
-			c.kept = append(c.kept, r.Record.Result)
+		if r.Record.Plan.Pack == c.o.Pack && r.Record.Status == record.Complete && r.Record.Comparison() != nil {
+			c.kept = append(c.kept, r.Record.Comparison())
 		}
 	}
 	return nil
 }
 
 // keptOf returns the result of a scenario or cell that a pack has already, or nil.
-func (c *conduct) keptOf(scenario string, cell []record.Level) *record.Result {
-	i := slices.IndexFunc(c.kept, func(r *record.Result) bool {
+func (c *conduct) keptOf(scenario string, cell []record.Level) *record.Comparison {
+	i := slices.IndexFunc(c.kept, func(r *record.Comparison) bool {
 		return r.Scenario == scenario && slices.Equal(r.Cell, cell)
 	})
 	if i < 0 {

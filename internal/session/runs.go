@@ -28,14 +28,14 @@ func Newest(root, scenario string) (string, error) {
 
 // Again returns the result of the run of that name. It is judged again; the result in the record is not
 // read. rewrite also writes the reports into the record. A record that cannot be read is wrong usage.
-func Again(name, root string, rewrite bool) (*record.Result, error) {
+func Again(name, root string, rewrite bool) (record.Result, error) {
 	dir, run, err := record.Open(name, root)
 	if err != nil {
 		return nil, Usage(err)
 	}
 	result, err := judged(dir, run)
-	if err == nil && run.Plan.Cell != nil {
-		result.Grid, err = gridOf(result, filepath.Dir(dir.Path()), run.Plan.Pack)
+	if c, is := result.(*record.Comparison); is && err == nil && c.Cell != nil {
+		c.Grid, err = gridOf(c, filepath.Dir(dir.Path()), run.Plan.Pack)
 	}
 	if err == nil && rewrite {
 		err = writeReports(dir, result)
@@ -45,20 +45,20 @@ func Again(name, root string, rewrite bool) (*record.Result, error) {
 
 // gridOf returns the results of the grid that a run is a cell of, in their order, or nil if no other cell is
 // there. Of several runs of a cell it has the newest complete one. Others keep the result in their record.
-func gridOf(r *record.Result, root, pack string) (all []*record.Result, err error) {
+func gridOf(r *record.Comparison, root, pack string) (all []*record.Comparison, err error) {
 	there, err := runs.List(root, r.Scenario)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range slices.Backward(there) { // the oldest first
-		other := p.Record.Result
+		other := p.Record.Comparison()
 		if p.Record.Plan.Pack != pack || pack == "" || other == nil || other.Cell == nil {
 			continue
 		}
 		if other.Run == r.Run {
 			other = r
 		}
-		i := slices.IndexFunc(all, func(before *record.Result) bool { return slices.Equal(before.Cell, other.Cell) })
+		i := slices.IndexFunc(all, func(before *record.Comparison) bool { return slices.Equal(before.Cell, other.Cell) })
 		switch {
 		case i < 0:
 			all = append(all, other)

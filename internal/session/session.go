@@ -69,7 +69,7 @@ type Request interface {
 // An Answer is what came of a request. Which fields it has depends on the request: Plans of a dry run, Entries of
 // several scenarios, and Result of any other, which is nil if nothing was measured.
 type Answer struct {
-	Result  *record.Result
+	Result  record.Result
 	Entries []report.PackEntry
 	Page    string // file of a grid's page, "" for none
 	Plans   []Plan

@@ -17,9 +17,9 @@ func figuresOf(p session.Progress) (table, charts document.Part) {
 	if len(p.Arms) == 0 {
 		return document.Lines{}, document.Charts{}
 	}
-	arms := make([]record.Arm, len(p.Arms))
+	arms := make([]record.Contestant, len(p.Arms))
 	for i, a := range p.Arms {
-		arms[i] = record.Arm{Name: a.Name, Role: a.Role}
+		arms[i] = record.Contestant{Name: a.Name, Role: a.Role}
 	}
 	all := chart.SeriesOf(arms)
 	marks := make([]document.Mark, len(all)) // only the colours of the arms

@@ -225,11 +225,11 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 }
 
 // ownPage returns the page of that file that an attachment of the result has; nil without one.
-func ownPage(r *record.Result, file string) *document.Document {
+func ownPage(r record.Result, file string) *document.Document {
 	if r == nil {
 		return nil
 	}
-	for _, a := range r.Attached {
+	for _, a := range r.Head().Attached {
 		if own, ok := a.(report.OwnPage); ok {
 			if name, page := own.Page(); name == file {
 				return &page

@@ -87,9 +87,9 @@ type answer struct {
 // with the verdicts against the baseline as its own and those between two others as its duels.
 func (c choice) answerOf(rows []experiments.Row, matters string) (a answer) {
 	names := strings.Fields(c.arms)
-	r := record.Result{}
+	r := record.Comparison{}
 	for i, name := range names {
-		r.Arms = append(r.Arms, record.Arm{Name: name, Role: []record.Role{record.Baseline, record.Challenger}[min(i, 1)]})
+		r.Arms = append(r.Arms, record.Arm{Contestant: record.Contestant{Name: name, Role: []record.Role{record.Baseline, record.Challenger}[min(i, 1)]}})
 	}
 	var metrics []stats.Figure
 	for _, p := range c.pairs(matters) {

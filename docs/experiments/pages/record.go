@@ -34,7 +34,7 @@ func recorded(name string) ([]experiments.Row, error) {
 
 // rowsOf returns the rows of a result: its texts, the figures of all arms but the copy with their verdicts, and
 // the verdicts on other pairs. x is its explanation, nil without one.
-func rowsOf(r *record.Result, pairs []record.Verdict, x *explain.Explanation) (rows []experiments.Row) {
+func rowsOf(r *record.Comparison, pairs []record.Verdict, x *explain.Explanation) (rows []experiments.Row) {
 	plain := func(text *string) { *text = strings.ReplaceAll(*text, "\u00a0", " ") }
 	add := func(row experiments.Row) {
 		plain(&row.Text)

@@ -22,18 +22,21 @@ import (
 // outcome.
 func TestRowsOfARun(t *testing.T) {
 	t.Parallel()
-	r := &record.Result{
-		Scenario: "accept", Question: "Which?", Started: time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC), Env: record.Env{Version: "abc1234"}, Valid: 12,
+	r := &record.Comparison{
+		Common: record.Common{
+			Scenario: "accept", Question: "Which?", Started: time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC), Env: record.Env{Version: "abc1234"},
+			Doubts: []fact.Fact{{Code: "one-cpu"}},
+		},
+		Valid: 12,
 		Arms: []record.Arm{
-			{Name: "a", P99: new(.0200000004), Goodput: new(300.)}, {Name: "a'", Role: record.Copy, P99: new(.03)},
-			{Name: "b", Role: record.Challenger, P99: new(.01), Goodput: new(300.), Footprint: &record.Footprint{Memory: 18_000_000, Threads: 6}},
+			{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{P99: new(.0200000004), Goodput: new(300.)}}, {Contestant: record.Contestant{Name: "a'", Role: record.Copy}, Figures: record.Figures{P99: new(.03)}},
+			{Contestant: record.Contestant{Name: "b", Role: record.Challenger}, Figures: record.Figures{P99: new(.01), Goodput: new(300.)}, Details: record.Details{Footprint: &record.Footprint{Memory: 18_000_000, Threads: 6}}},
 		},
 		Verdicts: []record.Verdict{
 			{Metric: stats.P99, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Faster), Ratio: .5, Low: .4, High: .6},
 			{Metric: stats.Goodput, Arm: "b", Baseline: "a", Verdict: stats.Decision{Outcome: outcome.Refused}, Reason: fact.Fact{Code: "errors"}},
 		},
 		Expectations: []record.Expectation{{Text: "errors(\"b\") > 0.1", Claim: "It refuses some", Outcome: outcome.Yes}},
-		Doubts:       []fact.Fact{{Code: "one-cpu"}},
 	}
 	pairs := []record.Verdict{
 		{Metric: stats.Goodput, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Same), Ratio: 1, Low: .99, High: 1.01},

@@ -287,7 +287,7 @@ type Series struct{ Name, Class string }
 
 // SeriesOf returns the series of the arms, in their order. The baseline has the colour of text, its copy the
 // same colour dashed, and each challenger one of seven colours; from the eighth on these repeat, dashed.
-func SeriesOf(arms []record.Arm) []Series {
+func SeriesOf(arms []record.Contestant) []Series {
 	challenger := -1
 	all := make([]Series, len(arms))
 	for i, a := range arms {

@@ -1,4 +1,0 @@
-package record
-
-// SearchedArm is shown to the test of the schemas.
-type SearchedArm = searchedArm
