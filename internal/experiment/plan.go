@@ -142,10 +142,10 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 	}
 	if o.Site != nil {
 		if o.Stamps != "" && o.Stamps != record.StampsOff {
-			return plan{}, impossible("--stamps %s: the clocks of a cluster's machines are too far apart for stamps; leave it out", o.Stamps)
+			return plan{}, impossible("--stamps %s: the clocks of several machines are too far apart for stamps; leave it out", o.Stamps)
 		}
 		if o.Engine == load.EngineVegeta {
-			return plan{}, impossible("--engine vegeta: the shards of a cluster send with spin, since vegeta's engine cannot begin at a given moment; leave it out")
+			return plan{}, impossible("--engine vegeta: several senders begin at one agreed moment, which only spin can; leave it out")
 		}
 		p.Stamps = record.StampsOff
 	}
@@ -271,9 +271,9 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 		_, image := strings.CutPrefix(asked.Command[0], command.ImageMark)
 		switch {
 		case image && p.opts.Site == nil:
-			return errors.New("an image runs on a cluster only; see schedlab cluster run --help")
+			return errors.New("an image is for servers on other machines; give a program here")
 		case !image && p.opts.Site != nil:
-			return fmt.Errorf("a cluster runs images, no programs: give name='%sREGISTRY/NAME@sha256:... -listen %s'", command.ImageMark, command.AddrMark)
+			return fmt.Errorf("servers on other machines are images, no programs: give name='%sREGISTRY/NAME@sha256:... -listen %s'", command.ImageMark, command.AddrMark)
 		}
 		if _, err := exec.LookPath(asked.Command[0]); err != nil && !image {
 			return fmt.Errorf("%w; give a program's path, or a name in PATH", err)

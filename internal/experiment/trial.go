@@ -94,7 +94,7 @@ func (t *trial) measure(ctx context.Context) error {
 	// The watcher reads the clocks at the window's two ends, while the load runs.
 	clocks := host.Watch(ctx, t.server.Pid(), p.cpus, p.Warmup.Duration, p.Window.Duration)
 	// Scraping at the window's ends costs the server some time, so do it only for expectations
-	// that ask for these figures, and on a cluster, where nothing else tells the server's CPU time.
+	// that ask for these figures, and on another site, where nothing else tells the server's CPU time.
 	if p.opts.Site != nil || t.arm.Mode != "" && expect.UsesAny(p.Expect, "accepted", "done", "open", "loops") {
 		clocks.Count = func() (sums map[string]float64) {
 			if text, err := t.server.Scrape(ctx); err == nil && text != nil {

@@ -110,8 +110,8 @@ func tenths(seconds float64) float64 { return math.Ceil(seconds*1e4) / 1e4 }
 // HostDoubts returns the doubts about any run with server and load on one machine, or on another site.
 func HostDoubts(e record.Env) (all []fact.Fact) {
 	if c := e.Site; c != nil {
-		both := slices.DeleteFunc(slices.Clone(c.ServerMachines), func(node string) bool { return !slices.Contains(c.LoadMachines, node) })
-		return []fact.Fact{onCluster.Of(nodes{tenths(c.ClockError), tenths(c.Late), strings.Join(both, ", ")})}
+		both := slices.DeleteFunc(slices.Clone(c.ServerMachines), func(name string) bool { return !slices.Contains(c.LoadMachines, name) })
+		return []fact.Fact{onOtherSite.Of(machines{tenths(c.ClockError), tenths(c.Late), strings.Join(both, ", ")})}
 	}
 	if e.Virtualised {
 		all = append(all, virtualised)
@@ -145,7 +145,7 @@ func (b blocks) unsent() (all []fact.Fact) {
 	return all
 }
 
-// limited returns a doubt for each arm with servers on a cluster that their CPU limit stopped for more
+// limited returns a doubt for each arm with servers on another site that their CPU limit stopped for more
 // than 1 % of the median window. It refuses no verdict: an arm that wants more CPU is stopped more.
 func (b blocks) limited() (all []fact.Fact) {
 	for _, a := range b.run.Plan.Arms {

@@ -74,9 +74,9 @@ type (
 		CPU, PID, Processes   int
 		Side, Program, Parent string
 	}
-	nodes struct {
+	machines struct {
 		Clock, Late float64 // seconds
-		Shared      string  `json:"shared,omitempty"` // the nodes of servers and load
+		Shared      string  `json:"shared,omitempty"` // the machines of servers and load
 	}
 	planted struct{ Flags string }
 )
@@ -94,7 +94,7 @@ var (
 		`{{with .Turns}}the others had {{printf "%.2g" .}} each, too few to tell a long wait from none; {{template "longer-windows" $}} would show it{{else}}its times are only those of the connections that it served, so it cannot win{{end}}`)
 	unsentRequests = fact.New[notSent]("unsent-requests", 80, `its paced clients did not send {{percent .Share}} of the {{count .Rate}} requests/s planned, while they waited for replies: requests that were never sent are in no figure`)
 	stampsLost     = fact.New[lost]("stamps-lost", 0, `its server had no room for the stamps of all requests in {{count .Windows}} of {{plural .Of "window"}}: the breakdown of its time covers only the newest {{percent .Joined}}; give the arm a larger timeline`)
-	serverLimited  = fact.New[share]("server-limited", 0, `its CPU limit stopped the server for {{percent .Share}} of the median window, which is in its times; give the servers more with --server-cpu`)
+	serverLimited  = fact.New[share]("server-limited", 0, `its CPU limit stopped the server for {{percent .Share}} of the median window, which is in its times; give the servers a higher limit`)
 	virtualised    = fact.Plain("virtualised", -50, `a virtual machine: neighbours and the hypervisor are in the noise`)
 	oneHost        = fact.Plain("one-host", -60, `one host, loopback, synthetic demand`)
 	onlyOneCPU     = fact.Plain("one-cpu", -40, `the server had one CPU and so GOMAXPROCS 1: accept, poller and handlers share a run queue; with more CPUs repeat on two or more`)
@@ -107,8 +107,9 @@ var (
 	ownTime        = fact.New[usage]("own-time", 0, `this program's own threads used {{part .Share}} of {{template "cpu" .}}`)
 	passingTime    = fact.New[usage]("passing-time", 0, `other programs (small ones, or gone before they were seen) used {{part .Share}} of the CPUs in use`)
 	stillGoingOn   = fact.Plain("still-going-on", 0, `{{template "because" .}} so far; intervals get wider, the run goes on`)
-	onCluster      = fact.New[nodes]("on-cluster", 0, `{{with .Shared}}servers and load shared {{.}} (--server-nodes and --load-nodes part them); {{end}}the cluster's network and all that runs on its nodes are in the times{{if .Clock}}; `+
-		`the shards' clocks agree to {{time .Clock}}{{end}}{{if .Late}}, and a shard began {{time .Late}} late{{end}}`)
+	// The code is of the first kind of site, and stays, as in records.
+	onOtherSite = fact.New[machines]("on-cluster", 0, `{{with .Shared}}servers and load shared {{.}} (give each machines of its own); {{end}}the network between the machines and all that runs on them are in the times{{if .Clock}}; `+
+		`the senders' clocks agree to {{time .Clock}}{{end}}{{if .Late}}, and a sender began {{time .Late}} late{{end}}`)
 	faultPlanted = fact.New[planted]("fault-planted", 0, `has a fault on purpose ({{.Flags}}): its figures test schedlab and say nothing about a server`)
 )
 

@@ -43,7 +43,7 @@ type ServerSide struct {
 	Dropped  float64 `json:"dropped"`
 	Open     float64 `json:"open"`
 	// Throttled is the seconds of the window in which its CPU limit stopped it, summed over CPUs. It is
-	// known on a cluster, for servers of our own.
+	// known on another site, for servers of our own.
 	Throttled float64 `json:"throttled,omitempty"`
 	// Within counts the window alone. nil unless the scenario asks for it, since reading it costs
 	// the server a little time.

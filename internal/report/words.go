@@ -466,18 +466,18 @@ func machine(r record.Result) string {
 
 // elsewhere tells where servers and load were, if not on this machine.
 func elsewhere(c *record.Site) string {
-	return fmt.Sprintf("each server in a Pod with %s%s, load from %s%s", say.Plural(c.ServerCPUs, "CPU"), onMachines(c.ServerMachines), say.Plural(c.Senders, "Pod"), onMachines(c.LoadMachines))
+	return fmt.Sprintf("each server with %s%s, load from %s%s", say.Plural(c.ServerCPUs, "CPU"), onMachines(c.ServerMachines), say.Plural(c.Senders, "sender"), onMachines(c.LoadMachines))
 }
 
 // onMachines names the machines, or counts them if they are many: " on a, b".
-func onMachines(nodes []string) string {
+func onMachines(names []string) string {
 	switch {
-	case len(nodes) == 0:
+	case len(names) == 0:
 		return ""
-	case len(nodes) > 3:
-		return " on " + say.Plural(len(nodes), "node")
+	case len(names) > 3:
+		return " on " + say.Plural(len(names), "machine")
 	}
-	return " on " + strings.Join(nodes, ", ")
+	return " on " + strings.Join(names, ", ")
 }
 
 // side describes the CPUs and the GOMAXPROCS of one side, servers or load. list is a set of CPUs such as

@@ -130,15 +130,15 @@ func TestSizesSayWhatNamesLeaveOut(t *testing.T) {
 	}
 }
 
-// A few nodes of a cluster are named, many are counted.
-func TestNodesOfAClusterAreTold(t *testing.T) {
+// A few machines of a site are named, many are counted.
+func TestMachinesOfASiteAreTold(t *testing.T) {
 	t.Parallel()
 	c := &record.Site{Senders: 300, ServerCPUs: 1, ServerMachines: []string{"a"}, LoadMachines: []string{"b", "c", "d"}}
 	few := elsewhere(c)
 	c.LoadMachines = append(c.LoadMachines, "e")
 	for got, want := range map[string]string{
-		few:          "each server in a Pod with 1 CPU on a, load from 300 Pods on b, c, d",
-		elsewhere(c): "each server in a Pod with 1 CPU on a, load from 300 Pods on 4 nodes",
+		few:          "each server with 1 CPU on a, load from 300 senders on b, c, d",
+		elsewhere(c): "each server with 1 CPU on a, load from 300 senders on 4 machines",
 	} {
 		if strings.ReplaceAll(got, say.NBSP, " ") != want {
 			t.Errorf("got %q, want %q", got, want)
