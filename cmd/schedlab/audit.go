@@ -15,8 +15,8 @@ import (
 
 // newAudit makes the command that judges another tool's output. It sends nothing: the flags only
 // tell facts about the test that the output leaves out. Impossible figures have exit code 3, other
-// findings 0. The way is: readInput opens the file, audit.Read finds the runs in it, audit.Judge
-// holds them to the laws, and report prints what it found.
+// findings 0. The steps: readInput opens the file, audit.Read finds the runs in it, audit.Judge
+// holds them to the laws, and report prints the findings.
 func newAudit() *cobra.Command {
 	var given audit.Given
 	var service time.Duration

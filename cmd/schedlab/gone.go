@@ -2,8 +2,8 @@ package main
 
 import "github.com/spf13/cobra"
 
-// goneCommands are commands that the release before this one had, each with what replaces it. They are told for one
-// release; help does not list them.
+// goneCommands are commands that the previous release had, and their replacements. For one release, calling one prints
+// its replacement; help does not list them.
 var goneCommands = []struct{ name, instead string }{
 	{"choose", "docs/choosing.md has what the experiments decided, and schedlab compare --workload 'cpu=200us,sleep=exp(10ms)' --rate 2000/s --slo 'p99<=60ms' asks it of your requests"},
 	{"map", "schedlab compare SCENARIO --grid cpu=20us,100us --grid rate=500/s,1000/s compares in each cell of a grid"},

@@ -51,13 +51,13 @@ func inHelp(f *pflag.Flag) (section, place string) {
 	return section, place
 }
 
-// takes says what a flag takes, for pflag's names of types that only programmers know.
+// takes maps pflag's names of types, which only programmers know, to plain words for help.
 var takes = map[string]string{
 	"string": "text", "stringArray": "text", "stringSlice": "list", "stringToString": "list",
 	"int": "number", "uint64": "number", "float64": "number", "duration": "time",
 }
 
-// inWords is a flag's value whose type has another name.
+// inWords is a flag's value that shows word as the name of its type.
 type inWords struct {
 	pflag.Value
 	word string

@@ -133,7 +133,7 @@ func (j *job) idle() bool {
 	return j.over
 }
 
-// patience is how long an interrupted command that has begun no work may take to end by itself.
+// patience is how long an interrupted command may take to end if it has not begun its work.
 const patience = 100 * time.Millisecond
 
 // run is the program without the process around it: args are without the program's name, and the

@@ -110,12 +110,12 @@ func newOrder() *cobra.Command {
 	}
 }
 
-// alsoPrinted returns the error of a request whose answer was printed, if the printing did not fail.
+// alsoPrinted returns the error of a request and the error of printing its answer as one.
 func alsoPrinted(err, printed error) error {
 	if ended, ok := err.(*session.Error); printed == nil || err != nil && !(ok && ended.Err == nil) {
 		return errors.Join(err, printed)
 	}
-	return printed // an answer that nobody has seen sets no exit code
+	return printed // the answer was not seen, so it sets no exit code
 }
 
 // shownFlags say how a command shows what happens, and what came of it.

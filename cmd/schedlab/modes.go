@@ -16,9 +16,9 @@ import (
 	"schedlab/loadtests/recipes"
 )
 
-// newModes makes the command that lists the scheduling models, or describes one. All it prints is
-// in the rows of model.Modes, and in the help of serve's flags. An old name is told. An unknown mode is wrong usage, and
-// the error lists the known ones.
+// newModes makes the command that lists the scheduling models, or describes one. All that it prints is in
+// the rows of model.Modes and in the help of serve's flags. For an old name it also prints the new one. An unknown mode is
+// wrong usage, and the error lists the known ones.
 func newModes() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{

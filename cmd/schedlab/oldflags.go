@@ -15,7 +15,7 @@ import (
 
 // An oldFlag is one or more flags that another spelling replaces. They are read for one release: on the
 // command line, in the environment and in files of flags. Help does not show them, and a line on
-// standard error says what to write now.
+// standard error names the new spelling.
 //
 // of are the commands that had them. The names are without dashes. now returns the values for the flags
 // of into; it gets the values that were given, old and new. Without now the command still declares the

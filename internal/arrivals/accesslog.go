@@ -18,7 +18,7 @@ const (
 	maxLogDifferent = 200_000
 	maxLogLine      = 64 << 10
 	maxLogSpan      = 366 * 24 * time.Hour
-	maxLogMethods   = 20 // number of other methods that are told apart
+	maxLogMethods   = 20 // number of other methods that are counted separately
 	toldLogLines    = 5  // number of lines that are listed for each reason to leave them out
 
 	// A file without a log line at its beginning is no log. A log may begin with lines of something else.

@@ -284,7 +284,7 @@ func parseRequest(line string) (r LogRequest, err error) {
 	if !strings.HasPrefix(target, "/") || strings.Contains(target, " ") {
 		return r, errNoRequest
 	}
-	// A # is part of what was asked: a client never sends a fragment.
+	// A # is part of the target: a client never sends a fragment.
 	target = EscapeTarget(strings.ReplaceAll(target, "#", "%23"))
 	if _, err := url.ParseRequestURI(target); err != nil { // such as a bad %-escape
 		return r, err

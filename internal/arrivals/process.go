@@ -195,7 +195,7 @@ func (a Process) MeanRate(rate float64, span time.Duration) float64 {
 // a Process from which arrivals can be drawn. It returns other kinds unchanged. itersPerMicro is
 // as in ReadTrace.
 //
-// A Process that is opened keeps what it read in memory. Copies share it, and only read it.
+// An opened Process keeps the file's contents in memory. Copies share them, and only read them.
 func (a Process) Open(itersPerMicro float64) (Process, error) {
 	if a.Kind != KindTrace && a.Kind != KindLog {
 		return a, nil
@@ -252,8 +252,8 @@ func (a Process) Part(k int, span time.Duration, rate float64) Process {
 }
 
 // arguments returns pointers to the fields that the arguments of a's kind set, in the order in which
-// they are written, and how many of them must be given. form is what an error shows; it is "" for a
-// kind whose argument is a file.
+// they are written, and how many of them must be given. form is the syntax that an error shows; it is "" if
+// the argument is a file.
 func (a *Process) arguments() (fields []any, least int, form string) {
 	switch a.Kind {
 	case KindPoisson, KindConstant:
@@ -320,7 +320,7 @@ func Parse(s string) (Process, error) {
 	inner, closed := strings.CutSuffix(rest, ")")
 	a := Process{Kind: Kind(name)}
 	err := errors.New("the brackets do not match")
-	// Writing even outside of the brackets is a likely mistake, so it gets an error of its own.
+	// Writing even outside of the brackets is a likely mistake, so it gets a special error.
 	before, outside := strings.CutSuffix(strings.ReplaceAll(s, " ", ""), "),even")
 	switch {
 	case outside:

@@ -11,16 +11,16 @@ import (
 // An Ask says which schedule to draw for an open loop. Equal asks give equal schedules.
 type Ask struct {
 	Process Process // a trace or a log is open
-	Rate    float64 // mean, in requests per second; arrivals with rates of their own ignore it
+	Rate    float64 // mean, in requests per second; kinds of arrivals that have rates ignore it
 	Span    time.Duration
 	Seed    uint64
-	// Demands draws what n requests ask for; nil: nothing. A trace with demands of its own goes before it.
+	// Demands draws the demands of n requests; nil: no demands. The demands of a trace take precedence.
 	Demands func(n int) []Demand
 	// Streams allows a long schedule to be drawn while it is sent.
 	Streams bool
 }
 
-// A Schedule holds the arrivals of an open loop and what they ask for. Times is nil, or the times of a schedule
+// A Schedule holds the arrivals of an open loop and their demands. Times is nil, or the times of a schedule
 // that is too long to keep; then Trace has no times, and its demands are used in turn.
 type Schedule struct {
 	Trace
@@ -48,7 +48,7 @@ func (a Ask) Schedule() (s Schedule, err error) {
 	if err := a.Process.Check(a.Rate); err != nil {
 		return s, err
 	}
-	// The times have a generator of their own, so that demands do not depend on the kind of arrivals.
+	// Times and demands have separate generators, so that demands do not depend on the kind of arrivals.
 	rng, expected, most := rand.New(rand.NewPCG(a.Seed, 1)), a.MeanRate()*a.Span.Seconds(), float64(MostKept)
 	if a.Streams && expected > streamedFrom {
 		s.Times, most = a.Process.Times(a.Rate, a.Span, rng), MostStreamed

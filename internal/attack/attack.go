@@ -31,10 +31,10 @@ import (
 // open loop, too.
 type Load struct {
 	load.Options
-	Name     string // what is asked: a URL, or a file of targets
+	Name     string // a URL, or a file of targets
 	Scenario string // that gave the requests; "" for none
 	Rest     string // how the load rests between requests: a constant of package experiment
-	LeftOut  string // what of an access log was left out, in words
+	LeftOut  string // the lines of an access log that were left out, in words
 	Version  string // of schedlab
 }
 
@@ -43,7 +43,7 @@ type Load struct {
 // then while it runs.
 //
 // The result is nil if nothing was sent, because the options are impossible or the clients could not be opened. If the load was cut
-// short, the result is of what was sent so far, and the error is the reason: ctx ended, or a file could not be written.
+// short, the result covers the requests sent so far, and the error is the reason: ctx ended, or a file could not be written.
 func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*record.Comparison, *responses.Histogram, error) {
 	if err := l.Check(); err != nil {
 		return nil, nil, err
@@ -103,7 +103,7 @@ func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*re
 	return r, w.Hist, err
 }
 
-// begins returns a line on what is sent, and for how long.
+// begins returns a line about the load: its requests, and for how long it sends them.
 func (l *Load) begins() string {
 	switch {
 	case l.Closed():
@@ -124,7 +124,7 @@ func (l *Load) due(at time.Duration) (n int, estimate bool) {
 	return n, false
 }
 
-// A sending is a load under way: what of it has ended, and when to tell so.
+// A sending is a load under way: a tally of the requests that have ended, and when the next line about them is due.
 type sending struct {
 	*window.Tally
 	load     Load
@@ -143,8 +143,8 @@ func (s *sending) add(r request.Request, stamps request.Stamps) {
 	s.Add(r, stamps)
 }
 
-// starved returns how many of these connections without a reply starved: in an attack that was stopped, those whose request
-// the stop cut off may have had a reply a moment later.
+// starved returns how many of the silent connections, which got no reply, starved. If the attack was stopped, the stop cut
+// off requests that might have had a reply a moment later; their connections do not count.
 func (s *sending) starved(silent int, status record.Status) int {
 	if status == record.Interrupted {
 		silent = max(silent-s.cut, 0)
@@ -155,9 +155,9 @@ func (s *sending) starved(silent int, status record.Status) int {
 // soFarEvery is how often soFar tells how far an attack is.
 const soFarEvery = 10 * time.Second
 
-// soFar returns a line about an attack under way if one is due at a time since its start, else "". It counts the requests
-// that have ended, of those that are due by then. From a second after the last was sent on, the line tells how many replies
-// are awaited.
+// soFar returns a line about an attack under way if one is due, else "". at is the time since the attack's start. The line
+// has the number of requests that have ended and the number due by then. From a second after the last request was sent, it
+// has the number of replies still awaited.
 func (s *sending) soFar(at time.Duration) string {
 	over := s.load.Duration
 	if s.next == 0 {
@@ -209,8 +209,8 @@ const (
 )
 
 // doubts returns the doubts about an attack: first those that follow from how its requests ended, then those about the
-// generator, which say how far the times can be trusted and nothing about the server. Each has a limit, so that a few odd
-// requests among thousands raise none.
+// generator, which tell how far the times can be trusted and nothing about the server. Each doubt has a limit, so that a few
+// odd requests among thousands raise none.
 func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record.Status) []fact.Fact {
 	lost := 0
 	for _, n := range request.Lost(w.Failures) {

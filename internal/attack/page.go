@@ -36,7 +36,7 @@ func Write(w io.Writer, format string, r *record.Comparison, verbose bool, o doc
 	add("load", fmt.Sprintf("%s, for %s, seed %d", report.Load(a.Clients), say.Seconds(r.Window.Seconds()), r.Seed))
 	var doubts []string
 	for _, d := range r.Doubts {
-		if doubt.LogLinesLeftOut.Is(d) { // what a log lacks has a line of its own
+		if doubt.LogLinesLeftOut.Is(d) { // the lines left out of a log have a separate row
 			add("log", d.String())
 		} else {
 			doubts = append(doubts, d.String())
@@ -148,7 +148,7 @@ func since(a record.Arm) string {
 	return "from the sending"
 }
 
-// figures returns the table of an arm's times, with those of its load: how late it sent. A quantile with too few
+// figures returns the table of an arm's response times, and of how late the load sent. A quantile with too few
 // requests behind it is a dash.
 func figures(r *record.Comparison) document.Part {
 	a := r.Arms[0]

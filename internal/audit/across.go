@@ -14,8 +14,8 @@ import (
 // explanation that needs no server, as more connections in a closed loop. And runs can be unable
 // to differ, so that their comparison answers nothing. Each check needs at least one run.
 
-// addGroup adds a finding about several runs together, of which there is at least one. Its Run is
-// -1, because it belongs to no single run.
+// addGroup adds a finding about one or more runs together. Its Run is -1, because it belongs to no
+// single run.
 func (a *audit) addGroup(f fact.Fact, group []*Claim) {
 	var all []string
 	for _, c := range group {
@@ -68,7 +68,7 @@ func (a *audit) growth() {
 	}
 }
 
-// sameRate finds runs whose rate or times cannot differ: below capacity every server does
+// sameRate finds runs whose rate or times cannot differ: below capacity every server completes
 // the offered rate, and with one request in flight a second worker has nothing to do.
 func (a *audit) sameRate() {
 	// vegeta prints the rate that it sent at, and not the one that was asked for.

@@ -33,7 +33,7 @@ const (
 	openLoop    = "open"   // times count from the schedule
 )
 
-// A Claim is one run as a text reports it. Its Figures are those of the AuditRun, with their rounding.
+// A Claim is one run as a text reports it. Figures has the Run's figures with their rounding.
 type Claim struct {
 	Run
 	Figures map[string]Figure // by name; tools/figures.txt has the names and their units
@@ -149,7 +149,7 @@ func (c *Claim) note(op, name string, f Figure) {
 	}
 }
 
-// word matches a code that is a word, as those of gRPC: SERVING.
+// word matches a code that is a word, such as gRPC's SERVING.
 var word = regexp.MustCompile(`^[A-Z_]+$`)
 
 // status adds n replies with a status code, which its reason may follow. Tools write 0 or -1 for a request without a reply, and

@@ -62,7 +62,7 @@ func newEquation(code, l string) *equation {
 // A lookup finds a figure by its name. It returns false for a figure that is not known.
 type lookup func(name string) (Figure, bool)
 
-// functions are those that expressions can call.
+// functions has the functions that expressions can call.
 var functions = map[string]func(a, b Figure) Figure{
 	"floor":   func(a, _ Figure) Figure { return Figure{Value: math.Floor(a.Value)} },
 	"ceil":    func(a, _ Figure) Figure { return Figure{Value: math.Ceil(a.Value)} },

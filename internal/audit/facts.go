@@ -23,7 +23,7 @@ type (
 		Right      string  // the other place or the expression
 		RightValue float64 `json:"right"`
 	}
-	// ordered are two figures of which Less should be less.
+	// ordered has two figures in the wrong order: Less should be the smaller one.
 	ordered struct {
 		about
 		Less      string
@@ -43,7 +43,7 @@ type (
 		Stdev, Mean, Max float64
 		Limit            float64 // for Stdev
 	}
-	// likeness are the figures that a run has in common with that of a line.
+	// likeness has the figures that a run shares with the run that begins at a line.
 	likeness struct{ Figures, Line int }
 	// lines is in the values of findings about several runs: where these begin.
 	lines struct {

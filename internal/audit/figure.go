@@ -62,8 +62,8 @@ func kindFor(name string) string {
 }
 
 // units are the factors by which a number with a unit becomes seconds, bytes and so on, for
-// each kind. "" is the unit of a bare number; kinds without it need a unit, since nobody knows
-// whether a time "12" is in ms or in s.
+// each kind. "" is the unit of a bare number; kinds without it need a unit, since
+// a time "12" may be in ms or in s.
 var units = map[string]map[string]float64{
 	"time": {
 		"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600,
@@ -95,7 +95,7 @@ var (
 )
 
 // digitsOf returns the digits of a number with a dot for the decimal sign and without signs between
-// groups; ok is false for what is no number. A comma that does not part groups of three is a decimal
+// groups; ok is false if text is not a number. A comma that does not separate groups of three is a decimal
 // comma, as in 12,8 and 0,128.
 func digitsOf(text string) (digits string, ok bool) {
 	text = spaced.Replace(text)

@@ -20,8 +20,8 @@ var findings string
 // A check is one kind of finding, as findings.txt lists it.
 type check struct {
 	Finding                     // its class, law and code
-	sentences map[string]string // by name: "" for the finding, "do" for what to do about it, "but" for what it means for the headline
-	with      []*equation       // numbers that are worked out for its sentences: name = expression
+	sentences map[string]string // by name: "" is the finding, "do" the advice, "but" the consequence for the headline
+	with      []*equation       // numbers that its sentences need computed: name = expression
 	uses      []string          // further figures that its sentences use
 	numbers   []string          // all that its sentences use, in the order of the alphabet
 	sure      string            // without this figure the finding is open; "" for none
@@ -109,7 +109,7 @@ const (
 	slack    = .02    // how far a law may be broken beyond rounding, a ratio: tools read clocks at different moments
 	unsteady = 1. / 3 // how far the mean of a tool's samples may be from the rate of the run, a ratio: wrk leaves out samples in which nothing ended
 	missed   = .01    // share of planned requests that a run may lack and still have the planned load; 0.99 in findings.txt
-	fewest   = 10     // requests whose quantiles mean anything; 10 in tools/figures.txt
+	fewest   = 10     // quantiles of fewer requests mean nothing; 10 in tools/figures.txt
 	hdr      = .005   // HDR histograms keep three digits
 )
 
@@ -194,7 +194,7 @@ func (a *audit) judge(i int, c *Claim) {
 		a.add(f)
 	}
 	nothing := checks[checkOf("audit-nothing")]
-	if c.value("unanswered") > 0 { // its figures are zeros, of which no law says anything
+	if c.value("unanswered") > 0 { // its figures are zeros, and no law applies to zeros
 		found(nothing.about(c, nothing.lookup(c)))
 		return
 	}

@@ -27,7 +27,7 @@ type layout struct {
 	rows       []*row
 }
 
-// A form is one that a tool has besides those that are read: other formats and endings.
+// A form is an output of the tool that audit does not read, such as another format or ending.
 type form struct {
 	of  *regexp.Regexp
 	say string // what to do instead; may use the groups of the pattern
@@ -41,7 +41,7 @@ type row struct {
 	certain bool           // word is long enough to tell the tool's line from any other
 	mark    string         // ">" for the first line of a run, "?" for a first line that may stand within a run, "~" for one that continues it, "" for others
 	tool    string         // only this variant of the tool prints it
-	about   string         // "@" and what the lines from here on are about, "" for what they were about before
+	about   string         // "@" and the subject of the lines from here on, "" to keep the subject
 	list    bool           // the line is one of a list, of bars, statuses or errors, or its heading
 	fields  []field
 	each    *row // of each word in the rest of the line; nil for none
@@ -141,7 +141,7 @@ var (
 // newRow compiles a line as the tool prints it, with these placeholders:
 //
 //	{name}, {name:ms}   a figure; the unit or kind is added to it, "…" may have a space
-//	{name:ms,cut}       a figure whose further digits the tool cuts off
+//	{name:ms,cut}       a figure that the tool cuts off instead of rounding it
 //	{+name} {<name}     a figure to add up; to keep the least, most and mean of, as name.min …
 //	{q}% {t}, {f} {t}   a quantile: its share in percent, or as a ratio, and its time
 //	{stat} {t}          one of k6's statistics: avg, p(90) and so on

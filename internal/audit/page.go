@@ -129,7 +129,7 @@ func answer(a *Report) string {
 	case len(a.Findings) > 0:
 		advice += ", but see what is open"
 	}
-	// What was not read may be what matters, so it comes before the counts.
+	// The lines that were not read may be the ones that matter, so they come before the counts.
 	if unread := linesNotRead(a); unread > 0 {
 		advice += "; " + say.Plural(unread, "line") + " not read"
 	}

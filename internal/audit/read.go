@@ -160,8 +160,8 @@ func (r *reader) next() {
 
 // block reads the lines of a run into c. The run ends before the first line of another, at a
 // fence, or where several lines in a row are not in the layout, unless a line follows that surely
-// belongs to the run: one with words of its own that it did not have yet. So a script may print
-// between a tool's lines. A run without any result is dropped, and its lines count as unread.
+// belongs to the run: a line with words that no other line has, and that the run did not have yet. So a
+// script may print between a tool's lines. A run without any result is dropped, and its lines count as unread.
 func (r *reader) block(c *Claim) {
 	const patience = 2 // lines in a row that may be unknown
 	first, unknown, read, seen := r.at, 0, []int(nil), map[*row]bool{}

@@ -69,13 +69,13 @@ var (
 	// escape matches a command to a terminal: a colour, a movement of the cursor, a title. Logs
 	// also write the escape character as ^[, \x1b, \u001b, \033 or \e.
 	escape = regexp.MustCompile(`(?:\x1b|\^\[|␛|\\(?:x1[bB]|u001[bB]|033|e))(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B])|\x{9b}[0-?]*[ -/]*[@-~]|\x1b[=>78MDEHc]`)
-	// colour matches a colour whose escape character was lost on the way, as copying from a web
-	// page loses it. reset is the one that ends each of them, so a line without it has none.
+	// colour matches a colour that has lost its escape character, as when it was copied from a web
+	// page. reset ends each of them, so a line without reset has no colour.
 	colour = regexp.MustCompile(`\[\d{1,3}(?:;\d{1,3})*m`)
 	reset  = "[0m"
 	// invisible characters are dropped, and wide or unbreakable spaces become plain ones.
 	invisible = strings.NewReplacer("\ufeff", "", "\u200b", "", "\u2060", "", "\x00", "", "\u00a0", " ", "\u2007", " ", "\u2009", " ", "\u202f", " ",
-		// What is left of a few signs where UTF-8 was read as the encoding of a Windows terminal.
+		// A few signs as they look where UTF-8 was read as the encoding of a Windows terminal.
 		"Âµ", "µ", "┬╡", "µ", "â–ˆ", "█", "Γûê", "█", "âœ“", "✓", "Γ£ô", "✓", "âœ—", "✗", "Γ£ù", "✗", "\ufffds", "µs")
 )
 
@@ -90,7 +90,7 @@ func plain(l string) string {
 	return l[strings.LastIndexByte(l, '\r')+1:]
 }
 
-// linesOf returns the lines of a text, each without what is not its own.
+// linesOf returns the lines of a text, each without colours, control characters and other wrapping.
 func linesOf(b []byte) []string {
 	text := strings.ReplaceAll(decode(b), "\r\n", "\n")
 	if !strings.Contains(text, "\n") { // as old systems end lines
@@ -149,9 +149,9 @@ func unwrap(lines []string) {
 }
 
 var (
-	// jsonBehind and pairsBehind match a line whose JSON object or whose pairs begin after
-	// something else. That must end in a sign or a digit, so that a sentence is none, and it has no
-	// quotation mark, as a key of JSON has.
+	// jsonBehind and pairsBehind match a line with a prefix before its JSON object or its pairs. The
+	// prefix must end in a sign or a digit, so that a sentence does not match, and must have no
+	// quotation mark, since a key of JSON has one.
 	jsonBehind  = regexp.MustCompile(`^([^"{]*?(?:[^\w\s,"{][^"{]*?|\d\s+))\{(?:\s*"|\s*$)`)
 	pairsBehind = regexp.MustCompile(`^(\s*[^\s"'=<][^"'=<]*?)[A-Za-z][\w.]*\s*=`)
 	behindSign  = regexp.MustCompile(`[^\w\s,.=]\s*$|\d\s+$|\dZ\s*$`)

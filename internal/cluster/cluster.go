@@ -1,6 +1,6 @@
 // Package cluster runs a comparison on Kubernetes. The comparison is the one of package experiment: it
-// runs in a Pod, the collector, which starts each server as a Pod of its own and has the load sent
-// by other Pods, the shards.
+// runs in a Pod, the collector. The collector starts a separate Pod for each server, and other Pods,
+// the shards, send the load.
 //
 //	kubectl create     the manifests (manifest.go) are given to the cluster
 //	shard              a Pod that sends its part of each load (shard.go)

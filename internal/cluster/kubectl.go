@@ -36,7 +36,7 @@ func (k Kubectl) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs kubectl and returns what it prints. Its error is kubectl's last line.
+// run runs kubectl and returns its output. The error is kubectl's last line.
 func (k Kubectl) run(ctx context.Context, in []byte, args ...string) ([]byte, error) {
 	cmd := k.command(ctx, args...)
 	cmd.Stdin = bytes.NewReader(in)
@@ -166,7 +166,7 @@ func (k Kubectl) fetchOnce(ctx context.Context, pod, root string) (Fetched, erro
 	}
 	got, bad := unpack(out, root)
 	if _, here := errors.AsType[*fs.PathError](bad); here {
-		_ = cmd.Wait() // it has nobody to write to
+		_ = cmd.Wait() // kubectl ends, since nobody reads its output
 		return got, bad
 	}
 	if err := k.failed(ctx, "exec", cmd.Wait(), said.String()); err != nil {

@@ -106,8 +106,8 @@ func merge(o load.Options, parts []load.Options, answers []*Answer) *load.Result
 	return sum
 }
 
-// unsent returns the record of request k of a trace that a lost shard had. Nobody knows whether it was
-// sent.
+// unsent returns the record of request k of a lost shard's trace. It is unknown whether the shard sent
+// the request.
 func unsent(t arrivals.Trace, k int, at time.Duration) request.Request {
 	r := request.Request{Scheduled: int64(at), Sent: -1, Done: int64(at), Outcome: request.Cut}
 	if t.Demand != nil {

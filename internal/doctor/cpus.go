@@ -207,7 +207,7 @@ func (m *Machine) others() Finding {
 	// used.
 	if unseen > muchForeign {
 		at := len(found)
-		if unseen > sum { // what takes more is told first, since a headline has room for one
+		if unseen > sum { // the larger comes first, since a headline has room for one
 			at = 0
 		}
 		found = slices.Insert(found, at, unseenNow.Of(unseenPrograms{unseen}))

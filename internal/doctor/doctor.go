@@ -22,8 +22,8 @@ import (
 )
 
 // A Finding is the finding of one check. Check is the check's name, as docs/guide/doctor.md lists
-// them. Outcome tells whether the machine is fit as far as this goes: No spoils the measurement, mend it
-// first; Open means that the machine does not tell, which is in Found.
+// them. Outcome tells whether the machine is fit in this respect: No spoils the measurement, mend it
+// first; Open means that the check could not be made, and Found has the reason.
 type Finding struct {
 	Check   string          `json:"check"`
 	Outcome outcome.Outcome `json:"outcome"`
@@ -61,7 +61,7 @@ const Schema = 1
 // and its check is left out.
 //
 // The package works in one step: Examine runs the table of checks over a Machine. A check is a
-// method of Machine that returns what it has seen, and stands in the file of its subject: cpus.go,
+// method of Machine that returns its Finding. Checks are in the file of their subject: cpus.go,
 // limits.go, noise.go, timing.go. The words are in facts.go, and write.go prints the report.
 // WatchClock and Lateness are helpers for a caller that measures.
 //
@@ -76,9 +76,9 @@ type Machine struct {
 	Out                  string        // directory of run records
 	Need                 uint64        // bytes that a record may take there
 	Scenario             string        // scenario of the comparisons to come; "" is quick
-	Window               time.Duration // its own window; 0: that of a quick comparison
+	Window               time.Duration // the scenario's window; 0: the window of a quick comparison
 
-	// Below are measured figures; above, what the machine or the command line tells at once.
+	// The figures below are measured. The fields above come from the machine or the command line at once.
 	// Others tells who used the CPUs while they were only watched. Loaded covers the other measurements
 	// as well, since a hypervisor may take more of CPUs in use. Each is nil where the machine does not tell.
 	Others, Loaded *record.Others
@@ -172,8 +172,8 @@ func (r Report) Summary(most int) fact.Fact {
 }
 
 // limits returns the properties that bound every result of this machine, however fit it is: one
-// server CPU, a hypervisor, steal, pauses. They are told even if no check warns. It is no fact if
-// there are none.
+// server CPU, a hypervisor, steal, pauses. The report shows them even if no check warns. Without any it
+// returns the zero Fact.
 func (m *Machine) limits() fact.Fact {
 	var found []fact.Fact
 	add := func(seen bool, f fact.Fact) {

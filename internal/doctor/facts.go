@@ -89,7 +89,7 @@ type (
 	takenShare     struct{ Share float64 } // of the CPUs' time
 	stolenTime     struct {
 		checked
-		Share, Watched float64 // of the CPUs' time in so many seconds
+		Share, Watched float64 // ratio of the CPUs' time; seconds of the watch
 	}
 	pressures struct {
 		checked
@@ -136,7 +136,7 @@ type (
 	outputRefused struct {
 		checked
 		Dir, Error string
-		ReadOnly   string // the directory whose file system is, "" if none is
+		ReadOnly   string // directory on a read-only file system; "" for none
 	}
 	goVariables struct {
 		checked
@@ -290,7 +290,7 @@ var (
 )
 
 // sentences registers the kind of a check's findings. gist is the figure that matters, rest follows it in the full sentence,
-// and fix says what to do.
+// and fix is the advice.
 func sentences[T any](code fact.Code, gist, rest, fix string) fact.Kind[T] {
 	return fact.New[T](code, 0, gist+rest).With("gist", `{{.Check}}: `+gist).With("fix", fix)
 }

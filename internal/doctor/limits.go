@@ -32,7 +32,7 @@ func (m *Machine) descriptors() Finding {
 
 // ports counts the local ports that one trial may use up. Each trial has another server port, and a
 // socket in TIME_WAIT blocks its local port for that server port only. So earlier trials take none
-// away; the number of sockets in TIME_WAIT is told all the same.
+// away, but the finding still has the number of sockets in TIME_WAIT.
 func (m *Machine) ports() Finding {
 	var from, to int
 	if _, err := fmt.Sscan(m.text("proc/sys/net/ipv4/ip_local_port_range"), &from, &to); err != nil {

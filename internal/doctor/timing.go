@@ -114,17 +114,17 @@ func (m *Machine) engine() Finding {
 		return Finding{}
 	}
 	_, mend := m.turns()
-	// On a virtual machine, an engine that spins on a CPU by itself adds some 40 µs at p50 and 100 µs at p99.
+	// On a virtual machine, an engine that spins alone on a CPU adds some 40 µs at p50 and 100 µs at p99.
 	// An engine that sleeps, or that waits for its CPU, adds several times as long.
 	return fine(engineAdds, engineTimes{P50: e.P50, P99: e.P99, Rate: e.Rate}, mend...).
 		graded(false, e.P50 > 150e-6 || e.P99 > 1e-3)
 }
 
-// A Clock returns by how much the time of day is ahead of a monotonic clock. Each counts from an origin of
-// its own, so only changes mean something. Tests give a Clock of their own.
+// A Clock returns by how much the time of day is ahead of a monotonic clock. The two clocks have different
+// origins, so only changes of the result mean something. Tests replace it.
 //
-// Two checks are about clocks: clockSteps, of a time of day that jumps while WatchClock watches it, and
-// clockSource, of a clock that is slow to read.
+// Two checks are about clocks: clockSteps finds jumps of the time of day while WatchClock watches it, and
+// clockSource finds a clock that is slow to read.
 type Clock func() time.Duration
 
 // SystemClock returns the clock of this system. The clock is safe for concurrent use.

@@ -135,7 +135,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*Explanatio
 			Low: t.Twin.Ideal.Low - f.Twin.Ideal.High, High: t.Twin.Ideal.High - f.Twin.Ideal.Low}
 	}
 	x.Witnesses = witnessed(f.figures(), t.figures())
-	// Times of the connections that were served say nothing about those that were not.
+	// Times of the served connections say nothing about the starved ones.
 	for _, a := range []*arm{f, t} {
 		if starved := a.starved(); starved > mostStarved {
 			x.Settle(outcome.Refused)
@@ -174,7 +174,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*Explanatio
 }
 
 // busy returns the doubt about others that took CPU time for an explanation: it is open if no cause is known, or if
-// nobody knows whether the arms differ.
+// it is open whether the arms differ.
 func busy(x *Explanation, doubts []fact.Fact) fact.Fact {
 	f, of := doubt.Busy(doubts)
 	if f.None() {
@@ -184,8 +184,8 @@ func busy(x *Explanation, doubts []fact.Fact) fact.Fact {
 	return doubt.MachineBusy.Change(f, of)
 }
 
-// hasIdeal reports whether an arm has an ideal twin that loses as many requests as the arm did. One
-// that turns others away answers an easier load.
+// hasIdeal reports whether an arm has an ideal twin with the arm's own ratio of lost requests. A twin
+// that loses more answers an easier load.
 func hasIdeal(t *record.Twin) bool {
 	return t != nil && t.Ideal != nil && (t.Loss == nil || t.MeasuredLoss == nil || math.Abs(t.Loss.Median-t.MeasuredLoss.Median) < leastLost)
 }
@@ -292,8 +292,9 @@ func conclude(x *Explanation) {
 }
 
 // Beside merges a new explanation with the one in the record. For the same two arms, the old tests
-// stay until they run again: they take time, and explaining again without them must not lose them. keep is false if the old explanation has tests of other arms and the new one has
-// no tests: the old one then stays in the record.
+// stay until they run again: they take time, and explaining again without them must not lose them. keep is
+// false if the old explanation has tests of other arms and the new one has no tests: the old one then stays
+// in the record.
 func Beside(dir *record.Dir, x *Explanation) (both *Explanation, keep bool, err error) {
 	old, err := Kept(dir)
 	switch {

@@ -5,7 +5,7 @@ import (
 	"schedlab/internal/stats"
 )
 
-// Clues are the figures of a cause: those of the slower arm, and of the faster one, where they are known. Times are in
+// Clues are the figures of a cause, of the slower and of the faster arm. Unknown figures are left out. Times are in
 // seconds.
 type clues struct {
 	Part            string // of the time that is longer
@@ -39,10 +39,10 @@ type clues struct {
 // turnedAway is the only cause of lost requests.
 var turnedAway = fact.New[clues]("cause-turned-away", 0, `its queue is full, and it turns {{percentf "%.3g" .Away}} of its connections away`)
 
-// What the reasons tell why there is no cause. Times are in seconds.
+// Values of the reasons why there is no cause. Times are in seconds.
 type (
 	unsure struct {
-		Where     string // of which requests
+		Where     string // names the requests
 		Low, High float64
 		Middle    float64 `json:"middle,omitempty"` // median over the blocks, where it is far from the mean
 	}

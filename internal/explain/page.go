@@ -70,7 +70,7 @@ func (x *Explanation) Section(*record.Common) document.Part {
 	return document.Section{ID: "why", Title: "Why", Parts: append([]document.Part{document.Lines{answer}, page}, divided(x)...)}
 }
 
-// Page is the explanation as a page of its own.
+// Page returns the explanation as a separate page.
 func (x *Explanation) Page() (file string, page document.Document) { return "why.html", explanation(x) }
 
 // Below is nothing: an explanation is among the reasons on the first screen.

@@ -18,9 +18,8 @@ import (
 )
 
 // counters are the metrics of one server when its trial ended: by name, the value of each series. A total is
-// the trial's, warm-up included: our own server starts with the trial, and of another program, which may
-// have run for days, a total has one more value, less what it was before the load. A server without
-// metrics has nil.
+// the trial's, warm-up included: our own server starts with the trial. Another program may have run for
+// days, so the value before the load is subtracted from its totals. A server without metrics has nil.
 type counters map[string][]float64
 
 // sum returns the total of a metric over all its series; 0 for an unknown metric.

@@ -9,11 +9,12 @@ import (
 	"schedlab/internal/record"
 )
 
-// endedPrograms has the CPU time of processes that started and ended between two looks, as the many of a
-// compiler do. No look sees their whole time, and the kernel adds it to the process that waited for them.
+// endedPrograms has the CPU time of processes that started and ended between two looks, such as the many
+// processes of a compiler. No look sees their whole time, and the kernel adds it to the process that waited for
+// them.
 //
-// So the time that a living process has waited for is exact, and the names of its children come from those that a
-// look happened to see.
+// So the total time of a living process's ended children is exact, and their names are those of the children that
+// a look happened to see.
 type endedPrograms struct {
 	time  map[int]float64           // by the pid of the process that waited: seconds that no look has seen
 	seen  map[int]map[named]float64 // by the pid of an ancestor: seconds of descendants that a look has seen and that have ended
@@ -31,7 +32,7 @@ func newEndedPrograms() endedPrograms {
 	return endedPrograms{time: map[int]float64{}, seen: map[int]map[named]float64{}, heirs: map[int]int{}, hosts: map[int]named{}}
 }
 
-// add takes the change from one look to the next. ours are the pids of the run, whose descendants are left out.
+// add takes the change from one look to the next. It leaves out the run's own processes, ours, and their descendants.
 func (e endedPrograms) add(last, now look, ours []int) {
 	alive := func(pid int) bool {
 		p, is := now.programs[pid]
@@ -86,7 +87,7 @@ type sharer struct {
 
 // accounted divides the time for which CPUs were busy among the run, the programs that used most of it, and the
 // rest. named has at most mostNamed programs, the largest first; unnamed is the rest of each CPU's time. Where
-// nobody knows on which of several CPUs the rest was, they share it evenly.
+// it is unknown on which of several CPUs the rest was, they share it evenly.
 func (w *Watchdog) accounted(busy map[int]float64) (largest []*sharer, unnamed map[int]float64) {
 	all := map[string]*sharer{}
 	of := func(name string) *sharer {
@@ -112,7 +113,7 @@ func (w *Watchdog) accounted(busy map[int]float64) (largest []*sharer, unnamed m
 			s.short[heir] += seconds
 		}
 	}
-	// Of the time of programs that ended there is at most what is left.
+	// Programs that ended cannot have used more time than is left.
 	unnamed = w.left(busy, all)
 	ended := w.ended.divided()
 	sums := map[int]float64{}
@@ -143,7 +144,7 @@ func (w *Watchdog) accounted(busy map[int]float64) (largest []*sharer, unnamed m
 	return largest[:min(len(largest), mostNamed)], unnamed
 }
 
-// heir returns a process itself while it runs, and else the nearest ancestor that outlived it, as far as known.
+// heir returns pid itself while the process runs, and else its nearest known ancestor that outlived it.
 func (w *Watchdog) heir(pid int) int {
 	for range len(w.ended.heirs) + 1 { // which could form a circle, if pids are used again
 		next, known := w.ended.heirs[pid]
@@ -158,13 +159,13 @@ func (w *Watchdog) heir(pid int) int {
 // mostNamed is the largest number of programs that are named. The rest counts in one sum.
 const mostNamed = 8
 
-// left returns the time for which each CPU was busy less the time of the run and of these programs. The servers'
-// CPUs share what is left on them evenly, and so do the load's; if the two have CPUs in common, all do.
+// left returns the time for which each CPU was busy less the time of the run and of these programs. The rest is
+// shared evenly among the servers' CPUs, and likewise among the load's; if the two have CPUs in common, among all.
 func (w *Watchdog) left(busy map[int]float64, programs map[string]*sharer) map[int]float64 {
 	server, load := w.sets(w.last)
 	groups := []cpuset.Set{server, load}
-	// The run's own time: that of this process is on the load's CPUs, apart from threads that were seen on a
-	// server's, and that of all others is on the servers'.
+	// Divide the run's own time. This process ran on the load's CPUs, apart from threads that were seen on a
+	// server's CPU. All other processes of the run ran on the servers' CPUs.
 	strayed := 0.
 	for _, cpu := range server {
 		strayed += w.taken[taker{cause: record.Own, cpu: cpu}]

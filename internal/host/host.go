@@ -34,10 +34,10 @@ type Sides struct {
 	Pin          bool // both are bound to their CPUs
 	Shared       bool // server and load have a CPU in common
 	Vegeta       bool // the load is the engine vegeta: many goroutines, and a pacer that sleeps in the kernel
-	Inherited         // what a server takes over from whoever starts it
+	Inherited         // settings that a server inherits from the process that starts it
 }
 
-// Inherited is what sets the number of Ps of a Go server that does not set it itself.
+// Inherited has the settings that fix the number of Ps of a Go server unless the server fixes it itself.
 type Inherited struct {
 	MaxProcs string  // value of GOMAXPROCS; "" for none
 	Limit    float64 // CPU limit of its control group in CPUs; 0 for none

@@ -171,7 +171,7 @@ func (w *Watchdog) sets(l look) (server, load cpuset.Set) {
 func (w *Watchdog) side(cpu int) record.Side {
 	server, load := slices.Contains(w.cpus.Server, cpu), slices.Contains(w.cpus.Load, cpu)
 	switch {
-	// A CPU of both sides, or of neither, is not one side's.
+	// A CPU of both sides, or of neither, belongs to no single side.
 	case !w.cpus.Pin || w.cpus.Shared || server == load:
 		return record.BothSides
 	case server:
@@ -290,7 +290,7 @@ func (w *Watchdog) report() {
 		return
 	}
 	for _, t := range o.Troubles {
-		// One program or one CPU's interrupts are told once, however large they grow later.
+		// A program, or the interrupts of a CPU, are reported once, however large they grow later.
 		key := record.Trouble{Cause: t.Cause, CPU: t.CPU, Program: t.Program}
 		least := .03 // of a CPU
 		switch t.Cause {

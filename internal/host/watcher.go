@@ -71,7 +71,7 @@ func (w *Watcher) Begin(start time.Time) {
 			return
 		}
 		w.counts[0], w.counted[0] = w.Count(), time.Now()
-		// The second scrape runs beside the load; its own time is recorded, so that the change can be scaled.
+		// The second scrape runs during the load. Its time is recorded, so that the change can be scaled.
 		if w.sleep(start.Add(w.warmup + w.window)) {
 			w.counts[1], w.counted[1] = w.Count(), time.Now()
 		}
@@ -130,7 +130,7 @@ func (w *Watcher) End() Reading {
 	if w.first == nil || w.last == nil {
 		return unread()
 	}
-	// The readings lie outside of the window. What they counted is taken as even over their time.
+	// The readings lie outside of the window. The events that they counted are taken as spread evenly over their time.
 	used := w.last.Since(*w.first)
 	scale := w.window.Seconds() / w.last.at.Sub(w.first.at).Seconds()
 	overflows := used.overflows

@@ -204,8 +204,8 @@ type IdleConns struct {
 	FirstLost float64 // seconds from the attack's start; below 0: before the start
 }
 
-// Attack sends the requests of the trace and returns when each has an outcome, except for those of
-// the Warmup.
+// Attack sends the requests of the trace and returns when each has an outcome. It does not wait for
+// requests of the Warmup.
 //
 // Bad options give a nil Result. When ctx ends, sending stops within 100 ms and requests in
 // flight are cut off (outcome Cut). Requests not yet sent are Cut too, with Sent -1; their
@@ -233,8 +233,8 @@ func (o *Options) Check() error {
 }
 
 // prepare checks o and renders its requests.
-// The trace of a closed loop, or beside Times, has no times and lists of any length: Trace.Check is
-// not for these.
+// With a closed loop or Times, the trace has no times and lists of any length: Trace.Check is not for
+// these traces.
 func (o *Options) prepare(closed bool) (a *script, err error) {
 	name, check := "attack", o.checkOpen
 	if closed {

@@ -91,7 +91,7 @@ func parseHead(b []byte) (h head, ok bool) {
 		switch {
 		case isName(name, "content-length"):
 			n, err := strconv.ParseUint(string(bytes.Trim(value, " \t")), 10, 63)
-			// A second length could be another one, which nobody may guess between.
+			// A second length could differ from the first, and guessing between them would be wrong.
 			if err != nil || h.length >= 0 {
 				return h, false
 			}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A stream draws the schedule of an open loop while it runs, for a load whose requests are too many
-// to keep. It fills slabs of the log with due times, some ahead of the spinner, and takes them back
+// A stream draws the schedule of an open loop while it runs, for a load with more requests than can
+// be kept in memory. It fills slabs of the log with due times, some ahead of the spinner, and takes them back
 // when all of their requests are over and reported. So the log has a few slabs, and more only while
 // a request waits for its answer.
 type stream struct {

@@ -109,8 +109,8 @@ func (w *wait) add(out request.End) {
 	}
 }
 
-// inVain reports whether the connection waited for a reply that never came. One whose requests all failed at
-// once, such as by resets, did not; another request may be under way at the end.
+// inVain reports whether the connection waited for a reply that never came. A connection on which all
+// requests failed at once, such as by resets, did not wait, although another request may be under way at the end.
 func (w *wait) inVain() bool { return w.timedOut || w.cut && !w.failed }
 
 // A tally counts the requests of one client of a closed loop. Times are nanoseconds from the

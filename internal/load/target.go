@@ -271,8 +271,8 @@ const DefaultTimeout = 10 * time.Second
 // openers is the number of connections that are opened at the same time before a load.
 const openers = 64
 
-// failedDial returns the outcome of requests whose connection could not be opened. It looks at the whole
-// chain of err.
+// failedDial returns the outcome of requests that have no connection because it could not be opened. It looks
+// at the whole chain of err.
 func failedDial(err error) request.End {
 	var name *net.DNSError
 	for _, one := range []struct {

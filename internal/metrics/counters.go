@@ -143,7 +143,7 @@ func (m *Metrics) WatchProcesses(read func() (serving int, restarts uint64)) {
 	})
 }
 
-// machine tells the times in which the server could not run through no fault of its own.
+// machine reports the times in which the machine kept the server from running.
 func machine(s scrape) {
 	read := func(name string) string {
 		text, _ := os.ReadFile("/" + name) // no file, no figure

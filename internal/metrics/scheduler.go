@@ -10,12 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ownReading matches the runtime's metrics that client_golang would tell wrongly. It merges the
+// ownReading matches the runtime's metrics that client_golang would report wrongly. It merges the
 // buckets of a wait into buckets ten times as wide and adds each wait at its bucket's lower end. And it
-// counts the goroutines while the goroutines of its own scrape are waiting to run.
+// counts the goroutines while goroutines of the scrape itself are waiting to run.
 var ownReading = regexp.MustCompile(`^/sched/(latencies|goroutines)[:/]`)
 
-// schedReading holds what the runtime tells of its scheduler. A scrape starts goroutines that would be found
+// schedReading holds the runtime's figures about its scheduler. A scrape starts goroutines that would count as
 // runnable: net/http one for each request, and the registry one for each of several collectors. So the
 // runtime is read before the registry, and after a pause in which the first of them runs. A goroutine that
 // a timer wakes runs before those that wait, so it finds them all.

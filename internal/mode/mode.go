@@ -67,8 +67,7 @@ type Mode struct {
 	LeastDepth int  `json:"-"`
 	PowerOfTwo bool `json:"-"` // the queue's depth must be a power of two
 	// Without maps some of the mode's traits, such as Inline, to the name of the mode that
-	// lacks just that trait, by itself or with a flag. A comparison with it shows the cost of the trait (package
-	// explain).
+	// lacks just that trait, in some cases only with a flag. A comparison with it shows the cost of the trait (package explain).
 	Without map[string]string `json:"-"`
 	// Check returns the error with which the mode's server would refuse an arm's flags; nil
 	// where this is not known.

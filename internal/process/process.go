@@ -143,7 +143,7 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	return p, nil
 }
 
-// process returns a server on addr, which is not started yet.
+// process returns the Process of a server on addr, before its start.
 func (l *Launcher) process(addr string) *Process {
 	return &Process{Addr: addr, log: &tail{}, exited: make(chan struct{}), readyLimit: l.readyLimit, stopLimit: l.stopLimit}
 }
@@ -179,7 +179,7 @@ func ServerEnv() []string {
 // freePorts returns n loopback addresses, host:port, on which no program listens. They are below the ports that
 // Linux and macOS give to whoever asks for any (from 32768 and 49152), so no client's connection takes one before
 // the server does; another program that asks for it by number may, see Start. Each stays reserved until all are
-// found, so that no two are the same.
+// found, so that no two are equal.
 func freePorts(n int) (addrs []string, err error) {
 	const lowest, count, tries = 20_000, 12_000, 100
 	for try := 0; len(addrs) < n; try++ {
@@ -326,8 +326,8 @@ func (p *Process) General(text string) string {
 // ErrNoPage is the error for a page that the server does not have.
 var ErrNoPage = errors.New("no such page")
 
-// Get asks for a page of the server and calls read with the reply, whose body it closes. The error is read's, or
-// tells a status other than 200; with 404 it wraps ErrNoPage. All together takes no longer than limit. The
+// Get requests a page of the server, calls read with the reply, and closes the reply's body. The error is read's, or
+// names a status other than 200; with 404 it wraps ErrNoPage. Get takes no longer than limit in all. The
 // connection is new and has no keep-alive, so that it does not stay open.
 func (p *Process) Get(ctx context.Context, page, accept string, limit time.Duration, read func(*http.Response) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -510,10 +510,10 @@ func (p *Process) Place(c host.Sides, side *record.ServerSide) {
 type Remote struct {
 	Addr  string // host:port of the service
 	Admin string // host:port of the admin side, "" without one
-	// Stop lets the server drain and end. The error is about a server that had ended by itself.
+	// Stop lets the server drain and end. It returns an error if the server had already ended.
 	Stop func() error
 	Kill func()        // ends the server at once, if it is still there
-	Log  func() []byte // the end of what it wrote
+	Log  func() []byte // the end of its output
 }
 
 // startElsewhere has the server started on another machine, and waits until it replies.

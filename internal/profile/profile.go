@@ -85,8 +85,8 @@ const leastShare = .002
 // samples. If base is not nil, a frame's Change is its ratio minus the ratio of the same stack in
 // base.
 //
-// A frame's children begin at its left edge. They are together narrower than the frame if it has
-// samples of its own.
+// A frame's children begin at its left edge. They are together narrower than the frame if the
+// frame's function has samples itself.
 func (t *Tree) Layout(base *Tree) (frames []Frame) {
 	var place func(at, other *Tree, depth int, left float64)
 	place = func(at, other *Tree, depth int, left float64) {

@@ -223,7 +223,7 @@ var flameSource string
 
 var flameTemplate = sync.OnceValue(func() *template.Template { return chart.Templates(flameSource, nil) })
 
-// FlameSVG writes a flame graph as an SVG file of its own.
+// FlameSVG writes a flame graph as a complete SVG file.
 func FlameSVG(w io.Writer, f Flame) error {
 	return say.SVG(w, picture(f))
 }

@@ -1,5 +1,5 @@
-// Package profiling is the profiles of a run's arms: which there are, in what they differ, and their part of the report. It
-// captures nothing.
+// Package profiling holds the profiles of a run's arms, compares them, and writes their part of the report. It captures
+// nothing.
 package profiling
 
 import (
@@ -15,7 +15,7 @@ const profilesFile = "profiles.json"
 // Profiles are profiles of the arms' servers, captured in extra windows that no verdict uses.
 type Profiles struct {
 	Arms []Arm `json:"arms"` // the arm that the others are compared with comes first
-	// Flames are the flame graphs to draw: per kind one of each arm, and those of the differences.
+	// Flames are the flame graphs to draw: for each kind of profile one per arm, and one per difference.
 	Flames []Flame `json:"-"`
 }
 
@@ -44,7 +44,7 @@ func Kept(d *record.Dir) (*Profiles, error) {
 	return &kept.Profiles, nil
 }
 
-// KeepOld keeps the profiles of a record whose explanation has them, before another explanation takes its place.
+// KeepOld saves the profiles that an old explanation in the record holds, before another explanation replaces it.
 func KeepOld(d *record.Dir) error {
 	if old, err := oldProfiles(d); old == nil || err != nil {
 		return nil // an explanation that cannot be read has no profiles, either
@@ -56,8 +56,8 @@ func KeepOld(d *record.Dir) error {
 	return Keep(d, p)
 }
 
-// oldProfiles reads the profiles of a record whose explanation has them, as `explain --profiles` wrote
-// it; nil if there are none.
+// oldProfiles reads the profiles that an explanation in the record holds, as `explain --profiles` once
+// wrote them; nil if there are none.
 func oldProfiles(d *record.Dir) (*Profiles, error) {
 	var x struct {
 		Profiles *struct {

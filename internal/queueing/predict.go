@@ -345,7 +345,7 @@ func (l Load) bounded(servers, places int) Prediction {
 }
 
 // settle adds the figures of a queue without a bound: its mean, and the quantiles at if at is not
-// nil. Beyond saturation there is neither, and the servers serve what they can.
+// nil. Beyond saturation there are no response times, and the throughput is the servers' limit.
 func (p Prediction) settle(l Load, servers int, mean float64, at func(q float64) float64) Prediction {
 	p.Loss = new(0.0)
 	if math.IsInf(mean, 1) {

@@ -242,7 +242,7 @@ func checkTrace(s Station, jobs []Job) error {
 	return nil
 }
 
-// Bounds of a replay, whose sizes may come from a record of somebody else. Forty million turns of 10 ms are four
+// Bounds of a replay. Its sizes may come from a stranger's record. Forty million turns of 10 ms are four
 // days of CPU time, and take some ten seconds.
 const (
 	mostQueues = 1 << 16

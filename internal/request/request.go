@@ -59,8 +59,8 @@ const (
 	outcomes
 )
 
-// endings has, for each outcome, its words, and what it means where no reply was good. mend is what a reader
-// can do about it, "" for nothing that can be told.
+// endings has the word for each outcome, and its meaning where no reply was good. mend tells the reader how to
+// mend it; "" where there is no advice.
 var endings = [outcomes]struct{ word, means, mend string }{
 	Answered:    {"answered", "", ""},
 	TimedOut:    {"timed out", "no reply came within the timeout", ""},
@@ -159,8 +159,8 @@ func Lost(ends map[string]int) map[string]int {
 	return lost
 }
 
-// Mostly describes why no reply was good: the most frequent end of ends, with what it means, and how often
-// it came if there are others. It is "" for no ends.
+// Mostly describes why no reply was good: the most frequent end of ends, its meaning, and how often it
+// came if there are others. It returns "" for no ends.
 func Mostly(ends map[string]int) string {
 	sorted, all := Ends(ends), 0
 	if len(sorted) == 0 {
@@ -229,7 +229,7 @@ func stampsLayout() layout[Stamps] {
 		{"end", func(s *Stamps) *int64 { return &s.End }},
 		{"write", func(s *Stamps) *int64 { return &s.Write }},
 	} {
-		// from returns the time from which the field's distance counts: Wrote itself follows that of the row before.
+		// from returns the time from which the field's distance counts. Wrote counts from the Wrote of the row before.
 		from := func(s, _ *Stamps) int64 { return s.Wrote }
 		if i == 0 {
 			from = func(_, prev *Stamps) int64 { return prev.Wrote }

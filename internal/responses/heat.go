@@ -11,7 +11,7 @@ const NoReply = 80
 
 // HeatCounts counts the requests of one window, by the slice in which they were scheduled and the
 // row of their response time. Its size does not depend on the number of requests, so a run of any
-// length can keep those of all its windows.
+// length can keep the counts of all its windows.
 type HeatCounts [HeatSlices][NoReply + 1]uint32
 
 // A Heat is the HeatCounts of one window. Valid tells whether its block counts in the figures.

@@ -164,8 +164,8 @@ func Trend(all []Run, m stats.Metric, arm string) (document.Table, error) {
 }
 
 // Prunable returns the runs that started before a time and are not among the newest keep of their
-// scenario. Runs that cannot be read, and those that may be under way, are
-// left out: their files may still be needed. all has the newest first.
+// scenario. It leaves out runs that cannot be read or may be under way, since their files may still be
+// needed. all has the newest first.
 func Prunable(all []Run, keep int, before time.Time) (old []Run) {
 	seen := map[string]int{}
 	for _, p := range all {

@@ -273,7 +273,7 @@ func (s *Scenario) takers(setting string, values []string, modes map[string]mode
 }
 
 // IsFlag reports whether a setting is a serve flag, and not a load setting or an environment variable.
-// A key that nobody knows counts as a flag, so check refuses it with the list of settings.
+// An unknown key counts as a flag, so check refuses it with the list of settings.
 func IsFlag(key string) bool {
 	return !strings.HasPrefix(key, envPrefix) && !slices.Contains(clientKeys, key)
 }

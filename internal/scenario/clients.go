@@ -131,9 +131,9 @@ func (l Load) Recorded(engine string) record.Clients {
 
 // Vary makes each arm vary a factor over values, as --vary on the command line asks. The factor is a
 // load setting, an environment variable of the server (env.GOGC), or a serve flag. A flag applies to
-// the arms with a mode that takes it. The values replace those that the scenario gives the factor.
+// the arms with a mode that takes it. The values replace the scenario's values of the factor.
 //
-// An arm that does not take the factor stays as it is. It is an error if no arm takes it.
+// An arm that does not take the factor stays unchanged. It is an error if no arm takes it.
 func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mode) error {
 	switch {
 	case len(values) == 0, len(values) == 1 && values[0] == "":

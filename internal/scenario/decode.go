@@ -50,7 +50,7 @@ func fieldErrorf(path, format string, args ...any) *FieldError {
 // durations, demands), and most mistakes are there.
 //
 // value is the centre: it reads any node into a Go value by reflection. Structs go to fields, lists to
-// value again, and everything else to text and setText. Arm and Varied have forms of their own.
+// value again, and everything else to text and setText. Arm and Varied decode themselves.
 type decoder struct{ at map[string]place } // position by path
 
 // decode reads one document into v. It returns the decoder for errors that are found later, with the places of
@@ -108,8 +108,8 @@ func ParseSettings(text []byte) (all []Setting, err error) {
 	return all, nil
 }
 
-// document returns the only document of a YAML file, nil if there is none but comments. what is the
-// kind of file that is wanted, for messages.
+// document returns the only document of a YAML file, nil if the file has only comments. what names the
+// wanted kind of file in messages.
 func document(text []byte, what string) (body ast.Node, err error) {
 	if err := checkText(text, what); err != nil {
 		return nil, err

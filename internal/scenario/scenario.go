@@ -275,7 +275,7 @@ func firstBroken(rules []rule) *FieldError {
 
 // check returns an error for the first impossible value, nil if there is none.
 //
-// Only one fault is told at a time, since later rules may rely on earlier ones.
+// It reports one fault at a time, since later rules may rely on earlier ones.
 func (s *Scenario) check() *FieldError {
 	var zero workload.Dist
 	if bad := firstBroken([]rule{

@@ -217,7 +217,7 @@ func (s *Scenario) Demands(seed uint64, iters func() float64) func(n int) []arri
 	}
 	return func(n int) []arrivals.Demand {
 		w, perMicro := s.Workload, iters()
-		// Each has a generator of its own, so that changing one distribution leaves the draws of the other.
+		// Two generators, so that changing one distribution does not change the other's draws.
 		cpu, sleep := workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
 		d := make([]arrivals.Demand, n)
 		for i := range d {
@@ -231,8 +231,8 @@ func (s *Scenario) Demands(seed uint64, iters func() float64) func(n int) []arri
 	}
 }
 
-// cycle is how many demands a closed loop draws. Its requests use them in turn. Nobody knows
-// beforehand how many requests a closed loop will send.
+// cycle is how many demands a closed loop draws. Its requests use them in turn, because the number of
+// requests is not known in advance.
 const cycle = 4096
 
 // Cycle returns the requests of a closed loop: their demands and, for a log, the order of its targets.

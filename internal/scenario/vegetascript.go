@@ -84,8 +84,8 @@ func (s *Scenario) stated(url string) string {
 	return url + "?" + strings.Join(demand, "&")
 }
 
-// attack returns the lines of the script that send a load: the properties that vegeta cannot express as
-// comments, so that nobody takes the attack for the same load, and the command with the others.
+// attack returns the lines of the script that send a load. Properties that vegeta cannot express are
+// comments, so that a reader does not take the attack for the same load. The command has the others.
 func (s *Scenario) attack(l Load, format string) string {
 	closed, rate := l.Loop == "closed", l.Rate.PerSecond
 	paced := rate > 0 || closed || s.Log != nil

@@ -173,7 +173,7 @@ func firstError(checks ...func() error) error {
 	return nil
 }
 
-// given returns the flags whose fields are set, as text.
+// given returns the flags that are set, by name, as text.
 func (c *Config) given() map[string]string {
 	given := map[string]string{}
 	for flag, field := range c.Fields() {
@@ -184,7 +184,7 @@ func (c *Config) given() map[string]string {
 	return given
 }
 
-// rename replaces an old name of a mode, or an old flag, by what they are called now.
+// rename replaces an old name of a mode, or an old flag, by its present name.
 func (c *Config) rename() error {
 	given := c.given()
 	name, flags, err := mode.Renamed(c.Mode, given)

@@ -190,7 +190,7 @@ type Comparison struct {
 	Takes time.Duration
 }
 
-// Blocks and spare time of a test: of the run, and of each of its trials beside its warm-up and window.
+// Blocks of a test, and the time that the run and each trial take in addition to warm-ups and windows.
 const (
 	testBlocks = 12
 	testFixed  = 5 * time.Second
@@ -222,7 +222,7 @@ func (a Answer) Test(rate string) (t Comparison, err error) {
 	return t, nil
 }
 
-// arm returns the advised queue with so many workers as compare's --arm takes it.
+// arm returns compare's --arm for the advised queue with the given number of workers.
 func (a Answer) arm(workers int) string {
 	return fmt.Sprintf("pool-request,workers=%d,queue-depth=%d,overflow=reject", workers, a.Advice.Queue)
 }

@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// A Phase is a part of the response time. Name is that of a Part, except that cpu,
-// sleep and unexplained, or handler, stand for its service.
+// A Phase is a part of the response time. Name is the name of a Part, except that the part service is
+// divided into cpu, sleep and unexplained, or replaced by handler.
 type Phase struct {
 	Name string  `json:"name"`
 	Mean float64 `json:"mean"` // seconds per request, on average

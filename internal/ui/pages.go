@@ -246,7 +246,7 @@ func (s *Server) busy() bool {
 	return slices.ContainsFunc(s.jobs, func(j *job) bool { return j.State == running || j.State == stopping })
 }
 
-// beside writes the page that compares two runs: a column for each, and their differences.
+// beside writes the page that compares two runs: one column per run, and their differences.
 func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
 	p := page{Title: "Two runs"}
 	names := r.URL.Query()["run"]

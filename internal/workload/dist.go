@@ -184,7 +184,7 @@ func (d *Dist) UnmarshalText(text []byte) error {
 }
 
 // Pauses returns the time that a client of a closed loop waits between a reply and its next request; nil for the zero
-// Dist, with which it does not wait. Each pause begins a generator of its own from the client's, so that pauses do not
+// Dist, with which it does not wait. Each pause seeds a new generator from the client's, so that pauses do not
 // depend on the order in which clients run.
 func (d Dist) Pauses() func(rng *rand.Rand) time.Duration {
 	if d == (Dist{}) {

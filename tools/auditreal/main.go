@@ -1,5 +1,5 @@
 // Command auditreal runs load tools with random flags and audits what they print; tools/audit-real builds
-// what it needs and says how it is called. It runs in the root of the tree.
+// the tools and describes the flags. It runs in the root of the tree.
 //
 // A run is one command line, drawn from a seed and the run's number, so that any one can be drawn again. It
 // goes to a target: a server on loopback that answers, refuses, errs, waits or is not there. All are honest
@@ -104,7 +104,7 @@ const (
 
 var verdicts = []verdict{clean, impossible, notRead, nothing, gaveUp}
 
-// A run is one command, what it printed, and what audit said of it.
+// A run is one command, its output, and audit's verdict.
 type run struct {
 	tool, version string
 	line          string // the command line
@@ -223,7 +223,7 @@ func runAll(ctx context.Context, out io.Writer, here []*tool, targets []*target,
 		if v == impossible && r.verdict != impossible {
 			pasted[t.name]++
 		}
-		// What is odd is kept, with the command in its first line.
+		// Keep the output of odd runs in a file, with the command in the first line.
 		keep := func(how string, v verdict, said string, text []byte) error {
 			odd++
 			file := filepath.Join(work, fmt.Sprintf("%03d-%s%s.txt", i, t.name, how))
@@ -269,7 +269,7 @@ func (r *run) wrong() string {
 	return ""
 }
 
-// table prints one line for each tool, those that are not here too.
+// table prints one line for each tool, also for tools that are not installed here.
 func table(out io.Writer, here []*tool, runs []*run, pasted map[string]int, seed uint64) {
 	fmt.Fprintf(out, "\n%d runs, seed %d\n\n| tool | version | runs |", len(runs), seed)
 	for _, v := range verdicts {
@@ -379,7 +379,7 @@ func nameless(text []byte) []byte {
 	return []byte(strings.NewReplacer(pairs...).Replace(string(text)))
 }
 
-// A draw decides what is left to chance in one run.
+// A draw makes the random choices of one run.
 type draw struct{ *rand.Rand }
 
 // newDraw returns the draw of run i of a seed.

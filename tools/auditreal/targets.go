@@ -110,7 +110,7 @@ func reply(w http.ResponseWriter, status, bytes int) bool {
 	return err == nil && status < 300
 }
 
-// mockTargets returns the targets at ports where nobody listens, to print commands.
+// mockTargets returns targets at ports without a listener, to print commands.
 func mockTargets() (all []*target) {
 	for i, s := range served {
 		for _, g := range s.targets {
@@ -179,7 +179,7 @@ func startTargets(ctx context.Context) (all []*target, stop func(), err error) {
 	go func() { _ = server.Serve(l) }()
 	ends = append(ends, func() { _ = server.Close() })
 
-	// Nobody accepts from this one, so each request waits until its client gives up.
+	// This listener accepts no connection, so each request waits until its client gives up.
 	silent, err := listen()
 	if err != nil {
 		return nil, stop, err
@@ -200,7 +200,7 @@ func startTargets(ctx context.Context) (all []*target, stop func(), err error) {
 		&target{name: "echo", url: "tcp://" + tcp.Addr().String(), counted: counted}), stop, nil
 }
 
-// echo sends back what it gets, until its listener is closed.
+// echo sends every byte back until its listener is closed.
 func echo(l net.Listener, counted *atomic.Int64) {
 	for {
 		c, err := l.Accept()

@@ -164,7 +164,7 @@ func bombardier(d draw, g *target) string {
 }
 
 func vegeta(d draw, g *target) string {
-	// A rate has a unit of time of its own, so that runs of one or two requests can be short.
+	// A rate may name a unit of time, so that runs of one or two requests can be short.
 	load := fmt.Sprintf("-rate=%s -duration=%s", d.one("1", "2", "10", "25/100ms", "100", "500", "1000"), d.one("1ms", "20ms", "300ms", "1s"))
 	if d.IntN(5) == 0 {
 		load = fmt.Sprintf("-rate=0 -max-workers=%d -duration=%s", d.between(1, 16), d.one("20ms", "300ms"))

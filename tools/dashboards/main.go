@@ -3,7 +3,7 @@
 //	make dashboards    # writes deploy/grafana/dashboards/overview.json
 //
 // The dashboard is built with Grafana's Foundation SDK, which knows the format. This program
-// decides what is on it: rows of panels, and the queries of each.
+// decides the contents: the rows of panels, and each panel's queries.
 package main
 
 //lint:file-ignore SA1019 dashboardv2 would be the newer format; this one is read by every Grafana that the SDK knows
@@ -81,8 +81,8 @@ func quantiles(rate, by, legend string) (all []query) {
 	return all
 }
 
-// rows are the dashboard. The processes of prefork have series of their own, so whatever requests and
-// the runtime report is summed over them (without the label process).
+// rows are the rows of the dashboard. Each process of prefork has its own series, so the series of
+// requests and of the runtime are summed over the processes (without the label process).
 var rows = []row{
 	{"Connections: accepted = done + open + rejected + dropped, in every scrape", []panel{
 		{"Since the start", units.Short, "Each server counts all five under one lock, so they add up in every scrape. Not accounted for must be 0; the alert SchedlabCountsDisagree watches it.", []query{

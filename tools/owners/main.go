@@ -90,7 +90,7 @@ func parsed(root string) (files []file, err error) {
 	return files, nil
 }
 
-// outside returns the packages that name a capability and are none of its own, in order.
+// outside returns the packages that name a capability without belonging to it, in order.
 func outside(c capability, files []file) (all []string) {
 	for _, f := range files {
 		below := strings.TrimPrefix(f.dir, "internal/")
@@ -102,8 +102,8 @@ func outside(c capability, files []file) (all []string) {
 	return all
 }
 
-// names reports whether a file outside a capability names it: it uses one of its packages, or one of the names that another
-// package declares for it. The other package itself names what it declares.
+// names reports whether a file outside a capability names it: the file uses one of the capability's packages, or a name that
+// another package declares for the capability. The package that declares such a name counts as naming it.
 func names(c capability, f file) (found bool) {
 	imports := map[string]string{} // by name in the file, the path below internal/
 	for _, i := range f.ast.Imports {
