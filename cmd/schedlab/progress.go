@@ -271,7 +271,7 @@ func (s *screen) take(p record.Plan, w window.Window) {
 	a := &s.Arms[i]
 	for of, f := range map[stats.Figure]*session.BlockFigures{stats.P50: &a.P50, stats.P99: &a.P99, stats.Goodput: &a.Goodput} {
 		f.Blocks = append(f.Blocks, w.Values[of].Pointer())
-		f.SoFar = record.SpreadOf(known(*f))
+		f.SoFar = stats.SpreadOf(known(*f))
 	}
 	if a.Connections = nil; len(w.Trial.Server.Readings) > 0 {
 		a.Connections = &w.Trial.Server.Readings[len(w.Trial.Server.Readings)-1]

@@ -100,7 +100,7 @@ func TestProgressForPrograms(t *testing.T) {
 		t.Errorf("the step is %+v", step)
 	}
 	first, unknown, other := step.Arms[0], step.Arms[2], step.Arms[3]
-	if first.Name != "nethttp" || *first.P50.SoFar != (record.Spread{Median: 1.25e-3, Low: 1.25e-3, High: 1.25e-3}) || len(first.P99.Blocks) != 12 || first.Connections.Open != 10 {
+	if first.Name != "nethttp" || *first.P50.SoFar != (stats.Spread{Median: 1.25e-3, Low: 1.25e-3, High: 1.25e-3}) || len(first.P99.Blocks) != 12 || first.Connections.Open != 10 {
 		t.Errorf("the first arm is %+v", first)
 	}
 	if unknown.P99.SoFar != nil || len(unknown.P99.Blocks) != 12 || unknown.P99.Blocks[0] != nil {

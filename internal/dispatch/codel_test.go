@@ -96,7 +96,7 @@ func TestCoDelFaresAsInTheSimulator(t *testing.T) {
 			o := Options[int]{Settings: Settings{Workers: workers, Depth: depth, Overflow: tc.overflow, Target: DefaultTarget, Interval: DefaultInterval}}
 			completions := replayed(t, tc.kind, o, trace)
 			tc.ideal.Workers = workers
-			tc.ideal.Target, tc.ideal.Interval = queueing.CoDelTarget.Seconds(), queueing.CoDelInterval.Seconds()
+			tc.ideal.Target, tc.ideal.Interval = queueing.Span(queueing.CoDelTarget), queueing.Span(queueing.CoDelInterval)
 			likeIdeal(t, tc.ideal, trace, completions)
 			lost := func(completions []queueing.Completion) (n int) {
 				for _, f := range completions {

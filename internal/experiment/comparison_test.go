@@ -61,14 +61,14 @@ func readable(t *testing.T, dir *record.Dir) record.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asJSON := func(r *record.Comparison) string {
+	asJSON := func(r record.Result) string {
 		text, err := json.MarshalIndent(r, "", " ")
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(text)
 	}
-	if diff := cmp.Diff(asJSON(run.Comparison()), asJSON(again.(*record.Comparison))); diff != "" {
+	if diff := cmp.Diff(asJSON(run.Result), asJSON(again)); diff != "" {
 		t.Errorf("the result in run.json and the one judged from the trials differ (-run +again):\n%s", diff)
 	}
 	return run

@@ -304,7 +304,7 @@ func (p plan) stationOf(a scenario.Arm) queueing.Station {
 	// A limit of the queue that can never be reached is left out, because theory is simpler without it.
 	wait := length(a, "wait", of.mode.Wait())
 	// Without any wait, the requests in service are all that there is room for.
-	if s.Patience = wait.Seconds(); wait == 0 && of.mode.Has("wait") { // refused at once
+	if s.Patience = queueing.Span(wait); wait == 0 && of.mode.Has("wait") { // refused at once
 		s.Places, s.Overflow = s.Workers, "reject"
 	}
 	depth := of.depth
@@ -323,7 +323,7 @@ func (p plan) stationOf(a scenario.Arm) queueing.Station {
 	// The server derives an interval from the target in the same way.
 	if s.Adaptive || of.policy == "codel" {
 		target := length(a, "codel-target", queueing.CoDelTarget)
-		s.Target, s.Interval = target.Seconds(), length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)).Seconds()
+		s.Target, s.Interval = queueing.Span(target), queueing.Span(length(a, "codel-interval", max(codelTargets*target, queueing.CoDelInterval)))
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -239,14 +240,14 @@ func TestStationOf(t *testing.T) {
 		"pool,workers=4":      {Kind: "pool", Workers: 4, Cores: 2, Sticky: true},
 		"pool,queue-depth=8":  {Kind: "pool", Workers: 4, Cores: 2, Sticky: true}, // waiting outside is waiting
 		"pool-request":        {Kind: "pool", Workers: 4, Cores: 2, Places: 12, Overflow: "reject"},
-		"semaphore,workers=3": {Kind: "pool", Workers: 3, Cores: 2, Patience: .1},
-		"semaphore,wait=5ms":  {Kind: "pool", Workers: 4, Cores: 2, Patience: .005},
+		"semaphore,workers=3": {Kind: "pool", Workers: 3, Cores: 2, Patience: queueing.Span(100 * time.Millisecond)},
+		"semaphore,wait=5ms":  {Kind: "pool", Workers: 4, Cores: 2, Patience: queueing.Span(5 * time.Millisecond)},
 		"semaphore,wait=0":    {Kind: "pool", Workers: 4, Cores: 2, Places: 4, Overflow: "reject"},
 		"loop,listeners=3":    {Kind: "loops", Workers: 3, Cores: 2},
 		"pool-request,workers=2,queue-depth=5,overflow=drop-oldest": {Kind: "pool", Workers: 2, Cores: 2, Places: 7, Overflow: "drop-oldest"},
 		"pool-perworker,workers=2,queue=least,steal=true":           {Kind: "per-worker", Workers: 2, Cores: 2, Sticky: true, Pick: "least", Steal: true},
 		"pool-perworker,workers=2,queue-depth=6,overflow=reject":    {Kind: "per-worker", Workers: 2, Cores: 2, Sticky: true, Places: 4, Overflow: "reject"},
-		"pool-request,overflow=codel":                               {Kind: "pool", Workers: 4, Cores: 2, Places: 12, Overflow: "codel", Target: .005, Interval: .1},
+		"pool-request,overflow=codel":                               {Kind: "pool", Workers: 4, Cores: 2, Places: 12, Overflow: "codel", Target: queueing.Span(5 * time.Millisecond), Interval: queueing.Span(100 * time.Millisecond)},
 		"prefork,processes=1,threads=1":                             {Kind: "goroutines", Cores: 1},
 	} {
 		a, err := scenario.ParseArm(spec)
@@ -289,9 +290,9 @@ func TestStationAges(t *testing.T) {
 	t.Parallel()
 	for arm, want := range map[string]queueing.Station{
 		"pool":                          {},
-		"{mode: pool, overflow: codel}": {Target: .005, Interval: .1},
-		"{mode: pool-request, overflow: codel, codel-target: 20ms}":               {Target: .02, Interval: .4},
-		"{mode: pool, overflow: codel, codel-target: 2ms, codel-interval: 300ms}": {Target: .002, Interval: .3},
+		"{mode: pool, overflow: codel}": {Target: queueing.Span(5 * time.Millisecond), Interval: queueing.Span(100 * time.Millisecond)},
+		"{mode: pool-request, overflow: codel, codel-target: 20ms}":               {Target: queueing.Span(20 * time.Millisecond), Interval: queueing.Span(400 * time.Millisecond)},
+		"{mode: pool, overflow: codel, codel-target: 2ms, codel-interval: 300ms}": {Target: queueing.Span(2 * time.Millisecond), Interval: queueing.Span(300 * time.Millisecond)},
 	} {
 		p := planned(t, demo.Arm(arm), nil)
 		got := *p.Arms[2].Station
@@ -300,7 +301,7 @@ func TestStationAges(t *testing.T) {
 		}
 	}
 	ages := plan{opts: Options{Modes: map[string]mode.Mode{"ages": {Station: "pool", Adaptive: true}}}}
-	if got := ages.stationOf(scenario.Arm{Mode: "ages"}); !got.Adaptive || got.Target != .005 {
+	if got := ages.stationOf(scenario.Arm{Mode: "ages"}); !got.Adaptive || got.Target != queueing.Span(5*time.Millisecond) {
 		t.Errorf("a queue that ages anyway: got %+v", got)
 	}
 }

@@ -207,10 +207,10 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 	}
 	// Interference is the rest that neither the demand nor the server's CPU time explains.
 	rest := figures(b.of(pa.Name), func(w *modelled) float64 { return w.Values[stats.GoodMean].Float() - w.Values[stats.TwinMean].Float() })
-	spread := func(f stats.Figure) *record.Spread { return record.SpreadOf(b.series(pa.Name, f)) }
-	twins := func(of func(*modelled) float64) *record.Spread { return record.SpreadOf(figures(b.of(pa.Name), of)) }
+	spread := func(f stats.Figure) *stats.Spread { return stats.SpreadOf(b.series(pa.Name, f)) }
+	twins := func(of func(*modelled) float64) *stats.Spread { return stats.SpreadOf(figures(b.of(pa.Name), of)) }
 	tw := &record.Twin{
-		Note: note, Measured: spread(stats.GoodMean), Mean: spread(stats.TwinMean), Interference: record.SpreadOf(rest),
+		Note: note, Measured: spread(stats.GoodMean), Mean: spread(stats.TwinMean), Interference: stats.SpreadOf(rest),
 		Overhead: spread(stats.Overhead),
 		Ideal:    twins(func(w *modelled) float64 { return w.ideal }), Beyond: twins(func(w *modelled) float64 { return w.beyond }),
 	}

@@ -217,7 +217,7 @@ func TestTwinOf(t *testing.T) {
 	refusing.Places, refusing.Overflow = 6, "reject"
 	dropping.Places, dropping.Overflow = 6, "drop"
 	aging := pool
-	aging.Places, aging.Overflow, aging.Target, aging.Interval = 1028, "reject", .005, .1
+	aging.Places, aging.Overflow, aging.Target, aging.Interval = 1028, "reject", queueing.Span(queueing.CoDelTarget), queueing.Span(queueing.CoDelInterval)
 	p2c := sticky
 	p2c.Kind, p2c.Pick = "per-worker", "p2c"
 	for _, c := range []struct {

@@ -9,13 +9,14 @@ import (
 	"schedlab/internal/queueing"
 	"schedlab/internal/record"
 	"schedlab/internal/request"
+	"schedlab/internal/stats"
 )
 
 // Which clients an ideal scheduler can be put in front of, and how many wait outside.
 func TestTwinsOfClients(t *testing.T) {
 	t.Parallel()
 	pool := queueing.Station{Kind: "pool", Workers: 1, Cores: 1}
-	aging := queueing.Station{Kind: "pool", Workers: 1, Cores: 1, Target: .005, Interval: .1, Places: 8}
+	aging := queueing.Station{Kind: "pool", Workers: 1, Cores: 1, Target: queueing.Span(queueing.CoDelTarget), Interval: queueing.Span(queueing.CoDelInterval), Places: 8}
 	bounded := queueing.Station{Kind: "pool", Workers: 1, Cores: 1, Places: 8, Overflow: "reject"}
 	open, closed := record.Clients{Loop: "open", KeepAlive: true}, record.Clients{Loop: "closed", KeepAlive: true, Connections: 4}
 	with := func(c record.Clients, edit func(*record.Clients)) record.Clients { edit(&c); return c }
@@ -143,7 +144,7 @@ func TestTwinsOfOverloadedArms(t *testing.T) {
 func TestSpreadOfTwelve(t *testing.T) {
 	t.Parallel()
 	v := []float64{12, 1, 11, 2, 10, 3, 9, 4, 8, 5, 7, 6}
-	if s := record.SpreadOf(v); *s != (record.Spread{Median: 6.5, Low: 3, High: 10}) {
+	if s := stats.SpreadOf(v); *s != (stats.Spread{Median: 6.5, Low: 3, High: 10}) {
 		t.Errorf("got %+v", *s)
 	}
 }

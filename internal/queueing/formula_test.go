@@ -3,6 +3,7 @@ package queueing
 import (
 	"math"
 	"testing"
+	"time"
 )
 
 // Which formula fits a station and a load, and what it gives: TestPredictAgreesWithItsTwin
@@ -58,12 +59,12 @@ func TestPredictPicksTheFormula(t *testing.T) {
 		{"nearly exponential", pool(2, 2), load(1600, s, scv(1.04)), "M/M/c", MMc(1600, s, 2), true, 0},
 		{"hardly exponential", pool(2, 2), load(1600, s, scv(1.06)), "G/G/c (Allen-Cunneen)", AllenCunneen(1600, s, 2, 1, 1.06), false, 0},
 
-		{"patience that suffices", with(pool(1, 1), func(s *Station) { s.Patience = .013 }), load(500, s, nil), "M/M/c", MMc(500, s, 1), true, 0},
-		{"patience that does not", with(pool(1, 1), func(s *Station) { s.Patience = .012 }), load(500, s, nil), "", 0, false, 0},
-		{"patience for one core of nine workers", with(pool(9, 1), func(s *Station) { s.Patience = .012 }), load(500, s, nil), "", 0, false, 0},
-		{"patience of those that sleep", with(pool(9, 1), func(s *Station) { s.Patience = .002 }), load(100, tick, block(20*tick)), "M/M/c", MMc(100, 21*tick, 9), true, 0},
-		{"patience for one that is held", with(pool(1, 1), func(s *Station) { s.Patience = .020 }), load(100, s, block(8*s)), "", 0, false, 0},
-		{"aging", with(pool(1, 1), func(s *Station) { s.Target, s.Interval = 1, 1 }), load(500, s, nil), "", 0, false, 0},
+		{"patience that suffices", with(pool(1, 1), func(s *Station) { s.Patience = Span(13 * time.Millisecond) }), load(500, s, nil), "M/M/c", MMc(500, s, 1), true, 0},
+		{"patience that does not", with(pool(1, 1), func(s *Station) { s.Patience = Span(12 * time.Millisecond) }), load(500, s, nil), "", 0, false, 0},
+		{"patience for one core of nine workers", with(pool(9, 1), func(s *Station) { s.Patience = Span(12 * time.Millisecond) }), load(500, s, nil), "", 0, false, 0},
+		{"patience of those that sleep", with(pool(9, 1), func(s *Station) { s.Patience = Span(2 * time.Millisecond) }), load(100, tick, block(20*tick)), "M/M/c", MMc(100, 21*tick, 9), true, 0},
+		{"patience for one that is held", with(pool(1, 1), func(s *Station) { s.Patience = Span(20 * time.Millisecond) }), load(100, s, block(8*s)), "", 0, false, 0},
+		{"aging", with(pool(1, 1), func(s *Station) { s.Target, s.Interval = Span(time.Second), Span(time.Second) }), load(500, s, nil), "", 0, false, 0},
 		{"nowhere to wait outside of", with(pool(1, 1), func(s *Station) { s.Overflow = Blocks }), load(500, s, nil), "M/M/c", MMc(500, s, 1), true, 0},
 
 		{"M/D/1", pool(1, 1), load(700, s, scv(1e-7)), "M/D/1", mg1(700, s, 0), false, 700},

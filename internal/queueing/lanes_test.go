@@ -30,10 +30,10 @@ func TestQueuesByHand(t *testing.T) {
 		{"its own queue first", with(each, func(s *Station) { s.Steal = true }), jobs(0, 4, 0, 2, 0, 1, 0, 1), []float64{4, 2, 4, 3}},
 		{"the oldest makes place", with(one, func(s *Station) { s.Places, s.Overflow = 2, Oldest }), jobs(0, 5, 1, 1, 2, 1), []float64{5, -1, 6}},
 		{"nobody waits who could", with(one, func(s *Station) { s.Places, s.Overflow = 1, Oldest }), jobs(0, 5, 1, 1), []float64{5, -1}},
-		{"patience ends", with(one, func(s *Station) { s.Patience = .003 }), jobs(0, 5, 1, 1, 4, 1), []float64{5, -1, 6}},
-		{"patience just holds", with(one, func(s *Station) { s.Patience = .003 }), jobs(0, 5, 2, 1), []float64{5, 6}},
-		{"who has left makes place", with(one, func(s *Station) { s.Patience, s.Places = .003, 2 }), jobs(0, 9, 1, 1, 2, 1, 5, 1), []float64{9, -1, -1, -1}},
-		{"and it is taken", with(one, func(s *Station) { s.Patience, s.Places = .003, 2 }), jobs(0, 9, 1, 1, 2, 1, 7, 1), []float64{9, -1, -1, 10}},
+		{"patience ends", with(one, func(s *Station) { s.Patience = Span(3 * time.Millisecond) }), jobs(0, 5, 1, 1, 4, 1), []float64{5, -1, 6}},
+		{"patience just holds", with(one, func(s *Station) { s.Patience = Span(3 * time.Millisecond) }), jobs(0, 5, 2, 1), []float64{5, 6}},
+		{"who has left makes place", with(one, func(s *Station) { s.Patience, s.Places = Span(3*time.Millisecond), 2 }), jobs(0, 9, 1, 1, 2, 1, 5, 1), []float64{9, -1, -1, -1}},
+		{"and it is taken", with(one, func(s *Station) { s.Patience, s.Places = Span(3*time.Millisecond), 2 }), jobs(0, 9, 1, 1, 2, 1, 7, 1), []float64{9, -1, -1, 10}},
 	} {
 		if got := ends(t, tt.station, tt.trace); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got ends %v ms, want %v", tt.what, got, tt.want)
@@ -46,7 +46,7 @@ func TestQueuesByHand(t *testing.T) {
 	if got := ends(t, with(each, func(s *Station) { s.Pick = TwoChoices }), jobs(pairs...)); !slices.Equal(got, halves) {
 		t.Errorf("of two workers, one of them idle, the idle one: got ends %v ms", got)
 	}
-	lost, err := Replay(with(one, func(s *Station) { s.Patience = .003 }), jobs(0, 9, 1, 1))
+	lost, err := Replay(with(one, func(s *Station) { s.Patience = Span(3 * time.Millisecond) }), jobs(0, 9, 1, 1))
 	if err != nil || lost[1] != (Completion{Start: 4 * ms, Finish: 4 * ms, Lost: true}) {
 		t.Errorf("got %+v, %v; want the second lost at 4 ms, when its patience ends", lost, err)
 	}
@@ -166,7 +166,7 @@ func TestOneQueueIsNeverWorse(t *testing.T) {
 func TestReplayIsDeterministic(t *testing.T) {
 	t.Parallel()
 	trace := draw(10, 5000, 3500, exponential(ms))
-	for _, s := range append(lossless(4), Station{Kind: PerWorker, Workers: 4, Cores: 2, Turn: GoTurn, Pick: TwoChoices, Places: 3, Patience: .002}) {
+	for _, s := range append(lossless(4), Station{Kind: PerWorker, Workers: 4, Cores: 2, Turn: GoTurn, Pick: TwoChoices, Places: 3, Patience: Span(2 * time.Millisecond)}) {
 		first, err := Replay(s, trace)
 		again, err2 := Replay(s, trace)
 		if err != nil || err2 != nil || !slices.Equal(first, again) {
@@ -180,9 +180,9 @@ func TestReplayIsDeterministic(t *testing.T) {
 func TestPatienceBoundsTheWait(t *testing.T) {
 	long(t)
 	trace := draw(11, 300_000, 3600, exponential(ms))
-	s := Station{Workers: 4, Cores: 4, Turn: Whole, Patience: 1e-9}
+	s := Station{Workers: 4, Cores: 4, Turn: Whole, Patience: 1}
 	near(t, "loss without patience", *Twin(s, trace).Loss, ErlangB(4, 3.6), within)
-	s.Patience = .002
+	s.Patience = Span(2 * time.Millisecond)
 	completions, err := Replay(s, trace)
 	if err != nil {
 		t.Fatal(err)

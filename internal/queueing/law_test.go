@@ -44,7 +44,7 @@ func TestCodelStands(t *testing.T) {
 
 func TestCodelTakesTheSettingsOfServers(t *testing.T) {
 	t.Parallel()
-	s := Station{Workers: 1, Cores: 1, Target: CoDelTarget.Seconds(), Interval: CoDelInterval.Seconds()}
+	s := Station{Workers: 1, Cores: 1, Target: Span(CoDelTarget), Interval: Span(CoDelInterval)}
 	if err := checkStation(s); err != nil {
 		t.Error(err)
 	}

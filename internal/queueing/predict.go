@@ -244,7 +244,7 @@ func patient(s Station, l Load) bool {
 	if s.Workers > s.Cores && !sleepy(s, l) {
 		servers, held = s.Cores, l.Service
 	}
-	return s.Patience == 0 || MMcWait(l.Rate, held, servers, s.Patience) <= 0.001
+	return s.Patience == 0 || MMcWait(l.Rate, held, servers, time.Duration(s.Patience).Seconds()) <= 0.001
 }
 
 // short reports whether nearly all demands end within a turn.

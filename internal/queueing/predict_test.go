@@ -32,7 +32,7 @@ func TestPredictAgreesWithItsTwin(t *testing.T) {
 		{"M/M/c", Station{Workers: 64, Cores: 2, Turn: GoTurn}, draw(1, n, 1600, exponential(ms)), 0.05},
 		{"M/M/c", Station{Workers: 64, Cores: 2, Turn: GoTurn}, draw(1, n, 160, exponential(10*ms)), 0.05},
 		{"M/M/c", Station{Kind: Goroutines, Cores: 2, Turn: GoTurn}, draw(1, n, 1600, exponential(ms)), 0.05},
-		{"M/M/c", Station{Workers: 64, Cores: 2, Turn: GoTurn, Patience: .1}, draw(1, n, 1600, exponential(ms)), 0.05},
+		{"M/M/c", Station{Workers: 64, Cores: 2, Turn: GoTurn, Patience: Span(100 * time.Millisecond)}, draw(1, n, 1600, exponential(ms)), 0.05},
 		{"M/M/c", Station{Kind: Loops, Workers: 2, Cores: 2, Turn: GoTurn}, draw(1, n, 1600, exponential(ms)), 0.06},
 		{"M/M/c/K", Station{Workers: 2, Cores: 2, Turn: GoTurn, Places: 8}, draw(1, n, 2000, exponential(ms)), 0.05},
 		{"M/M/c/K", Station{Workers: 64, Cores: 2, Turn: GoTurn, Places: 80}, draw(1, n, 3000, exponential(ms)), 0.05},
@@ -82,7 +82,7 @@ func TestPredictSaysWhenThereIsNone(t *testing.T) {
 	}{
 		"demands of some turns":      {goroutines, heavy},
 		"a few such demands":         {Station{Workers: 8, Cores: 2, Turn: GoTurn}, Measure(draw(1, 20_000, 3000, mixed(ms/5, 0.01, 20*ms)))},
-		"impatience":                 {Station{Workers: 1, Cores: 1, Turn: GoTurn, Patience: .001}, Poisson(500, 0.001)},
+		"impatience":                 {Station{Workers: 1, Cores: 1, Turn: GoTurn, Patience: Span(time.Millisecond)}, Poisson(500, 0.001)},
 		"the oldest lost":            {Station{Workers: 1, Cores: 1, Turn: GoTurn, Places: 9, Overflow: Oldest}, Poisson(500, 0.001)},
 		"the shortest queue":         {Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: GoTurn, Pick: Least}, Poisson(500, 0.001)},
 		"stealing":                   {Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: GoTurn, Steal: true}, Poisson(500, 0.001)},

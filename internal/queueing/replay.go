@@ -1,6 +1,7 @@
 package queueing
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -10,7 +11,7 @@ import (
 )
 
 // A Station is an arm as queueing theory sees it: an ideal server. Switching between requests costs
-// it nothing, and all its cores are equal. Times are seconds.
+// it nothing, and all its cores are equal.
 //
 // Requests come in, wait in one or more queues, and share cores.
 type Station struct {
@@ -24,20 +25,34 @@ type Station struct {
 	// it waits outside for a place, and all later arrivals behind it, as behind an acceptor. With
 	// drop-oldest it replaces the request that has waited longest, and that one is lost. With
 	// anything else, such as reject or drop, it is lost itself.
-	Overflow string  `json:"overflow,omitempty"`
-	Pick     string  `json:"pick,omitempty"`     // how the queue of an arrival is chosen, if each worker has one: rr, least or p2c; "" is rr
-	Steal    bool    `json:"steal,omitempty"`    // a worker with nothing in its queue takes from the others' queues
-	Patience float64 `json:"patience,omitempty"` // time that a request waits in a queue before it leaves and is lost; 0: for ever
+	Overflow string `json:"overflow,omitempty"`
+	Pick     string `json:"pick,omitempty"`     // how the queue of an arrival is chosen, if each worker has one: rr, least or p2c; "" is rr
+	Steal    bool   `json:"steal,omitempty"`    // a worker with nothing in its queue takes from the others' queues
+	Patience Span   `json:"patience,omitempty"` // time that a request waits in a queue before it leaves and is lost; 0: for ever
 	// Target and Interval are CoDel's parameters, both above 0 if CoDel manages the queue. With
 	// Adaptive the queue serves the newest request first while it is congested.
-	Target   float64 `json:"target,omitempty"`
-	Interval float64 `json:"interval,omitempty"`
-	Adaptive bool    `json:"adaptive,omitempty"`
-	Sticky   bool    `json:"sticky,omitempty"`  // a worker keeps its connection
-	Unknown  string  `json:"unknown,omitempty"` // why no ideal scheduler can represent it
+	Target   Span   `json:"target,omitempty"`
+	Interval Span   `json:"interval,omitempty"`
+	Adaptive bool   `json:"adaptive,omitempty"`
+	Sticky   bool   `json:"sticky,omitempty"`  // a worker keeps its connection
+	Unknown  string `json:"unknown,omitempty"` // why no ideal scheduler can represent it
 	// Turn is the time that a request may keep a core while others are ready. Then it goes to the
 	// end of their line. It is not recorded: who simulates chooses it.
 	Turn time.Duration `json:"-"`
+}
+
+// A Span is a time that JSON has in seconds.
+type Span time.Duration
+
+// MarshalJSON writes the seconds.
+func (s Span) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(s).Seconds()) }
+
+// UnmarshalJSON reads seconds, to the nearest nanosecond.
+func (s *Span) UnmarshalJSON(text []byte) error {
+	var seconds float64
+	err := json.Unmarshal(text, &seconds)
+	*s = Span(math.Round(seconds * float64(time.Second)))
+	return err
 }
 
 // duration converts seconds, and cuts off fractions of a nanosecond.
@@ -280,7 +295,7 @@ func newReplay(s Station, jobs []Job) *replay {
 		cores: turns{turn: s.Turn, idle: s.Cores, left: make([]time.Duration, len(jobs))},
 	}
 	if aging(s) {
-		r.law = &codel{target: duration(s.Target), interval: duration(s.Interval)}
+		r.law = &codel{target: time.Duration(s.Target), interval: time.Duration(s.Interval)}
 	}
 	queues, workers, room := layout(s)
 	r.lanes, r.reach = slices.Repeat([]lane{{workers: workers, room: room}}, queues), 1
@@ -511,7 +526,7 @@ func (r *replay) expire(l *lane) {
 		return
 	}
 	for len(l.waiting) > 0 {
-		by := r.completions[l.waiting[0]].Start + duration(r.station.Patience)
+		by := r.completions[l.waiting[0]].Start + time.Duration(r.station.Patience)
 		if by >= r.now {
 			return
 		}

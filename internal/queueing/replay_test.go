@@ -1,6 +1,7 @@
 package queueing
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -68,7 +69,9 @@ func TestReplayByHand(t *testing.T) {
 		{"two workers share a core", Station{Workers: 2, Cores: 1, Turn: ms}, jobs(0, 2, 0, 2, 0, 2), []float64{3, 4, 6}},
 		{"three places", with(func(s *Station) { s.Places = 3 }), jobs(0, 2, 0, 2, 0, 2, 1, 2, 2, 2), []float64{2, 4, 6, -1, 8}},
 		{"a place that is free is taken once", with(func(s *Station) { s.Places = 2 }), jobs(0, 2, 0, 2, 1, 2, 2, 2, 3, 2), []float64{2, 4, -1, 6, -1}},
-		{"the same, aging", with(func(s *Station) { s.Places, s.Target, s.Interval, s.Adaptive = 2, .05, .2, true }), jobs(0, 2, 0, 2, 1, 2, 2, 2, 3, 2), []float64{2, 4, -1, 6, -1}},
+		{"the same, aging", with(func(s *Station) {
+			s.Places, s.Target, s.Interval, s.Adaptive = 2, Span(50*time.Millisecond), Span(200*time.Millisecond), true
+		}), jobs(0, 2, 0, 2, 1, 2, 2, 2, 3, 2), []float64{2, 4, -1, 6, -1}},
 		{"no time on a core waits for none", with(func(s *Station) { s.Workers = 2 }), jobs(0, 5, 0, 0), []float64{5, 0}},
 		{"no place to wait", with(func(s *Station) { s.Places = 1 }), jobs(0, 2, 1, 2, 2, 2), []float64{2, -1, 4}},
 		{"waiting outside", with(func(s *Station) { s.Places, s.Overflow = 1, Blocks }), jobs(0, 2, 1, 2, 1, 2), []float64{2, 4, 6}},
@@ -81,15 +84,21 @@ func TestReplayByHand(t *testing.T) {
 			jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 10, 10}},
 		// In the second interval, from 30 ms on, nobody waits less than 25 ms: in the third
 		// the queue stands, and the one that has waited for 21 ms is lost.
-		{"aging", with(func(s *Station) { s.Target, s.Interval = .005, .02 }),
+		{"aging", with(func(s *Station) { s.Target, s.Interval = Span(5*time.Millisecond), Span(20*time.Millisecond) }),
 			jobs(0, 10, 1, 20, 5, 10, 6, 10, 29, 1, 45, 1, 46, 1), []float64{10, 30, 40, 50, -1, 51, 52}},
-		{"aging, the newest first", with(func(s *Station) { s.Target, s.Interval, s.Adaptive = .005, .02, true }),
+		{"aging, the newest first", with(func(s *Station) {
+			s.Target, s.Interval, s.Adaptive = Span(5*time.Millisecond), Span(20*time.Millisecond), true
+		}),
 			jobs(0, 10, 1, 20, 5, 10, 6, 10, 29, 1, 45, 1, 46, 1), []float64{10, 30, 40, 50, -1, 52, 51}},
 		// It still stands when one comes that finds another, which has not waited for long.
-		{"aging, not too old", with(func(s *Station) { s.Target, s.Interval, s.Adaptive = .005, .02, true }),
+		{"aging, not too old", with(func(s *Station) {
+			s.Target, s.Interval, s.Adaptive = Span(5*time.Millisecond), Span(20*time.Millisecond), true
+		}),
 			jobs(0, 10, 1, 20, 5, 10, 6, 10, 29, 1, 45, 1, 46, 1, 50.5, 1), []float64{10, 30, 40, 50, -1, 53, 51, 52}},
 		// What is too old makes its place free when another comes.
-		{"aging, full", with(func(s *Station) { s.Places, s.Target, s.Interval, s.Adaptive = 2, .005, .02, true }),
+		{"aging, full", with(func(s *Station) {
+			s.Places, s.Target, s.Interval, s.Adaptive = 2, Span(5*time.Millisecond), Span(20*time.Millisecond), true
+		}),
 			jobs(0, 10, 1, 20, 11, 30, 31, 10, 61, 30, 75, 1, 87, 1), []float64{10, 30, 60, -1, 91, -1, 92}},
 		{"nothing to do", one, jobs(0, 0, 0, 0, 5, 0), []float64{0, 0, 5}},
 		{"no jobs", one, nil, nil},
@@ -111,13 +120,13 @@ func TestReplayRefuses(t *testing.T) {
 		{Workers: 1, Cores: 1, Patience: -1},
 		{Workers: 1, Cores: 1, Pick: Least},
 		{Workers: 1, Cores: 1, Steal: true},
-		{Workers: 1, Cores: 1, Target: .001},
-		{Workers: 1, Cores: 1, Interval: .001},
-		{Workers: 1, Cores: 1, Patience: 1, Target: .001, Interval: .001},
-		{Kind: Goroutines, Cores: 1, Target: .001, Interval: .001},
-		{Kind: PerWorker, Workers: 1, Cores: 1, Target: .001, Interval: .001, Adaptive: true},
-		{Workers: 1, Cores: 1, Overflow: Blocks, Target: .001, Interval: .001},
-		{Workers: 1, Cores: 1, Overflow: Oldest, Target: .001, Interval: .001},
+		{Workers: 1, Cores: 1, Target: Span(time.Millisecond)},
+		{Workers: 1, Cores: 1, Interval: Span(time.Millisecond)},
+		{Workers: 1, Cores: 1, Patience: Span(time.Second), Target: Span(time.Millisecond), Interval: Span(time.Millisecond)},
+		{Kind: Goroutines, Cores: 1, Target: Span(time.Millisecond), Interval: Span(time.Millisecond)},
+		{Kind: PerWorker, Workers: 1, Cores: 1, Target: Span(time.Millisecond), Interval: Span(time.Millisecond), Adaptive: true},
+		{Workers: 1, Cores: 1, Overflow: Blocks, Target: Span(time.Millisecond), Interval: Span(time.Millisecond)},
+		{Workers: 1, Cores: 1, Overflow: Oldest, Target: Span(time.Millisecond), Interval: Span(time.Millisecond)},
 	} {
 		if _, err := Replay(impossible, nil); err == nil || !strings.Contains(err.Error(), "no station can be like this") {
 			t.Errorf("Replay(%+v): got error %v, want the station refused", impossible, err)
@@ -149,7 +158,7 @@ func TestReplayKeepsTheRules(t *testing.T) {
 		s := Station{
 			Kind: []string{Pool, PerWorker, Loops, Goroutines}[rng.IntN(4)], Workers: 1 + rng.IntN(4), Cores: 1 + rng.IntN(3),
 			Turn:   []time.Duration{ms / 2, ms, 3 * ms, Whole}[rng.IntN(4)],
-			Places: rng.IntN(6), Overflow: []string{"", Blocks, Oldest}[rng.IntN(3)], Patience: float64(rng.IntN(2)*rng.IntN(9)) * .001,
+			Places: rng.IntN(6), Overflow: []string{"", Blocks, Oldest}[rng.IntN(3)], Patience: Span(rng.IntN(2)*rng.IntN(9)) * Span(time.Millisecond),
 		}
 		if s.Kind == PerWorker {
 			s.Pick, s.Steal = []string{"", Least, TwoChoices}[rng.IntN(3)], rng.IntN(2) == 0
@@ -217,5 +226,17 @@ func BenchmarkReplay(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ns/job")
 		})
+	}
+}
+
+// JSON has a station's times in seconds, as those of records before the type was a duration.
+func TestStationTimesAreSeconds(t *testing.T) {
+	t.Parallel()
+	s := Station{Cores: 1, Patience: Span(100 * time.Millisecond), Target: Span(CoDelTarget), Interval: Span(CoDelInterval)}
+	const want = `{"kind":"","cores":1,"patience":0.1,"target":0.005,"interval":0.1}`
+	text, err := json.Marshal(s)
+	var back Station
+	if err != nil || string(text) != want || json.Unmarshal(text, &back) != nil || back != s {
+		t.Errorf("got %s, %v, read as %+v; want %s", text, err, back, want)
 	}
 }

@@ -344,28 +344,20 @@ type Twin struct {
 	Why  fact.Fact `json:"why,omitzero"`   // why there is no twin; if set, no other field is
 	Note string    `json:"note,omitempty"` // its assumptions
 
-	Measured *Spread `json:"measured,omitempty"` // mean response time of good replies
-	Ideal    *Spread `json:"ideal,omitempty"`    // the twin's, if a request costs its demand alone
-	Mean     *Spread `json:"mean,omitempty"`     // the twin's, if a request costs its measured CPU time
+	Measured *stats.Spread `json:"measured,omitempty"` // mean response time of good replies
+	Ideal    *stats.Spread `json:"ideal,omitempty"`    // the twin's, if a request costs its demand alone
+	Mean     *stats.Spread `json:"mean,omitempty"`     // the twin's, if a request costs its measured CPU time
 	// Overhead is Mean - Ideal: the time that CPU cost beyond the demand adds, with the longer queue that it
 	// causes. Interference is Measured - Mean: kernel, run queue, network, load generator, platform.
-	Overhead     *Spread `json:"overhead,omitempty"`
-	Interference *Spread `json:"interference,omitempty"`
-	Beyond       *Spread `json:"cpu_beyond_demand,omitempty"` // CPU seconds of a good reply beyond its demand
+	Overhead     *stats.Spread `json:"overhead,omitempty"`
+	Interference *stats.Spread `json:"interference,omitempty"`
+	Beyond       *stats.Spread `json:"cpu_beyond_demand,omitempty"` // CPU seconds of a good reply beyond its demand
 
-	P99         *Spread `json:"p99,omitempty"` // the twin's, with the measured CPU time; nil where p99 is not judged
-	MeasuredP99 *Spread `json:"measured_p99,omitempty"`
+	P99         *stats.Spread `json:"p99,omitempty"` // the twin's, with the measured CPU time; nil where p99 is not judged
+	MeasuredP99 *stats.Spread `json:"measured_p99,omitempty"`
 
-	Loss         *Spread `json:"loss,omitempty"` // ratio of requests that the twin refused; nil if neither lost any
-	MeasuredLoss *Spread `json:"measured_loss,omitempty"`
-}
-
-// A Spread is a figure over the valid blocks: the median and its 95 % interval. With fewer than
-// six blocks, Low and High are the smallest and the largest value.
-type Spread struct {
-	Median float64 `json:"median"`
-	Low    float64 `json:"low"`
-	High   float64 `json:"high"`
+	Loss         *stats.Spread `json:"loss,omitempty"` // ratio of requests that the twin refused; nil if neither lost any
+	MeasuredLoss *stats.Spread `json:"measured_loss,omitempty"`
 }
 
 // An Allowance is what a gate asks of a metric.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
-	"slices"
 	"time"
 
 	"schedlab/internal/cpuset"
@@ -332,16 +331,4 @@ type WouldDo struct {
 	Window Span `json:"window,omitzero"`
 	Budget Span `json:"budget,omitzero"`
 	Blocks int  `json:"blocks,omitempty"`
-}
-
-// SpreadOf returns the median of v with its confidence interval; nil for no values. v holds one value
-// per block and no NaN. The confidence is 95 %. With too few values for that, Low and High are the
-// smallest and the largest.
-func SpreadOf(v []float64) *Spread {
-	if len(v) == 0 {
-		return nil
-	}
-	sorted := slices.Sorted(slices.Values(v))
-	k := max(stats.IntervalRank(len(sorted), stats.Alpha), 1)
-	return &Spread{Median: stats.Median(sorted), Low: sorted[k-1], High: sorted[len(sorted)-k]}
 }

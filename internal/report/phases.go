@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
+	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
 
@@ -287,11 +288,11 @@ func twins(r *record.Comparison) document.Part {
 	of := func(head string, figure func(w *record.Twin) string) armField {
 		return armField{head, nil, func(a record.Arm) string { return figure(a.Twin) }}
 	}
-	tail := func(head string, of func(w *record.Twin) *record.Spread) armField {
-		return optional(head, func(a record.Arm) *record.Spread { return of(a.Twin) }, func(s record.Spread) string { return say.Seconds(s.Median) })
+	tail := func(head string, of func(w *record.Twin) *stats.Spread) armField {
+		return optional(head, func(a record.Arm) *stats.Spread { return of(a.Twin) }, func(s stats.Spread) string { return say.Seconds(s.Median) })
 	}
-	loss := func(head string, of func(w *record.Twin) *record.Spread) armField {
-		return positive(head, func(a record.Arm) float64 { return cmp.Or(of(a.Twin), &record.Spread{Median: -1}).Median }, lossText)
+	loss := func(head string, of func(w *record.Twin) *stats.Spread) armField {
+		return positive(head, func(a record.Arm) float64 { return cmp.Or(of(a.Twin), &stats.Spread{Median: -1}).Median }, lossText)
 	}
 	table := rows(with, armField{"arm", nil, name},
 		of("ideal ("+unit.Unit+")", func(w *record.Twin) string { return unit.Number(w.Ideal.Median) }),
@@ -301,10 +302,10 @@ func twins(r *record.Comparison) document.Part {
 			return unit.Plus(w.Interference.Low) + " to " + unit.Plus(w.Interference.High)
 		}),
 		of("CPU beyond", func(w *record.Twin) string { return say.Seconds(w.Beyond.Median) }),
-		tail("twin's p99", func(w *record.Twin) *record.Spread { return w.P99 }),
-		tail("measured p99", func(w *record.Twin) *record.Spread { return w.MeasuredP99 }),
-		loss("twin's loss", func(w *record.Twin) *record.Spread { return w.Loss }),
-		loss("measured loss", func(w *record.Twin) *record.Spread { return w.MeasuredLoss }),
+		tail("twin's p99", func(w *record.Twin) *stats.Spread { return w.P99 }),
+		tail("measured p99", func(w *record.Twin) *stats.Spread { return w.MeasuredP99 }),
+		loss("twin's loss", func(w *record.Twin) *stats.Spread { return w.Loss }),
+		loss("measured loss", func(w *record.Twin) *stats.Spread { return w.MeasuredLoss }),
 	)
 	legend := ""
 	if len(with) > 0 {

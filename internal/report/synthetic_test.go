@@ -220,7 +220,7 @@ func killed() *record.Comparison {
 
 // twinned is the i-th arm of quick beside its ideal twin.
 func twinned(i int) *record.Twin {
-	about := func(v, by float64) *record.Spread { return &record.Spread{Median: v, Low: v - by, High: v + by} }
+	about := func(v, by float64) *stats.Spread { return &stats.Spread{Median: v, Low: v - by, High: v + by} }
 	t := &record.Twin{
 		Measured: about(2.42e-3, 4e-5), Ideal: about(2.12e-3, 2e-5), Mean: about(2.14e-3, 2e-5), Overhead: about(2e-5, 1e-6),
 		Interference: about(2.8e-4, 3e-5), Beyond: about(1.1e-4, 2e-6), P99: about(.0124, 1e-4), MeasuredP99: about(.0131, 2e-4),

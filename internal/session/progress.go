@@ -1,6 +1,9 @@
 package session
 
-import "schedlab/internal/record"
+import (
+	"schedlab/internal/record"
+	"schedlab/internal/stats"
+)
 
 // A Progress is one line of --progress json: a step that begins, or a Note, or the end of a run, which
 // has a Record. Lines are written between windows only. Times are seconds.
@@ -33,6 +36,6 @@ type ArmProgress struct {
 // BlockFigures is a figure in each block so far, nil where it is not known, with the median over the
 // blocks and its interval; SoFar is nil if no block has the figure.
 type BlockFigures struct {
-	SoFar  *record.Spread `json:"so_far,omitempty"`
+	SoFar  *stats.Spread `json:"so_far,omitempty"`
 	Blocks []*float64     `json:"blocks"`
 }

@@ -142,3 +142,23 @@ func Percent(ratio float64, digits int) string {
 	}
 	return text + " %"
 }
+
+// A Spread is a figure over the valid blocks: the median and its 95 % interval. With fewer than
+// six blocks, Low and High are the smallest and the largest value.
+type Spread struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+}
+
+// SpreadOf returns the median of v with its confidence interval; nil for no values. v holds one value
+// per block and no NaN. The confidence is 95 %. With too few values for that, Low and High are the
+// smallest and the largest.
+func SpreadOf(v []float64) *Spread {
+	if len(v) == 0 {
+		return nil
+	}
+	sorted := slices.Sorted(slices.Values(v))
+	k := max(IntervalRank(len(sorted), Alpha), 1)
+	return &Spread{Median: Median(sorted), Low: sorted[k-1], High: sorted[len(sorted)-k]}
+}

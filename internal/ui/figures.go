@@ -9,6 +9,7 @@ import (
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
 	"schedlab/internal/session"
+	"schedlab/internal/stats"
 )
 
 // figuresOf returns the figures of a run that goes on: a table of its arms, and drawings of p50 and p99 with
@@ -28,7 +29,7 @@ func figuresOf(p session.Progress) (table, charts document.Part) {
 	}
 	rows := [][]string{{"arm", "blocks", "p50", "interval", "p99", "interval", "goodput", "accepted", "done", "open"}}
 	for _, a := range p.Arms {
-		goodput := say.OrNone(a.Goodput.SoFar, func(s record.Spread) string { return say.Rate(s.Median) })
+		goodput := say.OrNone(a.Goodput.SoFar, func(s stats.Spread) string { return say.Rate(s.Median) })
 		connections := []string{say.None, say.None, say.None}
 		if c := a.Connections; c != nil {
 			connections = []string{say.Count(int(c.Accepted)), say.Count(int(c.Done)), say.Count(int(c.Open))}
@@ -43,7 +44,7 @@ func figuresOf(p session.Progress) (table, charts document.Part) {
 }
 
 // ranged formats a median and its interval.
-func ranged(s *record.Spread) []string {
+func ranged(s *stats.Spread) []string {
 	if s == nil {
 		return []string{say.None, say.None}
 	}
@@ -66,7 +67,7 @@ func narrowing(label string, p session.Progress, all []chart.Series, of func(ses
 				continue
 			}
 			known = append(known, *v)
-			s, x := record.SpreadOf(known), float64(k+1)
+			s, x := stats.SpreadOf(known), float64(k+1)
 			class := ""
 			if k == 0 {
 				class = "dot"

@@ -8,6 +8,7 @@ import (
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/say"
 	"schedlab/internal/session"
+	"schedlab/internal/stats"
 )
 
 // watched is a run of two arms and a copy after that many blocks.
@@ -21,7 +22,7 @@ func watched(blocks int) session.Progress {
 			known = append(known, v)
 			a.P50.Blocks = append(a.P50.Blocks, &v)
 		}
-		a.P50.SoFar, a.P99.Blocks = record.SpreadOf(known), make([]*float64, blocks)
+		a.P50.SoFar, a.P99.Blocks = stats.SpreadOf(known), make([]*float64, blocks)
 		p.Arms = append(p.Arms, a)
 	}
 	return p
