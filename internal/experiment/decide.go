@@ -132,7 +132,7 @@ func (p plan) shorter(fits func(window time.Duration) bool) (plan, bool) {
 	}
 	slices.Sort(lengths)
 	for _, window := range slices.Backward(lengths) {
-		if window >= p.Window.Duration || len(p.short(window, p.needs().Must...)) > 0 || !fits(window) {
+		if window >= p.Window.Duration || len(p.short(window, p.needs().Must)) > 0 || !fits(window) {
 			continue
 		}
 		p.opts.Window, p.asked.window = window, window // as if asked for: it does not grow again
@@ -153,14 +153,9 @@ func (p *plan) settleWindow() {
 	p.Estimate = record.Lasting(min(p.cost(p.Blocks), p.budget))
 }
 
-// short returns which of the quantiles that expectations name have too few requests in a window of this
-// length, ascending. A rate that is not known yet is short of nothing.
-func (p plan) short(window time.Duration, texts ...string) []stats.Figure {
-	return p.shortOf(window, expect.Quantiles(texts))
-}
-
-// shortOf does the same for the quantiles among these figures.
-func (p plan) shortOf(window time.Duration, figures []stats.Figure) (short []stats.Figure) {
+// short returns which of the quantiles among figures have too few requests in a window of this length. A rate that is not
+// known yet is short of nothing.
+func (p plan) short(window time.Duration, figures []stats.Figure) (short []stats.Figure) {
 	rate := p.leastRate()
 	for _, f := range figures {
 		if q := f.Row().Quantile; q > 0 && rate > 0 && rate*window.Seconds() < judge.RequestsFor(q) {
@@ -179,7 +174,7 @@ const roomyBlocks = 16
 func (p plan) moreBudget(f record.Feasibility, window time.Duration) time.Duration {
 	// A limit that somebody chose is kept; mustJudge then tells what to change.
 	given := p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0 || p.opts.Window > 0
-	if given || f.Would == nil || f.Would.Window.Duration == 0 || len(p.short(window, p.needs().Must...)) == 0 {
+	if given || f.Would == nil || f.Would.Window.Duration == 0 || len(p.short(window, p.needs().Must)) == 0 {
 		return 0
 	}
 	most, length := scenario.Full.Budget, f.Would.Window.Duration
@@ -195,7 +190,7 @@ func (p plan) moreBudget(f record.Feasibility, window time.Duration) time.Durati
 func (p plan) mustJudge() error {
 	rate, window := p.leastRate(), p.Window.Duration
 	needs := p.needs()
-	short := p.short(window, needs.Must...)
+	short := p.short(window, needs.Must)
 	if len(short) == 0 {
 		return nil
 	}
@@ -269,7 +264,7 @@ func (p plan) tellFirst() {
 // foreseen returns what the plan means for the expectations: that windows are longer for judge.Needs.Must,
 // and which expectations it cannot judge because of too few requests in a window.
 func (p plan) foreseen() (facts []fact.Fact) {
-	if needs := p.needs(); p.Feasible.Planned.Duration > 0 && len(needs.Must) > 0 {
+	if needs := p.needs(); p.Feasible.Planned.Duration > 0 && needs.Flag != "" {
 		v := longerWindows{Window: p.Window.Duration, Planned: p.Feasible.Planned.Duration, Flag: needs.Flag}
 		if p.budget > p.asked.budget {
 			v.Budget = p.budget
@@ -278,7 +273,7 @@ func (p plan) foreseen() (facts []fact.Fact) {
 	}
 	var open []string
 	for _, text := range p.Expect {
-		if len(p.short(p.Window.Duration, text)) > 0 {
+		if len(p.short(p.Window.Duration, expect.Quantiles([]string{text}))) > 0 {
 			open = append(open, text)
 		}
 	}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -42,10 +43,10 @@ type ofBlocks interface {
 // Needs are what a plan has to make decidable.
 type Needs struct {
 	Quantiles []stats.Figure // that must be decidable
-	// Must are expectations and metrics that the plan has to be able to judge, and Flag is the flag that has the last
-	// of them. If a window holds too few requests for a quantile that they name, the window grows, and so does the
+	// Must are the metrics that the plan has to be able to judge, ascending, and Flag is the flag that asks for them, ""
+	// if none does. If a window holds too few requests for a quantile among them, the window grows, and so does the
 	// budget; if the user gave these, the plan is refused.
-	Must []string
+	Must []stats.Figure
 	Flag string
 	// Comparisons share the probability of error. Bases is how often the baseline is in each.
 	Comparisons, Bases int
@@ -75,7 +76,7 @@ type Winner struct {
 	Standings   bool           // do not wait for verdicts that cannot change an arm's standing
 	WholeBudget bool           // wait for verdicts that seem to need more blocks than there is room for
 	Quantiles   []stats.Figure // that must be decidable; nil: those that expectations name or, without expectations, all
-	Keep        string         // an assertion that the plan has to be able to judge, from --slo; "" for none
+	Keep        stats.SLO      // an objective that the plan has to be able to judge, from --slo; nil for none
 }
 
 // Record notes nothing: it is what a plan asks without a note.
@@ -83,9 +84,9 @@ func (w Winner) Record(*record.Plan) {}
 
 // Needs returns what the plan has to make decidable.
 func (w Winner) Needs(texts []string, arms int) Needs {
-	n := Needs{Quantiles: w.Quantiles, Flag: "--slo", Comparisons: stats.Primaries() * (arms - 2), Bases: 1, Stretch: 1, Every: true}
-	if w.Keep != "" {
-		n.Must = []string{w.Keep}
+	n := Needs{Quantiles: w.Quantiles, Comparisons: stats.Primaries() * (arms - 2), Bases: 1, Stretch: 1, Every: true}
+	if w.Keep != nil {
+		n.Must, n.Flag = w.Keep.Figures(), "--slo"
 	}
 	switch {
 	case n.Quantiles != nil:
@@ -140,10 +141,8 @@ type Expectations struct {
 // Needs returns what the plan has to make decidable.
 func (e Expectations) Needs(texts []string, arms int) Needs {
 	n := e.Winner.Needs(texts, arms)
-	if e.Keep == "" {
-		n.Flag = "--expect"
-	}
-	n.Must = slices.Concat(e.Asked, n.Must)
+	n.Flag = cmp.Or(n.Flag, "--expect")
+	n.Must = slices.Compact(slices.Sorted(slices.Values(append(expect.Quantiles(e.Asked), n.Must...))))
 	return n
 }
 
@@ -160,10 +159,10 @@ func (a Gate) Record(p *record.Plan) { p.Gate = a }
 // Needs returns what the plan has to make decidable. A gate compares with the baseline and with its copy. The finer what is
 // allowed, the longer it takes: twice as long where a metric may be half as much worse as usual, and four times at most.
 func (a Gate) Needs([]string, int) Needs {
-	n := Needs{Quantiles: slices.Sorted(maps.Keys(a)), Flag: "--metric", Comparisons: gateShares(len(a)), Bases: 2, Stretch: 1}
+	n := Needs{Quantiles: slices.Sorted(maps.Keys(a)), Comparisons: gateShares(len(a)), Bases: 2, Stretch: 1}
 	for _, f := range n.Quantiles {
 		if n.Stretch = max(n.Stretch, f.Row().Allow/a[f].Share); !a[f].Watched {
-			n.Must = append(n.Must, f.String())
+			n.Must, n.Flag = append(n.Must, f), "--metric"
 		}
 	}
 	n.Stretch = min(n.Stretch, 4)

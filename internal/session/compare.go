@@ -7,6 +7,7 @@ import (
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
+	"schedlab/internal/stats"
 )
 
 // Run compares, and returns a single comparison's result, or the entries of several.
@@ -15,7 +16,12 @@ func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer
 	if err != nil {
 		return none, err
 	}
-	c.grid, c.expect, c.keep, c.explain = r.Grid, r.Expect, r.Keep, r.Explain
+	c.grid, c.expect, c.explain = r.Grid, r.Expect, r.Explain
+	if r.Keep != "" {
+		if c.keep, err = stats.ParseSLO(r.Keep); err != nil {
+			return none, Usagef("--slo: %w", err)
+		}
+	}
 	if err := c.check(); err != nil {
 		return none, err
 	}
@@ -46,7 +52,7 @@ func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer
 	single := len(asked) == 1 || len(r.Grid) > 0 // each cell of a grid is asked like a comparison of its own
 	aim := judge.Winner{WholeBudget: r.Budget > 0}
 	if single {
-		aim.Standings, aim.Keep = len(asked[0].Assertions()) == 0, r.Keep
+		aim.Standings, aim.Keep = len(asked[0].Assertions()) == 0, c.keep
 	}
 	c.o.Aim = aim
 	if single && len(r.Expect) > 0 {

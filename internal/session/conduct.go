@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/scenario"
+	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
 
@@ -28,7 +29,7 @@ type conduct struct {
 	o    experiment.Options
 
 	grid, expect []string
-	keep         string               // --slo, which each arm is expected to keep
+	keep         stats.SLO            // which each arm is expected to keep; nil for none
 	explain      bool                 // explain the largest difference at the end
 	kept         []*record.Comparison // what the pack that goes on has already
 	builds       []scenario.Arm

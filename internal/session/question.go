@@ -15,7 +15,6 @@ import (
 	"schedlab/internal/arrivals"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
-	"schedlab/internal/stats"
 )
 
 // A question is a scenario with the arms that were asked for, by the name that the request has for it. The name is ""
@@ -220,23 +219,19 @@ func (c *conduct) assert(s *scenario.Scenario) error {
 			return Usagef("--expect: %w", err)
 		}
 	}
-	if c.keep == "" {
+	if c.keep == nil {
 		return nil
 	}
-	slo, err := stats.ParseSLO(c.keep)
-	if err != nil {
-		return Usagef("--slo: %w", err)
-	}
 	for _, a := range s.Contestants() {
-		when, err := slo.Asserted(a.Name)
+		when, err := c.keep.Asserted(a.Name)
 		if err != nil {
 			return Usagef("--slo %s: %w", c.keep, err)
 		}
 		var figures []string
-		for _, t := range slo {
+		for _, t := range c.keep {
 			figures = append(figures, fmt.Sprintf("%s {%s(%q)}", t.Metric, t.Metric, a.Name))
 		}
-		says := fmt.Sprintf("%s keeps %s (%s)", a.Name, slo, strings.Join(figures, ", "))
+		says := fmt.Sprintf("%s keeps %s (%s)", a.Name, c.keep, strings.Join(figures, ", "))
 		if err := s.Claim(scenario.Claim{Says: says, When: when}); err != nil {
 			return Usagef("--slo: %w", err)
 		}

@@ -42,6 +42,19 @@ func (m Measure) String() string {
 	return m.Figure.String()
 }
 
+// figure returns the figure that trials have of the measure, NoFigure if they have none.
+func (m Measure) figure() Figure {
+	if m.Quantile == 0 {
+		return m.Figure
+	}
+	for _, q := range Quantiles() {
+		if q.Quantile == m.Quantile {
+			return q.Figure
+		}
+	}
+	return NoFigure
+}
+
 // MarshalText returns the measure's text.
 func (m Measure) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
@@ -167,12 +180,22 @@ func (s SLO) String() string {
 	return strings.Join(terms, ",")
 }
 
+// Figures returns the figures of trials that the terms are about, ascending.
+func (s SLO) Figures() (all []Figure) {
+	for _, t := range s {
+		if f := t.Metric.figure(); f != NoFigure {
+			all = append(all, f)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // Asserted returns the SLO as an assertion on an arm, in the language of expectations. These know some quantiles only.
 func (s SLO) Asserted(arm string) (string, error) {
 	var all []string
 	for _, t := range s {
-		f, _ := FigureOf(t.Metric.String())
-		word := f.Row().Word
+		word := t.Metric.figure().Row().Word
 		if word == "" {
 			return "", fmt.Errorf("expectations know p50, p90 and p99, and not %s; ask for one of these", t.Metric)
 		}

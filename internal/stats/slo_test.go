@@ -3,6 +3,7 @@ package stats
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -200,5 +201,19 @@ func TestMeasureAsText(t *testing.T) {
 	text, err := json.Marshal(map[Measure]float64{{Figure: Errors}: 0, {Quantile: .99}: .5})
 	if want := `{"errors":0,"p99":0.5}`; err != nil || string(text) != want {
 		t.Errorf("got %s, %v; want %s", text, err, want)
+	}
+}
+
+// An objective is about the figures of trials; a quantile that trials do not have is none of them.
+func TestFiguresOfAnObjective(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]Figure{
+		"p99<=10ms,errors<=0.1%,p50<=2ms": {P50, P99, Errors},
+		"p99.9<=10ms":                     nil,
+	} {
+		slo, err := ParseSLO(text)
+		if got := slo.Figures(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
+		}
 	}
 }
