@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +53,7 @@ func newTab(t *testing.T, chromium string) *tab {
 	}
 	in.Close()
 	out.Close()
-	b := &tab{t: t, to: to, replies: map[int]chan reply{}}
+	b := onPipe(t, to)
 	var reading sync.WaitGroup
 	reading.Go(func() { b.read(from) })
 	t.Cleanup(func() {
@@ -73,6 +74,11 @@ func newTab(t *testing.T, chromium string) *tab {
 		b.ask(domain+".enable", `{}`)
 	}
 	return b
+}
+
+// onPipe returns a tab that sends its commands to a pipe. Somebody must call read for the answers.
+func onPipe(t *testing.T, to *os.File) *tab {
+	return &tab{t: t, to: to, replies: map[int]chan reply{}}
 }
 
 // read takes answers and events until the browser ends.
@@ -113,8 +119,21 @@ func (b *tab) read(from *os.File) {
 	}
 }
 
-// ask sends a command and waits for its answer.
+// ask sends a command and waits for its answer, which must not be an error.
 func (b *tab) ask(method, params string) json.RawMessage {
+	b.t.Helper()
+	result, err := b.tryAsk(method, params)
+	if err != nil {
+		b.t.Fatalf("%s %s: %v", method, params, err)
+	}
+	return result
+}
+
+// errPageLeft means that a question met a navigation: the page that it was put to is gone, and the next is not there yet.
+var errPageLeft = errors.New("the page was left while it was asked")
+
+// tryAsk is ask that returns the browser's error. errors.Is tells errPageLeft.
+func (b *tab) tryAsk(method, params string) (json.RawMessage, error) {
 	b.t.Helper()
 	answer := make(chan reply, 1)
 	b.mu.Lock()
@@ -131,15 +150,22 @@ func (b *tab) ask(method, params string) json.RawMessage {
 	}
 	select {
 	case r := <-answer:
-		if r.Error != nil {
-			b.t.Fatalf("%s %s: %s", method, params, r.Error.Message)
+		switch {
+		case r.Error == nil:
+			return r.Result, nil
+		case slices.Contains(leaving, strings.TrimSuffix(r.Error.Message, ".")):
+			return nil, fmt.Errorf("%w: %s", errPageLeft, r.Error.Message)
 		}
-		return r.Result
+		return nil, errors.New(r.Error.Message)
 	case <-time.After(childLimit):
 		b.t.Fatalf("no answer to %s %s", method, params)
-		return nil
+		return nil, nil
 	}
 }
+
+// leaving is what Chromium answers to a question that meets a navigation: to another process's page,
+// in the same process, and before the next page has a context for scripts.
+var leaving = []string{"Inspected target navigated or closed", "Execution context was destroyed", "Cannot find default execution context"}
 
 func (b *tab) into(v any, method, params string) {
 	b.t.Helper()
@@ -148,8 +174,18 @@ func (b *tab) into(v any, method, params string) {
 	}
 }
 
-// eval is what an expression, or the promise that it is, gives in the page, as text.
+// eval returns what an expression, or the promise that it is, gives in the page, as text. The page must stay meanwhile.
 func (b *tab) eval(js string) string {
+	b.t.Helper()
+	value, err := b.tryEval(js)
+	if err != nil {
+		b.t.Fatalf("%s: %v", js, err)
+	}
+	return value
+}
+
+// tryEval is eval that returns the browser's error. errors.Is tells errPageLeft.
+func (b *tab) tryEval(js string) (string, error) {
 	b.t.Helper()
 	text, err := json.Marshal("Promise.resolve(" + js + ").then(String)")
 	if err != nil {
@@ -159,19 +195,32 @@ func (b *tab) eval(js string) string {
 		Result           struct{ Value string }
 		ExceptionDetails *struct{ Exception struct{ Description string } }
 	}
-	b.into(&r, "Runtime.evaluate", `{"awaitPromise":true,"expression":`+string(text)+`}`)
-	if r.ExceptionDetails != nil {
-		b.t.Fatalf("%s: %s", js, r.ExceptionDetails.Exception.Description)
+	answer, err := b.tryAsk("Runtime.evaluate", `{"awaitPromise":true,"expression":`+string(text)+`}`)
+	if err != nil {
+		return "", err
 	}
-	return r.Result.Value
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return "", err
+	}
+	if r.ExceptionDetails != nil {
+		return "", errors.New(r.ExceptionDetails.Exception.Description)
+	}
+	return r.Result.Value, nil
 }
 
-// until waits until an expression is true in the page, whatever page that is by then.
+// until waits until an expression is true in the page, whatever page that is by then: a question that
+// meets a navigation is put again. js must not hold in a page that is about to be left, for what follows
+// would be asked of that page.
 func (b *tab) until(js string) {
 	b.t.Helper()
 	eventually(b.t, js, func() (bool, string) {
 		b.t.Helper()
-		return b.eval("document.readyState === 'complete' && !!("+js+")") == "true", b.eval("document.body && document.body.innerText")
+		question := "document.readyState === 'complete' && !!(" + js + ")"
+		value, err := b.tryEval(question + " || 'not yet in: ' + document.body?.innerText")
+		if err != nil && !errors.Is(err, errPageLeft) {
+			b.t.Fatalf("%s: %v", question, err)
+		}
+		return value == "true", fmt.Sprint(value, err)
 	})
 }
 
@@ -241,4 +290,58 @@ func (b *tab) picture(name string, height int) {
 		b.t.Fatal(err)
 	}
 	b.ask("Emulation.clearDeviceMetricsOverride", `{}`)
+}
+
+// A question that meets a navigation is told from any other failure, and until puts it again.
+func TestTabOutlivesNavigation(t *testing.T) {
+	t.Parallel()
+	const value = `"result":{"result":{"value":"true"}}`
+	failed := func(message string) string { return fmt.Sprintf(`"error":{"code":-32000,"message":%q}`, message) }
+	b := scriptedTab(t,
+		failed("Inspected target navigated or closed"), failed("Execution context was destroyed."), value, // of until
+		failed("Inspected target navigated or closed"), failed("Internal error"), `"result":{"exceptionDetails":{"exception":{"description":"TypeError: no"}}}`)
+	b.until("document.querySelector('h1')")
+	if _, err := b.tryEval("1"); !errors.Is(err, errPageLeft) {
+		t.Errorf("a navigation: got %v, want %v", err, errPageLeft)
+	}
+	for _, want := range []string{"Internal error", "TypeError: no"} {
+		if _, err := b.tryEval("1"); err == nil || errors.Is(err, errPageLeft) || err.Error() != want {
+			t.Errorf("got %v, want %q and no navigation", err, want)
+		}
+	}
+	if b.id != 6 {
+		t.Errorf("asked %d times, want 6", b.id)
+	}
+}
+
+// scriptedTab returns a tab of a browser that gives these answers, one to each command.
+func scriptedTab(t *testing.T, answers ...string) *tab {
+	t.Helper()
+	commands, to, err := os.Pipe()
+	from, out, err2 := os.Pipe()
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	b := onPipe(t, to)
+	var browser sync.WaitGroup
+	browser.Go(func() { b.read(from) })
+	browser.Go(func() {
+		defer out.Close()
+		in := bufio.NewReader(commands)
+		for _, answer := range answers {
+			command, err := in.ReadString(0)
+			var asked struct{ ID int }
+			if err != nil || json.Unmarshal([]byte(strings.TrimSuffix(command, "\x00")), &asked) != nil {
+				return
+			}
+			fmt.Fprintf(out, `{"id":%d,%s}`+"\x00", asked.ID, answer)
+		}
+	})
+	t.Cleanup(func() {
+		to.Close()
+		browser.Wait()
+		commands.Close()
+		from.Close()
+	})
+	return b
 }
