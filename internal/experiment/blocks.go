@@ -251,7 +251,7 @@ func (r *running) shorten(block int, each time.Duration) (bool, error) {
 	}
 	shorter.Before = &record.Before{Blocks: block, Window: was.Window}
 	var lost []string
-	for _, f := range shorter.short(shorter.Window.Duration, was.needs().Quantiles) {
+	for _, f := range shorter.limits().short(shorter.Window.Duration, was.needs().Quantiles) {
 		lost = append(lost, f.String())
 	}
 	said := windowsShortened.Of(shorterWindows{

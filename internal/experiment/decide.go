@@ -30,60 +30,85 @@ func roundUp(d, step time.Duration) time.Duration { return (d + step - 1).Trunca
 // times are the length of a window and the longest time of a comparison.
 type times struct{ window, budget time.Duration }
 
-// fit returns the window and the budget that the plan needs, and what it still cannot decide with them. asked are the
-// times that flags and scenario name. Always pass these and never an earlier result, so that the same rates give the
-// same times before the probes and after them.
+// limits are what a plan's window and budget depend on.
+type limits struct {
+	needs    judge.Needs
+	first    int           // blocks of the first look with a verdict
+	rate     float64       // the lowest of the arms, per second; 0 while it is not known
+	floor    float64       // no lower rate will be chosen, per second; +Inf where rates are given
+	relative bool          // probes choose the rate
+	shaped   bool          // arrivals have a shape over the window
+	longest  time.Duration // a window may be
+	blocks   int           // that flags give; 0 for none
+	window   bool          // flags give the window
+	budget   bool          // flags or the scenario give the budget
+	// cost is about how long blocks with windows of a length take.
+	cost func(window time.Duration, blocks int) time.Duration
+}
+
+// limits returns what the plan's window and budget depend on.
+func (p plan) limits() limits {
+	needs := p.needs()
+	return limits{
+		// More comparisons share the probability of error and leave a smaller one to each, and so need more
+		// blocks. With too many, no number of blocks decides.
+		needs: needs, first: cmp.Or(stats.FirstLook(needs.Comparisons, needs.Bases), scenario.MaxBlocks+1),
+		rate: p.leastRate(), floor: p.leastFloor(), relative: p.relative(), shaped: p.shaped(), longest: p.longestWindow(),
+		blocks: p.opts.Blocks, window: p.opts.Window > 0, budget: p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0,
+		cost: p.costOf,
+	}
+}
+
+// fit returns the window and the budget for what has to be decided, and what still cannot be decided with them. asked are
+// the times that flags and scenario name, and never an earlier result: so the same rates give the same times before the
+// probes and after them.
 //
 // A quantile can be judged only from enough requests beyond it, so a window must be long enough at the planned
 // rate; longer windows need a larger budget. This file finds the shortest window that does, and tells what
 // would help where the plan leaves no room. It only calculates: nothing is measured.
-func (p plan) fit(asked times) (times, record.Feasibility) {
-	f, window := p.decide(asked)
+func fit(l limits, asked times) (times, record.Feasibility) {
+	f, window := l.decide(asked)
 	// A larger budget may have room for a longer window.
-	if more := p.moreBudget(f, window); more > 0 {
+	if more := l.moreBudget(f, window); more > 0 {
 		asked.budget = more
-		f, window = p.decide(asked)
+		f, window = l.decide(asked)
 	}
 	return times{window, asked.budget}, f
 }
 
-// decide returns what the plan can decide within a budget, and the window for it. The window is the shortest
+// decide returns what can be decided within a budget, and the window for it. The window is the shortest
 // from given.window on with enough requests for every quantile asked for. If the budget has no room for
 // that, it is the shortest for those quantiles that fit.
-func (p plan) decide(given times) (record.Feasibility, time.Duration) {
-	window, longest, rate, needs := given.window, p.longestWindow(), p.leastRate(), p.needs()
-	asked := needs.Quantiles
-	// More comparisons share the probability of error and leave a smaller one to each, and so need more
-	// blocks. With too many, no number of blocks decides.
-	first := cmp.Or(stats.FirstLook(needs.Comparisons, needs.Bases), scenario.MaxBlocks+1)
-	f := record.Feasibility{First: first}
+func (l limits) decide(given times) (record.Feasibility, time.Duration) {
+	window, asked := given.window, l.needs.Quantiles
+	f := record.Feasibility{First: l.first}
 	// length is the window with room in the budget, all the window for everything that was asked for.
 	length, all := window, window
 	for _, m := range stats.Quantiles() { // p50 first: it needs the fewest requests
-		if rate == 0 || !slices.Contains(asked, m.Figure) {
+		if l.rate == 0 || !slices.Contains(asked, m.Figure) {
 			continue
 		}
-		need := p.windowFor(m.Quantile, window)
+		need := l.windowFor(m.Quantile, window)
 		all = max(all, need)
-		if p.opts.Window == 0 && need <= longest && p.costOf(need, first) <= given.budget {
+		if !l.window && need <= l.longest && l.cost(need, l.first) <= given.budget {
 			length = max(length, need)
 		}
 	}
 	if length > window {
 		f.Planned = record.Lasting(window)
 	}
-	few := p.opts.Blocks > 0 && p.opts.Blocks < first
+	few := l.blocks > 0 && l.blocks < l.first
 	for _, m := range stats.Quantiles() {
 		// The first cause that applies is told: too few blocks or a short budget leave every
 		// metric undecided, too few requests only this one.
 		u := record.Undecidable{Metric: m.Figure, Asked: slices.Contains(asked, m.Figure)}
 		switch {
 		case few:
-			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(p.opts.Blocks), float64(first)
-		case p.costOf(length, first) > given.budget:
-			u.Code, u.Value, u.Limit = record.ShortBudget, given.budget.Seconds(), p.costOf(length, first).Seconds()
-		case rate > 0 && rate*length.Seconds() < judge.RequestsFor(m.Quantile):
-			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(rate*length.Seconds()), math.Ceil(judge.RequestsFor(m.Quantile))
+			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(l.blocks), float64(l.first)
+		case l.cost(length, l.first) > given.budget:
+			u.Code, u.Value, u.Limit = record.ShortBudget, given.budget.Seconds(), l.cost(length, l.first).Seconds()
+		case l.isShort(length, m.Quantile):
+			u.Code, u.Value, u.Limit = record.ShortRequests, math.Floor(l.rate*length.Seconds()), math.Ceil(judge.RequestsFor(m.Quantile))
 		default:
 			continue
 		}
@@ -92,47 +117,86 @@ func (p plan) decide(given times) (record.Feasibility, time.Duration) {
 	// While the rate is not known, tell the rate that would be enough, if even the lowest rate is
 	// not sure to be.
 	for _, quantile := range asked {
-		if need := judge.RequestsFor(quantile.Row().Quantile) / length.Seconds(); rate == 0 && need > p.leastFloor() {
+		if need := judge.RequestsFor(quantile.Row().Quantile) / length.Seconds(); l.rate == 0 && need > l.floor {
 			f.NeedsRate = max(f.NeedsRate, math.Ceil(need))
 		}
 	}
 	// Would holds the flags that would help together. No flag helps if the window cannot be that long.
 	lacking := slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked })
-	if lacking && all <= longest {
+	if lacking && all <= l.longest {
 		f.Would = &record.WouldDo{}
 		if all > length {
-			if p.relative() {
-				all = min(roundUp(all+all/probeSpare, windowStep), longest)
+			if l.relative {
+				all = min(roundUp(all+all/probeSpare, windowStep), l.longest)
 			}
 			f.Would.Window = record.Lasting(all)
 		}
-		if cost := p.costOf(all, first); cost > given.budget {
+		if cost := l.cost(all, l.first); cost > given.budget {
 			f.Would.Budget = record.Lasting(roundUp(cost, time.Second))
 		}
 		if few {
-			f.Would.Blocks = first
+			f.Would.Blocks = l.first
 		}
 	}
 	return f, length
 }
 
 // windowFor returns the shortest window, no shorter than window, with enough requests for a quantile at the planned rate. It grows
-// by whole steps, so that arrivals with a shape have whole periods in it.
-func (p plan) windowFor(quantile float64, window time.Duration) time.Duration {
-	exact := time.Duration(judge.RequestsFor(quantile) / p.leastRate() * float64(time.Second))
-	return window + roundUp(max(exact-window, 0), p.step(window))
+// by whole steps. If the arrivals have a shape over the window, a step is the window itself: a part of a period would have another
+// mean rate than the whole.
+func (l limits) windowFor(quantile float64, window time.Duration) time.Duration {
+	step := windowStep
+	if l.shaped {
+		step = max(window, windowStep)
+	}
+	exact := time.Duration(judge.RequestsFor(quantile) / l.rate * float64(time.Second))
+	return window + roundUp(max(exact-window, 0), step)
+}
+
+// isShort reports whether a window has too few requests for a quantile, 0 for none. A rate that is not known yet is short of nothing.
+func (l limits) isShort(window time.Duration, quantile float64) bool {
+	return quantile > 0 && l.rate > 0 && l.rate*window.Seconds() < judge.RequestsFor(quantile)
+}
+
+// short returns which of the quantiles among figures have too few requests in a window of this length.
+func (l limits) short(window time.Duration, figures []stats.Figure) (short []stats.Figure) {
+	for _, f := range figures {
+		if l.isShort(window, f.Row().Quantile) {
+			short = append(short, f)
+		}
+	}
+	return short
+}
+
+// roomyBlocks is the number of blocks that a budget has room for after it grew for judge.Needs.Must. The
+// first look alone would leave most expectations open.
+const roomyBlocks = 16
+
+// moreBudget returns a budget in which the window can grow for judge.Needs.Must, no longer than
+// scenario.Full's. It is 0 if none is needed, or if the budget or the window is the user's.
+func (l limits) moreBudget(f record.Feasibility, window time.Duration) time.Duration {
+	// A limit that somebody chose is kept; mustJudge then tells what to change.
+	if l.budget || l.window || f.Would == nil || f.Would.Window.Duration == 0 || len(l.short(window, l.needs.Must)) == 0 {
+		return 0
+	}
+	most, length := scenario.Full.Budget, f.Would.Window.Duration
+	if l.cost(length, f.First) > most {
+		return 0
+	}
+	// Some blocks beyond the first look, as far as scenario.Full goes.
+	return min(roundUp(l.cost(length, max(f.First, roomyBlocks)), time.Second), most)
 }
 
 // shorter returns the plan with the longest windows that are shorter than these and that fit, and whether there are any. The
 // windows must have grown for quantiles that were asked for; they may lose one, but none that the aim must have.
 func (p plan) shorter(fits func(window time.Duration) bool) (plan, bool) {
-	lengths := []time.Duration{p.asked.window}
-	for _, f := range p.needs().Quantiles {
-		lengths = append(lengths, p.windowFor(f.Row().Quantile, p.asked.window))
+	l, lengths := p.limits(), []time.Duration{p.asked.window}
+	for _, f := range l.needs.Quantiles {
+		lengths = append(lengths, l.windowFor(f.Row().Quantile, p.asked.window))
 	}
 	slices.Sort(lengths)
 	for _, window := range slices.Backward(lengths) {
-		if window >= p.Window.Duration || len(p.short(window, p.needs().Must)) > 0 || !fits(window) {
+		if window >= p.Window.Duration || len(l.short(window, l.needs.Must)) > 0 || !fits(window) {
 			continue
 		}
 		p.opts.Window, p.asked.window = window, window // as if asked for: it does not grow again
@@ -148,41 +212,9 @@ func (p plan) needs() judge.Needs { return p.opts.Aim.Needs(p.Expect, len(p.Arms
 // settleWindow lengthens the window for the quantiles asked for, and notes what still cannot be
 // decided. It is called when the plan is made, and again when the rate is known.
 func (p *plan) settleWindow() {
-	fitted, lacks := p.fit(p.asked)
+	fitted, lacks := fit(p.limits(), p.asked)
 	p.Feasible, p.Window, p.budget = &lacks, record.Lasting(fitted.window), fitted.budget
 	p.Estimate = record.Lasting(min(p.cost(p.Blocks), p.budget))
-}
-
-// short returns which of the quantiles among figures have too few requests in a window of this length. A rate that is not
-// known yet is short of nothing.
-func (p plan) short(window time.Duration, figures []stats.Figure) (short []stats.Figure) {
-	rate := p.leastRate()
-	for _, f := range figures {
-		if q := f.Row().Quantile; q > 0 && rate > 0 && rate*window.Seconds() < judge.RequestsFor(q) {
-			short = append(short, f)
-		}
-	}
-	return short
-}
-
-// roomyBlocks is the number of blocks that a budget has room for after it grew for judge.Needs.Must. The
-// first look alone would leave most expectations open.
-const roomyBlocks = 16
-
-// moreBudget returns a budget in which the window can grow for judge.Needs.Must, no longer than
-// scenario.Full's. It is 0 if none is needed, or if the budget or the window is the user's.
-func (p plan) moreBudget(f record.Feasibility, window time.Duration) time.Duration {
-	// A limit that somebody chose is kept; mustJudge then tells what to change.
-	given := p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0 || p.opts.Window > 0
-	if given || f.Would == nil || f.Would.Window.Duration == 0 || len(p.short(window, p.needs().Must)) == 0 {
-		return 0
-	}
-	most, length := scenario.Full.Budget, f.Would.Window.Duration
-	if p.costOf(length, f.First) > most {
-		return 0
-	}
-	// Some blocks beyond the first look, as far as scenario.Full goes.
-	return min(roundUp(p.costOf(length, max(f.First, roomyBlocks)), time.Second), most)
 }
 
 // mustJudge returns an error if a window holds too few requests for a quantile of judge.Needs.Must. It names the
@@ -190,7 +222,7 @@ func (p plan) moreBudget(f record.Feasibility, window time.Duration) time.Durati
 func (p plan) mustJudge() error {
 	rate, window := p.leastRate(), p.Window.Duration
 	needs := p.needs()
-	short := p.short(window, needs.Must)
+	short := p.limits().short(window, needs.Must)
 	if len(short) == 0 {
 		return nil
 	}
@@ -232,16 +264,13 @@ func (p plan) longestWindow() time.Duration {
 	return scenario.Longest
 }
 
-// step returns the unit by which a window of this length may grow. If the arrivals have a shape over the window,
-// that is the length itself. A part of a period would have another mean rate than the whole.
-func (p plan) step(window time.Duration) time.Duration {
+// shaped reports whether the arrivals of an arm have a shape over the window.
+func (p plan) shaped() bool {
 	shapeless := []arrivals.Kind{"", arrivals.KindPoisson, arrivals.KindConstant, arrivals.KindLog}
-	for _, a := range p.Arms {
-		if kind := a.arrivals.Kind; !slices.Contains(shapeless, kind) && (kind != arrivals.KindBurst || a.arrivals.Period > 0) {
-			return max(window, windowStep)
-		}
-	}
-	return windowStep
+	return slices.ContainsFunc(p.Arms, func(a arm) bool {
+		kind := a.arrivals.Kind
+		return !slices.Contains(shapeless, kind) && (kind != arrivals.KindBurst || a.arrivals.Period > 0)
+	})
 }
 
 // tellFirst tells the observer what the user should know before the blocks start.
@@ -272,8 +301,9 @@ func (p plan) foreseen() (facts []fact.Fact) {
 		facts = append(facts, windowsLonger.Of(v))
 	}
 	var open []string
+	l := p.limits()
 	for _, text := range p.Expect {
-		if len(p.short(p.Window.Duration, expect.Quantiles([]string{text}))) > 0 {
+		if len(l.short(p.Window.Duration, expect.Quantiles([]string{text}))) > 0 {
 			open = append(open, text)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 // asking is a plan of 40 blocks of four arms that asks for all quantiles at a rate.
 func asking(rate float64, budget time.Duration) plan {
-	p := plan{strategy: inBlocks{}, opts: Options{Aim: judge.Winner{}}, asked: times{1050 * time.Millisecond, budget}, settings: settings{Warmup: record.Lasting(130 * time.Millisecond), Window: record.Lasting(1050 * time.Millisecond)}}
+	p := plan{strategy: inBlocks{}, opts: Options{Aim: judge.Winner{}}, asked: times{1050 * time.Millisecond, budget}, Plan: record.Plan{Warmup: record.Lasting(130 * time.Millisecond), Window: record.Lasting(1050 * time.Millisecond)}}
 	for range 4 {
 		a := arm{PlanArm: record.PlanArm{Clients: record.Clients{Loop: "open", Rate: rate}}}
 		if rate == 0 {
@@ -79,7 +79,7 @@ func TestDecide(t *testing.T) {
 		if c.change != nil {
 			c.change(&d)
 		}
-		got, window := d.decide(d.asked)
+		got, window := d.limits().decide(d.asked)
 		if diff := cmp.Diff(c.want, got); diff != "" || window != c.window {
 			t.Errorf("%s: a window of %v, want %v (-want +got):\n%s", c.name, window, c.window, diff)
 		}
@@ -98,13 +98,13 @@ func undecided(f record.Feasibility, all bool) (lines []string) {
 func TestDecideNothing(t *testing.T) {
 	t.Parallel()
 	d := asking(2000, 50*time.Second)
-	f, _ := d.decide(d.asked)
+	f, _ := d.limits().decide(d.asked)
 	if got := undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: the first 10 blocks take 56 s, and the budget is 50 s; --budget 57s would do"}) {
 		t.Errorf("a short budget: got %q", got)
 	}
 	d = asking(2000, 2*time.Minute)
 	d.opts.Blocks = 9
-	f, _ = d.decide(d.asked)
+	f, _ = d.limits().decide(d.asked)
 	if got := undecided(f, true); !slices.Equal(got, []string{"nothing can be decided: --blocks 9, and the first that decide anything are 10; --blocks 10 would do"}) {
 		t.Errorf("few blocks: got %q", got)
 	}
@@ -113,12 +113,12 @@ func TestDecideNothing(t *testing.T) {
 func TestUndecided(t *testing.T) {
 	t.Parallel()
 	d := asking(800, time.Minute)
-	f, _ := d.decide(d.asked)
+	f, _ := d.limits().decide(d.asked)
 	if got := undecided(f, false); !slices.Equal(got, []string{"p99 cannot be decided: a window holds 840 requests, it needs 1100; --window 1.4s --budget 1m10s would do"}) {
 		t.Errorf("got %q", got)
 	}
 	d.opts.Aim = judge.Winner{Quantiles: []stats.Figure{}}
-	f, _ = d.decide(d.asked)
+	f, _ = d.limits().decide(d.asked)
 	if got := undecided(f, false); len(got) != 0 {
 		t.Errorf("nothing is asked for: got %q", got)
 	}

@@ -48,20 +48,16 @@ const (
 // budget (a comparison and a search differ here), and warn adds the doubts that are known without
 // measuring. A relative rate stays open until the probes; offered then fills it in (rate.go).
 type plan struct {
-	settings
-	Arms     []arm // including the baseline's copy
-	strategy strategy
-	opts     Options
-	scenario scenario.Scenario
-	cpus     host.Sides
-	asked    times // what flags and scenario say, from which fit sets the window and the budget
-	budget   time.Duration
-	self     string // path of this program, "" when the caller named none
+	record.Plan       // its recorded form, but for the arms; see recorded
+	Arms        []arm // including the baseline's copy
+	strategy    strategy
+	opts        Options
+	scenario    scenario.Scenario
+	cpus        host.Sides
+	asked       times // what flags and scenario say, from which fit sets the window and the budget
+	budget      time.Duration
+	self        string // path of this program, "" when the caller named none
 }
-
-// Settings are the recorded form of a plan, but for its arms; see recorded. The type has a name of
-// its own so that plan can embed it and still have its own Arms.
-type settings record.Plan
 
 // An arm is one server of a plan, with its clients. An arm is a value; its rate is in
 // Clients.Rate, 0 while it is not known.
@@ -74,7 +70,7 @@ type arm struct {
 
 // recorded returns the plan in the form of the record.
 func (p plan) recorded() record.Plan {
-	r := record.Plan(p.settings)
+	r := p.Plan
 	r.Doubts = slices.Clone(p.Doubts)
 	for _, a := range p.Arms {
 		r.Arms = append(r.Arms, a.PlanArm)
@@ -131,11 +127,11 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 	}
 	self, _ := exec.LookPath(o.Self) // "" if it cannot be started
 	p := plan{strategy: by, opts: o, scenario: s, cpus: cpus, self: self}
-	p.settings = settings{
+	p.Plan = record.Plan{
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Cell: s.Cell, Pack: o.Pack, Seed: o.Seed, Note: o.Note,
 		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),
 	}
-	o.Aim.Record((*record.Plan)(&p.settings))
+	o.Aim.Record(&p.Plan)
 	// The stamp that full adds, when the kernel received a request, exists on Linux only.
 	if o.Stamps == "" && runtime.GOOS == "linux" {
 		p.Stamps = record.StampsFull
