@@ -142,7 +142,7 @@ func TestOneQueueIsNeverWorse(t *testing.T) {
 	trace := draw(9, 300_000, 3200, exponential(ms))
 	mean := func(s Station) float64 {
 		s.Workers, s.Cores, s.Turn = 4, 4, Whole
-		return *Twin(s, trace).Mean
+		return *twinOf(s, trace).Mean
 	}
 	each := func(p string) Station { return Station{Kind: PerWorker, Pick: p} }
 	separate := mean(Station{Kind: Loops})
@@ -181,7 +181,7 @@ func TestPatienceBoundsTheWait(t *testing.T) {
 	long(t)
 	trace := draw(11, 300_000, 3600, exponential(ms))
 	s := Station{Workers: 4, Cores: 4, Turn: Whole, Patience: 1}
-	near(t, "loss without patience", *Twin(s, trace).Loss, ErlangB(4, 3.6), within)
+	near(t, "loss without patience", *twinOf(s, trace).Loss, ErlangB(4, 3.6), within)
 	s.Patience = Span(2 * time.Millisecond)
 	completions, err := Replay(s, trace)
 	if err != nil {

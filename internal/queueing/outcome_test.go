@@ -20,7 +20,7 @@ func evenly(n int, cpu, block time.Duration) []Job {
 func TestOutcomeByFormula(t *testing.T) {
 	t.Parallel()
 	ask := func(rate, service, block float64, cores int, exponential bool) Ask {
-		a := Ask{Load: Poisson(rate, service), Cores: cores, Exponential: exponential}
+		a := Ask{Load: exponentials(rate, service), Cores: cores, Exponential: exponential}
 		a.Block, a.Trace = block, evenly(400, ms, 0)
 		return a
 	}

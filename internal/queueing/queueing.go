@@ -17,8 +17,8 @@
 //	ca2      the same of the gaps between arrivals: 0 even, 1 Poisson
 //
 // A queue with rho >= 1 has no steady state and its response time is +Inf. For arguments without
-// meaning (a rate below 0, no service time, no server) [Predict] has no figure, and [MMc], [Little]
-// and [Asymptotic] give NaN. The other formulas expect arguments with a meaning.
+// meaning (a rate below 0, no service time, no server) [MMc] and [Little] give NaN. The other formulas
+// expect arguments with a meaning.
 package queueing
 
 import "math"

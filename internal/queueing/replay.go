@@ -55,9 +55,6 @@ func (s *Span) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// duration converts seconds, and cuts off fractions of a nanosecond.
-func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
-
 // The kinds of stations: how requests reach the cores.
 const (
 	// Pool is one queue for all workers: a worker pool, or a semaphore. A Kind of "" is a Pool, too.
@@ -89,7 +86,6 @@ const (
 const (
 	GoTurn = 10 * time.Millisecond // after this time Go's scheduler preempts a goroutine (forcePreemptNS in runtime/proc.go)
 	Whole  = time.Duration(math.MaxInt64)
-	Even   = time.Duration(0) // the limit of short turns: all jobs present share the cores evenly; for formulas only
 )
 
 // CoDelTarget and CoDelInterval are the settings that servers use for CoDel: B. Maurer, "Fail at
@@ -199,7 +195,7 @@ type Completion struct {
 // Replay runs jobs, sorted by arrival, through an ideal server and returns how each ended. If
 // ends and arrivals fall on the same moment, ends come first. It takes about 0.3 µs per job and
 // per turn of a job, and some more with many cores. It returns an error for an impossible station or
-// job, for more than 65,536 queues or 40 million turns, and for a Turn of [Even].
+// job, for more than 65,536 queues or 40 million turns, and for a Turn of 0.
 func Replay(s Station, jobs []Job) ([]Completion, error) {
 	if err := checkTrace(s, jobs); err != nil {
 		return nil, err
@@ -238,8 +234,8 @@ func checkTrace(s Station, jobs []Job) error {
 	if err := checkStation(s); err != nil {
 		return err
 	}
-	if s.Turn == Even {
-		return errors.New("replaying a trace: only formulas share the cores evenly; give a turn above 0")
+	if s.Turn == 0 {
+		return errors.New("replaying a trace: a turn of 0; give a turn above 0")
 	}
 	if queues, _, _ := layout(s); queues > mostQueues {
 		return fmt.Errorf("replaying a trace: a station of %d queues; the most is %d", queues, mostQueues)

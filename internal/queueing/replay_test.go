@@ -137,7 +137,7 @@ func TestReplayRefuses(t *testing.T) {
 		trace []Job
 		want  string
 	}{
-		{Even, nil, "give a turn above 0"},
+		{0, nil, "give a turn above 0"},
 		{Whole, jobs(1, 1, 0, 1), "job 1"},
 		{Whole, jobs(-1, 1), "job 0"},
 		{Whole, jobs(0, -1), "job 0"},

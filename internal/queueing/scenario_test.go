@@ -31,7 +31,7 @@ func TestQuantumScenario(t *testing.T) {
 // Time sharing shows with jobs far longer than a turn, and only with them.
 func TestHeavyTailScenario(t *testing.T) {
 	long(t)
-	mean := func(s Station, rate float64, d demand) float64 { return *Twin(s, draw(7, 200_000, rate, d)).Mean }
+	mean := func(s Station, rate float64, d demand) float64 { return *twinOf(s, draw(7, 200_000, rate, d)).Mean }
 	mix := mixed(ms, 0.01, 100*ms)
 	if shared, queued := mean(goroutines, 0.7/1.99e-3, mix), mean(poolOf1, 0.7/1.99e-3, mix); shared > 0.5*queued {
 		t.Errorf("heavy tail: mean %v s as goroutines, %v s in a pool of 1: want at most half", shared, queued)
@@ -100,10 +100,10 @@ func TestBurstScenario(t *testing.T) {
 			trace = append(trace, Job{At: time.Duration(round) * period, CPU: exponential(ms / 2)(rng)})
 		}
 	}
-	burst, spread := Twin(poolOf1, trace), Twin(poolOf1, draw(8, len(trace), 1000, exponential(ms/2)))
+	burst, spread := twinOf(poolOf1, trace), twinOf(poolOf1, draw(8, len(trace), 1000, exponential(ms/2)))
 	near(t, "mean in phase", *burst.Mean, 0.0005+(conns-1)*0.0005/2, within)
 	near(t, "mean of Poisson arrivals", *spread.Mean, 0.001, within)
-	near(t, "throughput", *burst.Throughput, *spread.Throughput, 0.01)
+	near(t, "throughput", burst.throughput, spread.throughput, 0.01)
 }
 
 // 0.1 ms of CPU and 20 ms of sleep, 300 a second: 6.03 workers are busy.
@@ -115,25 +115,25 @@ func TestPoolBlockScenario(t *testing.T) {
 	}
 	for _, workers := range []int{2, 4, 5, 6, 7, 8, 16} {
 		s := Station{Workers: workers, Cores: 1, Turn: GoTurn}
-		grows := *Twin(s, trace).Mean > 10*0.0201
+		grows := *twinOf(s, trace).Mean > 10*0.0201
 		if short := workers < Workers(300, 0.0201); grows != short && workers != 6 {
 			t.Errorf("%d workers: the backlog grows: %v, want %v", workers, grows, short)
 		}
 	}
-	near(t, "net/http", *Twin(goroutines, trace).Mean, 0.0201, 0.01)
+	near(t, "net/http", *twinOf(goroutines, trace).Mean, 0.0201, 0.01)
 }
 
 // 1 ms on one worker, and a queue of depth Q that refuses.
 func TestQueueScenario(t *testing.T) {
 	long(t)
-	bounded := func(rate float64, depth int) Prediction {
+	bounded := func(rate float64, depth int) twin {
 		s := poolOf1
 		s.Places = 1 + depth
-		return Twin(s, draw(11, 300_000, rate, exponential(ms)))
+		return twinOf(s, draw(11, 300_000, rate, exponential(ms)))
 	}
 	for _, depth := range []int{16, 32, 64, 128} {
 		p := bounded(1500, depth)
-		near(t, fmt.Sprintf("goodput at 1.5, Q %d", depth), *p.Throughput, 1000, within)
+		near(t, fmt.Sprintf("goodput at 1.5, Q %d", depth), p.throughput, 1000, within)
 		near(t, fmt.Sprintf("response at 1.5, Q %d", depth), *p.Mean, float64(depth-1)/1000, 0.15)
 	}
 	if loss := *bounded(900, 16).Loss; loss > 0.025 {

@@ -10,9 +10,9 @@ import (
 
 // An Ask describes the load and the goal for which a pool of workers is to be sized.
 type Ask struct {
-	// Load is the load of the pool: Rate, Service and Block, and a trace with these moments and
-	// Poisson arrivals. The trace is replayed if no formula applies, also at other rates and with
-	// other demands. With 50,000 jobs a p99 is within a few per cent.
+	// Load is the load of the pool: Rate, Service and Block, and a trace with these moments. The
+	// trace is replayed if no formula applies, also at other rates and with other demands. With
+	// 50,000 jobs a p99 is within a few per cent.
 	Load
 
 	// Exponential says that the time a worker is held is exponential. Erlang's formulas then hold
@@ -271,9 +271,8 @@ func (a Ask) Pool(workers, queue int) Outcome { return a.outcome(setting{workers
 
 // erlang reports whether workers behave like servers with exponential demands.
 func (a *Ask) erlang(s setting) bool {
-	st := Station{Cores: a.Cores}
 	scaled := Load{Rate: a.Rate * s.rate, Service: a.Service * s.held, Block: a.Block * s.held}
-	return a.Exponential && (0 < s.workers && s.workers <= a.Cores || sleepy(st, scaled))
+	return a.Exponential && (0 < s.workers && s.workers <= a.Cores || sleepy(a.Cores, scaled))
 }
 
 // exact fills in the figures of M/M/c and M/M/c/K, or of M/M/∞ if there is a worker for each

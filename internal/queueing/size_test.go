@@ -17,7 +17,7 @@ func asked(rate, held float64, erlang bool, keep func(Outcome) bool) Ask {
 		trace[i].Block = blocks[i].CPU
 	}
 	return Ask{
-		Load:        Load{Rate: rate, CA2: 1, SCV: 1, Block: held, Trace: trace},
+		Load:        Load{Rate: rate, SCV: 1, Block: held, Trace: trace},
 		Exponential: erlang, Cores: 1, Keep: keep,
 	}
 }
@@ -153,8 +153,8 @@ func TestSizeSaysWhatBeingWrongCosts(t *testing.T) {
 // demand, are said, with the rate that could be promised.
 func TestSizeWithoutHope(t *testing.T) {
 	t.Parallel()
-	a := Ask{Load: Measure(draw(3, 20_000, 900, exponential(2*time.Millisecond))), Cores: 1, Margin: 0.1}
-	a.Rate, a.Service, a.CA2 = 900, 0.002, 1
+	a := Ask{Load: Load{SCV: 1, Trace: draw(3, 20_000, 900, exponential(2*time.Millisecond))}, Cores: 1, Margin: 0.1}
+	a.Rate, a.Service = 900, 0.002
 	a.Keep = func(o Outcome) bool { return o.Response(0.99) <= 0.030 }
 	adv := size(t, a)
 	if adv.Workers != 0 || adv.Hopeless != TooFewCores {
@@ -192,7 +192,7 @@ func TestSizeWithoutHopeOfCores(t *testing.T) {
 		{2e6, 0.25, 0.5, 1, TooFewCores, 500 / 1.25},
 		{1000, 0, 0, 2, TooLong, 0},
 	} {
-		a := Ask{Load: Poisson(c.rate, 0.001), Cores: c.cores, Margin: c.margin, Keep: func(o Outcome) bool { return o.Cores <= c.most }}
+		a := Ask{Load: exponentials(c.rate, 0.001), Cores: c.cores, Margin: c.margin, Keep: func(o Outcome) bool { return o.Cores <= c.most }}
 		a.Trace = evenly(20, 0, 0)
 		adv := size(t, a)
 		if adv.Hopeless != c.hopeless {
@@ -295,12 +295,13 @@ func TestWaits(t *testing.T) {
 			}
 		}
 	}
-	border := Ask{Load: Poisson(1000, 0.001), Cores: 1, Exponential: true}
+	border := Ask{Load: exponentials(1000, 0.001), Cores: 1, Exponential: true}
 	border.Trace = evenly(20, ms, 0)
 	if all, _, err := Waits(border); err != nil || len(all) != 0 {
 		t.Errorf("cores that just keep up: %d outcomes, error %v", len(all), err)
 	}
-	full := Ask{Load: Measure(draw(3, 1000, 900, exponential(2*time.Millisecond))), Cores: 1}
+	full := Ask{Load: exponentials(900, 0.002), Cores: 1}
+	full.Trace = draw(3, 1000, 900, exponential(2*time.Millisecond))
 	if all, _, err := Waits(full); err != nil || len(all) != 0 {
 		t.Errorf("cores that cannot keep up: %d outcomes, error %v", len(all), err)
 	}

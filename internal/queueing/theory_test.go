@@ -82,9 +82,9 @@ func TestReplayMeetsTheFormulas(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			t.Parallel()
-			p := Twin(tt.station, draw(1, n, tt.rate, tt.demand))
+			p := twinOf(tt.station, draw(1, n, tt.rate, tt.demand))
 			near(t, "mean response", *p.Mean, tt.want, within)
-			near(t, "throughput", *p.Throughput, tt.rate, within)
+			near(t, "throughput", p.throughput, tt.rate, within)
 		})
 	}
 }
@@ -100,13 +100,13 @@ func TestReplayMeetsMMcK(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("M-M-%d-%d at %v/s", tt.servers, tt.places, tt.rate), func(t *testing.T) {
 			t.Parallel()
-			p := Twin(Station{Workers: tt.servers, Cores: tt.servers, Turn: Whole, Places: tt.places}, draw(2, 1_000_000, tt.rate, exponential(ms)))
+			p := twinOf(Station{Workers: tt.servers, Cores: tt.servers, Turn: Whole, Places: tt.places}, draw(2, 1_000_000, tt.rate, exponential(ms)))
 			want := MMcK(tt.rate, s, tt.servers, tt.places)
 			near(t, "loss", *p.Loss, want.Loss, within)
-			near(t, "throughput", *p.Throughput, want.Throughput, within)
+			near(t, "throughput", p.throughput, want.Throughput, within)
 			near(t, "mean response", *p.Mean, want.Response, within)
-			for q, got := range map[float64]float64{0.5: *p.P50, 0.9: *p.P90, 0.99: *p.P99} {
-				near(t, fmt.Sprintf("quantile %v", q), got, MMcKQuantile(tt.rate, s, tt.servers, tt.places, q), within)
+			for _, q := range []float64{0.5, 0.9, 0.99} {
+				near(t, fmt.Sprintf("quantile %v", q), p.quantile(q), MMcKQuantile(tt.rate, s, tt.servers, tt.places, q), within)
 			}
 		})
 	}
@@ -127,7 +127,8 @@ func TestApproximationsMeetTheReplay(t *testing.T) {
 		{"two values, C² 2", 2, 1600, mixed(ms/2, 0.1, 5500*time.Microsecond)},
 	} {
 		trace := draw(6, 400_000, tt.rate, tt.demand)
-		l, p := Measure(trace), Twin(Station{Workers: tt.servers, Cores: tt.servers, Turn: Whole}, trace)
-		near(t, tt.what, *p.Mean, AllenCunneen(l.Rate, l.Service, tt.servers, l.CA2, l.SCV), 0.1)
+		l, ca2 := measured(trace)
+		p := twinOf(Station{Workers: tt.servers, Cores: tt.servers, Turn: Whole}, trace)
+		near(t, tt.what, *p.Mean, AllenCunneen(l.Rate, l.Service, tt.servers, ca2, l.SCV), 0.1)
 	}
 }

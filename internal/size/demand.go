@@ -166,8 +166,7 @@ func (d Demand) Load(rate float64, n int, seed uint64) queueing.Load {
 		}
 		jobs[i] = j
 	}
-	l := queueing.Measure(jobs)
-	l.Rate, l.CA2 = rate, 1
+	l := queueing.Load{Rate: rate, Long: queueing.Long(jobs), Trace: jobs}
 	l.Service, l.Block, l.SCV = d.moments()
 	return l
 }

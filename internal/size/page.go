@@ -246,8 +246,8 @@ func (s *Page) expected(whole bool) document.Part {
 	}
 	row("cores busy", by, s.cores)
 	// The textbook's formula, next to the replay, shows how much the two differ.
-	if second := s.comparison(); whole && second.Mean != nil {
-		t = append(t, append(append([]string{"for comparison: mean", timeText(*second.Mean)}, make([]string, len(at)-1)...), second.Formula+", no bound"))
+	if mean, formula := queueing.MeanByFormula(s.Advice.Workers, s.Ask.Cores, s.Ask.Load); whole && formula != "" {
+		t = append(t, append(append([]string{"for comparison: mean", timeText(mean)}, make([]string, len(at)-1)...), formula+", no bound"))
 	}
 	return document.Table{Rows: t, Words: true}
 }
@@ -437,8 +437,8 @@ func (s *Page) json() sizeJSON {
 		return j
 	}
 	j.Expected = s.outcome(a.Expected)
-	if second := s.comparison(); second.Mean != nil && finite(*second.Mean) != nil {
-		j.Comparison = &formulaJSON{second.Formula, *second.Mean}
+	if mean, formula := queueing.MeanByFormula(a.Workers, s.Ask.Cores, s.Ask.Load); formula != "" {
+		j.Comparison = &formulaJSON{formula, mean}
 	}
 	if a.Workers == 0 {
 		return j

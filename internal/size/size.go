@@ -99,19 +99,6 @@ func (a Answer) quantiles() []float64 {
 // 100*q.
 func quantileName(q float64) string { return "p" + strconv.FormatFloat(100*q, 'g', 6, 64) }
 
-// comparison returns the prediction of the mean response time by the formula for the advised pool,
-// without a replay. Mean is nil if no formula fits. Without advice it is about a goroutine for each
-// request.
-func (a Answer) comparison() queueing.Prediction {
-	st := queueing.Station{Kind: queueing.Pool, Workers: a.Advice.Workers, Cores: a.Ask.Cores, Turn: queueing.GoTurn}
-	if st.Workers == 0 {
-		st.Kind = queueing.Goroutines
-	}
-	l := a.Ask.Load
-	l.Trace = nil
-	return queueing.Predict(st, l)
-}
-
 // longestTrace limits the requests of a trace, and so the time that the advice takes. Terms that
 // would need a longer one get a doubt.
 const longestTrace = 400_000
