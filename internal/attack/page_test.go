@@ -21,17 +21,10 @@ import (
 // alone is the result of an attack on U that sent requests, of which good got a good reply.
 func alone(loop string, requests, good int, change func(r *record.Comparison, a *record.Arm)) *record.Comparison {
 	r := &record.Comparison{Common: record.Common{Status: record.Complete, Window: record.Lasting(time.Second)}, Arms: []record.Arm{{
-		Contestant: record.Contestant{
-			Name: "U", Clients: record.Clients{Loop: loop, Arrivals: "poisson", Connections: 64, KeepAlive: true},
-		},
-		Figures: record.Figures{
-			Requests: requests, Errors: requests - good, Mean: new(1.), Goodput: new(float64(good)), Failures: map[string]int{},
-		},
-		Details: record.Details{Disturbed: &record.Disturbed{},
-			Generator: &record.Proofs{Busy: .3},
-		},
-	}},
-	}
+		Contestant: record.Contestant{Name: "U", Clients: record.Clients{Loop: loop, Arrivals: "poisson", Connections: 64, KeepAlive: true}},
+		Figures:    record.Figures{Requests: requests, Errors: requests - good, Mean: new(1.), Goodput: new(float64(good)), Failures: map[string]int{}},
+		Details:    record.Details{Disturbed: &record.Disturbed{}, Generator: &record.Proofs{Busy: .3}},
+	}}}
 	if change != nil {
 		change(r, &r.Arms[0])
 	}

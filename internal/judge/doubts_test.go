@@ -291,8 +291,7 @@ func TestBusyWindows(t *testing.T) {
 	}{{-1, ""}, {.24, ""}, {.25, "Too busy: other programs took 25 % of the servers' CPUs"}} {
 		r := &record.Comparison{Common: record.Common{Status: record.Complete, Env: record.Env{CPUs: 4, ServerCPUs: "0,2", LoadCPUs: "1"}}, Arms: []record.Arm{
 			{Contestant: record.Contestant{Name: "a"}, Details: record.Details{Disturbed: &record.Disturbed{Foreign: -1}}}, {Contestant: record.Contestant{Name: "b"}, Details: record.Details{Disturbed: &record.Disturbed{Foreign: c.foreign}}},
-		},
-		}
+		}}
 		busy, got := (blocks{}).busy(r), ""
 		if !busy.None() {
 			got = busy.Part("answer")

@@ -140,6 +140,9 @@ func read(dir *record.Dir, run record.Run, show func(record.TrialRecord)) (judge
 	if err != nil {
 		return judgement{}, err
 	}
+	if j.aim == nil {
+		return judgement{}, fmt.Errorf("judging %q: a search for capacity has no blocks to compare", dir.Path())
+	}
 	found := 0
 	for t, err := range dir.Trials() {
 		j.Take(t, err)

@@ -26,9 +26,7 @@ func TestSweepOverClients(t *testing.T) {
 			Contestant: record.Contestant{
 				Name: "goroutine,connections=" + clients, Family: "goroutine", Levels: []record.Level{{Factor: "connections", Value: clients}},
 			},
-			Figures: record.Figures{
-				P50: &v, P99: &v, Goodput: new(9_000.), CPUPerRequest: &v,
-			},
+			Figures: record.Figures{P50: &v, P99: &v, Goodput: new(9_000.), CPUPerRequest: &v},
 		})
 	}
 	var labels []string

@@ -51,10 +51,8 @@ func TestSharedCPUIsTold(t *testing.T) {
 			return record.Arm{Contestant: record.Contestant{Name: name, Role: role}, Details: record.Details{Disturbed: &record.Disturbed{Load: share}, Generator: &record.Proofs{Rest: c.rest}}}
 		}
 		r := &record.Comparison{
-			Common: record.Common{
-				Env: record.Env{ServerCPUs: "0-1", LoadCPUs: c.load},
-			},
-			Arms: []record.Arm{arm("a", record.Baseline, .061), arm("a'", record.Copy, .062), arm("b", record.Challenger, .123)},
+			Common: record.Common{Env: record.Env{ServerCPUs: "0-1", LoadCPUs: c.load}},
+			Arms:   []record.Arm{arm("a", record.Baseline, .061), arm("a'", record.Copy, .062), arm("b", record.Challenger, .123)},
 		}
 		if got := strings.ReplaceAll(visiting(r), say.NBSP, " "); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

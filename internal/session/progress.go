@@ -37,5 +37,5 @@ type ArmProgress struct {
 // blocks and its interval; SoFar is nil if no block has the figure.
 type BlockFigures struct {
 	SoFar  *stats.Spread `json:"so_far,omitempty"`
-	Blocks []*float64     `json:"blocks"`
+	Blocks []*float64    `json:"blocks"`
 }

@@ -29,9 +29,7 @@ func TestRowsOfARun(t *testing.T) {
 		},
 		Valid: 12,
 		Arms: []record.Arm{
-			{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{P99: new(.0200000004), Goodput: new(300.)}}, {Contestant: record.Contestant{Name: "a'", Role: record.Copy}, Figures: record.Figures{P99: new(.03)}},
-			{Contestant: record.Contestant{Name: "b", Role: record.Challenger}, Figures: record.Figures{P99: new(.01), Goodput: new(300.)}, Details: record.Details{Footprint: &record.Footprint{Memory: 18_000_000, Threads: 6}}},
-		},
+			{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{P99: new(.0200000004), Goodput: new(300.)}}, {Contestant: record.Contestant{Name: "a'", Role: record.Copy}, Figures: record.Figures{P99: new(.03)}}, {Contestant: record.Contestant{Name: "b", Role: record.Challenger}, Figures: record.Figures{P99: new(.01), Goodput: new(300.)}, Details: record.Details{Footprint: &record.Footprint{Memory: 18_000_000, Threads: 6}}}},
 		Verdicts: []record.Verdict{
 			{Metric: stats.P99, Arm: "b", Baseline: "a", Verdict: stats.Decided(stats.Faster), Ratio: .5, Low: .4, High: .6},
 			{Metric: stats.Goodput, Arm: "b", Baseline: "a", Verdict: stats.Decision{Outcome: outcome.Refused}, Reason: fact.Fact{Code: "errors"}},
