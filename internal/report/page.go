@@ -27,6 +27,8 @@ type page interface {
 	summary(w io.Writer) error
 	// csv writes rows of figures.
 	csv(w io.Writer) error
+	// beside is a file that a record has beside its page, and how it is written.
+	beside() (file string, write func(io.Writer) error)
 	// measured is what the plan is called, and how much of it was measured.
 	measured() (plan, had string)
 }
@@ -91,6 +93,18 @@ func (p searchPage) measured() (plan, had string) {
 	}
 	return "the search", say.Plural(windows, "window") + " measured"
 }
+
+func (p searchPage) beside() (file string, write func(io.Writer) error) {
+	return "capacity.svg", func(w io.Writer) error { return CapacitySVG(w, p.Search) }
+}
+
+func (p comparisonPage) beside() (file string, write func(io.Writer) error) {
+	return "bench.txt", func(w io.Writer) error { return Bench(w, p.Comparison) }
+}
+
+// Beside returns the file that a record of this result has beside its page, and how it is written: for benchstat, or the
+// drawing of a search.
+func Beside(r record.Result) (file string, write func(io.Writer) error) { return pageOf(r).beside() }
 
 func (p searchPage) data() record.Result {
 	full := *p.Search

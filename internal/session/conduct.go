@@ -235,19 +235,14 @@ func finish(dir *record.Dir, run record.Run, err error) error {
 // ReportPage is the page of a run in its record.
 const ReportPage = "report.html"
 
-// writeReports writes the files for people and benchstat into the record: report.html, report.md
-// and bench.txt, or capacity.svg for a search.
+// writeReports writes the files for people into the record, report.html and report.md, and the one that its kind of result has
+// besides.
 func writeReports(dir *record.Dir, r record.Result) error {
-	write := func(file string, page func(io.Writer) error) error { return dir.WriteFile(file, page) }
+	file, write := report.Beside(r)
 	// A file that cannot be written does not keep the others from being written.
-	pages := errors.Join(
-		dir.WriteFile(ReportPage, func(w io.Writer) error { return report.HTML(w, r) }), dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),
+	return errors.Join(
+		dir.WriteFile(ReportPage, func(w io.Writer) error { return report.HTML(w, r) }),
+		dir.WriteFile("report.md", func(w io.Writer) error { return report.Markdown(w, r) }),
+		dir.WriteFile(file, write),
 	)
-	switch r := r.(type) {
-	case *record.Search:
-		pages = errors.Join(pages, write("capacity.svg", func(w io.Writer) error { return report.CapacitySVG(w, r) }))
-	case *record.Comparison:
-		pages = errors.Join(pages, write("bench.txt", func(w io.Writer) error { return report.Bench(w, r) }))
-	}
-	return pages
 }
