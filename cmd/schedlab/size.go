@@ -167,7 +167,7 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) error {
 			return usagef("--%s belongs to %s; with --%s it says nothing", extra.flag, extra.of, sources[0])
 		}
 	}
-	_, err = session.Size{Rate: f.rate.Rate, SLO: f.slo}.Objective()
+	_, _, err = session.Size{Rate: f.rate.Rate, SLO: f.slo}.Objective()
 	return err
 }
 

@@ -2,7 +2,6 @@ package session
 
 import (
 	"slices"
-	"strings"
 
 	"schedlab/internal/command"
 	"schedlab/internal/experiment"
@@ -21,17 +20,17 @@ type Size struct {
 }
 
 // Objective returns the SLO, with the term that size.Objective adds; nil without one. Errors are wrong usage.
-func (r Size) Objective() (stats.SLO, error) {
+func (r Size) Objective() (slo stats.SLO, assumed string, err error) {
 	if r.SLO == "" {
-		return nil, nil
+		return nil, "", nil
 	}
-	slo, err := size.Objective(r.SLO, r.Rate.PerSecond)
-	return slo, Usage(err)
+	slo, assumed, err = size.Objective(r.SLO, r.Rate.PerSecond)
+	return slo, assumed, Usage(err)
 }
 
 // Run computes the answer, and notes on the page an SLO term that was added and the comparison that tests the answer.
 func (r Size) Run() (*size.Page, error) {
-	slo, err := r.Objective()
+	slo, assumed, err := r.Objective()
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +45,7 @@ func (r Size) Run() (*size.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := &size.Page{Answer: a, Rate: r.Rate.String()}
-	// Objective has added a term, and the page has to say so.
-	if slo != nil && !strings.Contains(r.SLO, "errors") {
-		page.Assumed = size.Assumed
-	}
+	page := &size.Page{Answer: a, Rate: r.Rate.String(), Assumed: assumed}
 	if a.Advice.Workers > 0 {
 		test, err := a.Test(r.Rate.String())
 		if err != nil {

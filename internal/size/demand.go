@@ -134,8 +134,7 @@ func (d Demand) Held() time.Duration {
 // allows for a CPU time of at most a hundredth of the time blocked. Samples are never taken as
 // exponential.
 func (d Demand) Exponential() bool {
-	exp := func(t workload.Dist) bool { return strings.HasPrefix(t.String(), "exp(") }
-	return len(d.Samples) == 0 && (exp(d.Sleep) && d.CPU.Mean() <= d.Sleep.Mean()/100 || exp(d.CPU) && d.Sleep.Mean() == 0)
+	return len(d.Samples) == 0 && (d.Sleep.Exponential() && d.CPU.Mean() <= d.Sleep.Mean()/100 || d.CPU.Exponential() && d.Sleep.Mean() == 0)
 }
 
 // maxSamples is the largest number of samples that a demand keeps: 8 MiB of them. Thinned out

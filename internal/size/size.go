@@ -148,26 +148,25 @@ func figureOf(t stats.Term, o queueing.Outcome, rate float64) float64 {
 const Assumed = "errors<=0.1%"
 
 // Objective parses an SLO for a rate of requests per second, and adds Assumed if it has no term
-// about errors. A goodput above the rate is an error, and so is a quantile above p99.99, for which no
-// trace is long enough. Errors name the flag.
-func Objective(text string, rate float64) (stats.SLO, error) {
-	slo, err := stats.ParseSLO(text)
-	if err != nil {
-		return nil, fmt.Errorf("--slo: %w", err)
+// about errors: assumed is that term, "" if the text has one. A goodput above the rate is an error, and so is a quantile
+// above p99.99, for which no trace is long enough. Errors name the flag.
+func Objective(text string, rate float64) (slo stats.SLO, assumed string, err error) {
+	if slo, err = stats.ParseSLO(text); err != nil {
+		return nil, "", fmt.Errorf("--slo: %w", err)
 	}
 	for _, t := range slo {
 		switch {
 		case t.Metric.Figure == stats.Goodput && t.Limit > rate:
-			return nil, fmt.Errorf("--slo %s asks for more than --rate %v/s brings", t, rate)
+			return nil, "", fmt.Errorf("--slo %s asks for more than --rate %v/s brings", t, rate)
 		case t.Metric.Quantile > 0.9999:
-			return nil, fmt.Errorf("--slo %s is beyond p99.99, of which a trace holds too few requests", t)
+			return nil, "", fmt.Errorf("--slo %s is beyond p99.99, of which a trace holds too few requests", t)
 		}
 	}
 	if slices.ContainsFunc(slo, func(t stats.Term) bool { return t.Metric.Figure == stats.Errors }) {
-		return slo, nil
+		return slo, "", nil
 	}
 	more, err := stats.ParseSLO(Assumed)
-	return append(slo, more...), err
+	return append(slo, more...), Assumed, err
 }
 
 // A Comparison is what tests an advice: the advised workers keep the SLO, about a fifth

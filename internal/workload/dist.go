@@ -193,6 +193,9 @@ func (d Dist) Pauses() func(rng *rand.Rand) time.Duration {
 	return func(rng *rand.Rand) time.Duration { return d.Sample(NewRand(rng.Uint64())) }
 }
 
+// Exponential reports whether d is one exponential, and no mix.
+func (d Dist) Exponential() bool { return d.n == 1 && d.terms[0].kind == exponential }
+
 // Mean returns the expected value, rounded to the nanosecond:
 //
 //	E[X] = sum of w m    (w a term's weight, m its mean)
