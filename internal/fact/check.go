@@ -11,7 +11,9 @@ import (
 // A checker follows all branches of a sentence, taken or not, by the types of what they name. It knows what sentences use
 // of the language of templates, and refuses the rest.
 type checker struct {
-	vars map[string]reflect.Type // by name, with its "$"
+	vars  map[string]reflect.Type // by name, with its "$"
+	of    reflect.Type            // the dot of the sentence
+	names map[string]bool         // its fields that the sentence names
 }
 
 // A mistake is what a checker panics with.
@@ -19,15 +21,16 @@ type mistake struct{ error }
 
 func wrong(format string, args ...any) { panic(mistake{fmt.Errorf(format, args...)}) }
 
-// check returns what is wrong with the sentence of that name for a dot of a type.
-func check(name string, dot reflect.Type) (err error) {
+// check returns which fields of a dot of a type the sentence of that name names, and what is wrong with it.
+func check(name string, dot reflect.Type) (names map[string]bool, err error) {
 	defer func() {
 		if m, is := recover().(mistake); is {
 			err = m.error
 		}
 	}()
-	(&checker{}).template(name, dot)
-	return nil
+	names = map[string]bool{}
+	(&checker{of: dot, names: names}).template(name, dot)
+	return names, nil
 }
 
 func (c *checker) template(name string, dot reflect.Type) {
@@ -35,7 +38,7 @@ func (c *checker) template(name string, dot reflect.Type) {
 	if t == nil {
 		wrong("there is no part %q: register it first", name)
 	}
-	(&checker{vars: map[string]reflect.Type{"$": dot}}).list(t.Root, dot)
+	(&checker{vars: map[string]reflect.Type{"$": dot}, of: c.of, names: c.names}).list(t.Root, dot)
 }
 
 func (c *checker) list(l *parse.ListNode, dot reflect.Type) {
@@ -68,7 +71,7 @@ func (c *checker) list(l *parse.ListNode, dot reflect.Type) {
 
 // branch follows both ways of an if, a with or a range. within returns the dot of the first way, by what is asked.
 func (c *checker) branch(b parse.BranchNode, dot reflect.Type, within func(reflect.Type) reflect.Type) {
-	inner := &checker{vars: maps.Clone(c.vars)}
+	inner := &checker{vars: maps.Clone(c.vars), of: c.of, names: c.names}
 	asked := inner.pipe(b.Pipe, dot)
 	for i, v := range b.Pipe.Decl {
 		inner.vars[v.Ident[0]] = asked
@@ -169,13 +172,13 @@ func (c *checker) operand(n parse.Node, dot reflect.Type) reflect.Type {
 	case *parse.DotNode:
 		return dot
 	case *parse.FieldNode:
-		return chain(dot, n.Ident)
+		return c.chain(dot, n.Ident)
 	case *parse.VariableNode:
-		return chain(c.vars[n.Ident[0]], n.Ident[1:])
+		return c.chain(c.vars[n.Ident[0]], n.Ident[1:])
 	case *parse.PipeNode:
 		return c.pipe(n, dot)
 	case *parse.ChainNode:
-		return chain(c.operand(n.Node, dot), n.Field)
+		return c.chain(c.operand(n.Node, dot), n.Field)
 	case *parse.StringNode:
 		return reflect.TypeFor[string]()
 	case *parse.NumberNode: // as templates take it where nothing says which
@@ -189,8 +192,11 @@ func (c *checker) operand(n parse.Node, dot reflect.Type) reflect.Type {
 }
 
 // chain returns the type of a field of a field of a type.
-func chain(of reflect.Type, names []string) reflect.Type {
+func (c *checker) chain(of reflect.Type, names []string) reflect.Type {
 	for _, name := range names {
+		if of == c.of {
+			c.names[name] = true
+		}
 		if of.Kind() != reflect.Struct {
 			wrong("%s has no .%s", of, name)
 		}

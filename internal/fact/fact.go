@@ -126,6 +126,18 @@ func (f Fact) Equal(g Fact) bool {
 		maps.Equal(f.values, g.values) && maps.Equal(f.names, g.names) && slices.EqualFunc(f.Because, g.Because, Fact.Equal)
 }
 
+// Alike reports whether two facts say the same in words: their values and what they rest on are the same, and so are arm,
+// baseline and metric where their kind's sentence names them. Facts of a code of another version say their text.
+func (f Fact) Alike(g Fact) bool {
+	k := kinds[f.Code]
+	if k == nil {
+		return f.Code == g.Code && f.Text == g.Text
+	}
+	return f.Code == g.Code && maps.Equal(f.values, g.values) && maps.Equal(f.names, g.names) &&
+		(!k.names["Arm"] || f.Arm == g.Arm) && (!k.names["Baseline"] || f.Baseline == g.Baseline) && (!k.names["Metric"] || f.Metric == g.Metric) &&
+		slices.EqualFunc(f.Because, g.Because, Fact.Alike)
+}
+
 // recorded is a fact as JSON has it: figures are in seconds, ratios 0..1, counts, and rates per second; names are CPUs,
 // settings, files and errors of system calls.
 type recorded struct {

@@ -158,3 +158,28 @@ func asText(v any) string {
 	}
 	return v.(string)
 }
+
+// Two facts say the same where their values do, and the arm and the metric that the sentence names.
+func TestAlike(t *testing.T) {
+	t.Parallel()
+	of := func(where string) fact.Fact { return lostOf.Of(lost{Requests: 7, Where: where}) }
+	other := fact.Fact{Code: "of-another-version", Text: "it is late"}
+	for name, c := range map[string]struct {
+		a, b fact.Fact
+		want bool
+	}{
+		"the same":                                {of("a"), of("a"), true},
+		"another value":                           {of("a"), of("b"), false},
+		"another arm, which is named":             {of("a").On("pool"), of("a").On("loop"), false},
+		"another metric, which is not named":      {of("a").At("p50"), of("a").At("p90"), true},
+		"another reason below":                    {of("a").Since(of("c")), of("a").Since(of("d")), false},
+		"another metric of a reason below":        {alone.Since(alone.At("p50")), alone.Since(alone.At("p90")), true},
+		"another kind":                            {of("a"), alone, false},
+		"another version's, with the same words":  {other, other.At("p50"), true},
+		"another version's, with different words": {other, fact.Fact{Code: other.Code, Text: "it is early"}, false},
+	} {
+		if got := c.a.Alike(c.b); got != c.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}

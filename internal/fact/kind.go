@@ -139,6 +139,7 @@ type kind struct {
 	fields   []field
 	view     reflect.Type    // the dot of its sentences: [about] and the fields of values
 	disturbs func(Fact) bool // nil for a kind that never does
+	names    map[string]bool // the fields of its dot that its sentence names; those of about are of use
 }
 
 // about is what the sentences of every kind can name.
@@ -342,8 +343,12 @@ func (k *kind) template(part string) string { return strings.TrimSpace(string(k.
 func (k *kind) say(part, text string) {
 	name := k.template(part)
 	add(name, text)
-	if err := check(name, k.view); err != nil {
+	names, err := check(name, k.view)
+	if err != nil {
 		panic(fmt.Sprintf("fact %q: %v", name, err))
+	}
+	if part == "" {
+		k.names = names
 	}
 	if err := sentences.ExecuteTemplate(nowhere{}, name, k.dot(Fact{})); err != nil {
 		panic(fmt.Sprintf("fact %q without values: %v", name, err))

@@ -305,7 +305,7 @@ func refusedMarks(r *record.Comparison, arms []record.Arm) (lines []string) {
 			refused = append(refused, v)
 		}
 	}
-	for _, same := range grouped(refused, reason) {
+	for _, same := range alike(refused, func(a, b record.Verdict) bool { return a.Reason.Alike(b.Reason) }) {
 		var of []string
 		for _, v := range same {
 			if !slices.Contains(of, v.Arm) {

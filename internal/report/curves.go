@@ -332,7 +332,7 @@ func connections(r *record.Comparison, all bool) document.Part {
 		charts = document.Page{document.Details{Summary: "A chart of each arm", Parts: charts}}
 	}
 	return document.Section{
-		ID: "connections", Title: "Connections over time", About: overBlocks("medians", caveat(r)),
+		ID: "connections", Title: "Connections over time", About: overBlocks("medians", r, ""),
 		Lead: warned(r, fmt.Sprintf("As the servers counted them, ten times a second; accepted = done + rejected + dropped + open. "+
 			"The charts are of block %d, the middle one by connections open, and have the same axes.", known[0].Counters.Block)),
 		Parts: []document.Part{document.Table{Rows: table}, charts},

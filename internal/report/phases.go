@@ -26,13 +26,14 @@ type breakdown struct {
 	Rows      []breakdownRow
 }
 
-// overBlocks describes the figures of a table, such as "medians over the blocks", with the
-// caveat about them; "" is no caveat.
-func overBlocks(figures, caveat string) string {
-	if strings.HasPrefix(caveat, "of ") { // "of 3 blocks, too few", or "of a run without a verdict"
-		return figures + " " + caveat
+// overBlocks describes the figures of a table: "medians over the blocks" or, with a caveat about the run, such as "medians
+// of 3 blocks, too few for a finding". few is a caveat about these figures alone, "" for none.
+func overBlocks(figures string, r *record.Comparison, few string) string {
+	text := figures + " " + cmp.Or(caveat(r), "over the blocks")
+	if few != "" {
+		text += "; " + few
 	}
-	return strings.TrimSuffix(figures+" over the blocks; "+caveat, "; ")
+	return text
 }
 
 // A breakdownRow is one arm's times in seconds. Sum adds them up: on average it is the arm's mean response
@@ -146,24 +147,23 @@ func breakdownParts(r *record.Comparison) []document.Part {
 	if !slices.ContainsFunc(r.Arms, stamped) {
 		return nil
 	}
-	section := func(id, title, caveat string, b breakdown, notes ...document.Part) document.Part {
+	section := func(id, title, few string, b breakdown, notes ...document.Part) document.Part {
 		return document.Section{
-			ID: id, Title: "Where the time went " + title, About: overBlocks("means", caveat),
+			ID: id, Title: "Where the time went " + title, About: overBlocks("means", r, few),
 			Lead:  "Stamps of client and server on one clock, request by request; the parts add up to the response time exactly.",
-			Parts: append([]document.Part{document.Charts{stackOf(b, title+" ("+overBlocks("means", caveat)+")")}}, notes...),
+			Parts: append([]document.Part{document.Charts{stackOf(b, title+" ("+overBlocks("means", r, few)+")")}}, notes...),
 		}
 	}
 	average := breakDown(r.Arms, func(p timeline.Phase) float64 { return p.Mean })
 	tail := breakDown(r.Arms, func(p timeline.Phase) float64 { return p.Tail })
-	tailCaveat := caveat(r)
+	few := ""
 	if n := slowest(r); n < tailRequests {
-		few := say.Plural(n, "request") + " an arm at the least, too few to tell"
-		tailCaveat = strings.TrimPrefix(tailCaveat+"; "+few, "; ")
+		few = say.Plural(n, "request") + " an arm at the least, too few to tell"
 	}
 	legend := meanings(slices.Concat(average.Stretches, tail.Stretches)) + " (docs/reference/timeline.md)"
 	return []document.Part{
-		section("phases-1", "on average", caveat(r), average, differencesOnAverage(r)),
-		section("phases-2", "in the slowest 1"+say.NBSP+"% of requests, on average", tailCaveat, tail, document.Note(legend), unaccounted(r.Arms)),
+		section("phases-1", "on average", "", average, differencesOnAverage(r)),
+		section("phases-2", "in the slowest 1"+say.NBSP+"% of requests, on average", few, tail, document.Note(legend), unaccounted(r.Arms)),
 	}
 }
 
@@ -315,7 +315,7 @@ func twins(r *record.Comparison) document.Part {
 			"each block's figures add up, their medians, column by column, only nearly (docs/reference/queueing.md)"
 	}
 	return document.Section{
-		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", caveat(r)),
+		ID: "twin", Title: "Against the ideal twin", About: overBlocks("medians", r, ""),
 		Lead:  "Each arm beside its own requests in an ideal scheduler of its kind, block by block.",
 		Parts: []document.Part{document.Table{Rows: table}, notes, document.Note(legend)},
 	}

@@ -160,7 +160,9 @@ func reason(v record.Verdict) string { return cmp.Or(v.Reason.String(), "no reas
 // oneReason returns the reason for which all of vs were refused; "" if the reasons differ, a
 // verdict was not refused, or vs is empty.
 func oneReason(vs []record.Verdict) string {
-	other := func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Refused || reason(v) != reason(vs[0]) }
+	other := func(v record.Verdict) bool {
+		return v.Verdict.Outcome != outcome.Refused || !v.Reason.Alike(vs[0].Reason)
+	}
 	if len(vs) == 0 || slices.ContainsFunc(vs, other) {
 		return ""
 	}
@@ -428,8 +430,13 @@ func byArm(verdicts []record.Verdict) [][]record.Verdict {
 
 // grouped groups values by key, in order of first appearance. Values of one key need not follow each other.
 func grouped[T any, K comparable](all []T, key func(T) K) (groups [][]T) {
+	return alike(all, func(a, b T) bool { return key(a) == key(b) })
+}
+
+// alike groups values that are the same in some way, in order of first appearance.
+func alike[T any](all []T, same func(a, b T) bool) (groups [][]T) {
 	for _, x := range all {
-		i := slices.IndexFunc(groups, func(g []T) bool { return key(g[0]) == key(x) })
+		i := slices.IndexFunc(groups, func(g []T) bool { return same(g[0], x) })
 		if i < 0 {
 			groups = append(groups, nil)
 			i = len(groups) - 1
