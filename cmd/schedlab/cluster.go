@@ -225,7 +225,6 @@ func order(cmd *cobra.Command, args []string) (o session.Order, err error) {
 	return measure(args[0]).parse(cmd, args[1:], fromFile)
 }
 
-// printAnswer prints an answer, if there is one.
 func printAnswer(cmd *cobra.Command, answer string, err error) error {
 	if answer == "" {
 		return err

@@ -124,7 +124,6 @@ type shownFlags struct {
 	verbose          bool
 }
 
-// bindProgress declares --progress.
 func (f *shownFlags) bindProgress(fl *pflag.FlagSet) {
 	oneOf(fl, &f.progress, "progress", "auto", "progress"+progressHelp, progressKinds...)
 }
@@ -161,17 +160,14 @@ func (f *runFlags) order(fl *pflag.FlagSet, r *session.Common) (session.Order, e
 		checkValues(fl, "blocks", "window", "warmup", "budget", "cpus", "out", "path", "targets", "log", "workload", "wait-idle")
 }
 
-// bindCPUs declares --cpus.
 func bindCPUs(fl *pflag.FlagSet, value *string) {
 	fl.StringVar(value, "cpus", "", "CPUs of the servers, a slash and the load's, like 0-1,4/2 (default the lower half or as many as are needed, and the rest); none pins neither")
 }
 
-// bindWaitIdle declares --wait-idle.
 func bindWaitIdle(fl *pflag.FlagSet, w *session.Where) {
 	fl.DurationVar(&w.WaitIdle, "wait-idle", 0, fmt.Sprintf("start as soon as other programs have left the CPUs alone for %v; if that takes longer than this, start nothing: exit code 4 (default: start at once)", session.QuietFor))
 }
 
-// bindProfiles declares --profiles.
 func bindProfiles(fl *pflag.FlagSet, value *bool) {
 	fl.BoolVar(value, "profiles", false, "then start each arm once more, for about "+experiment.ProfileTakes.String()+", and capture its profiles under the same load (docs/guide/profiles.md)")
 }
@@ -185,7 +181,6 @@ func bindAsked(fl *pflag.FlagSet, a *session.Adhoc, logs bool) {
 	}
 }
 
-// bindWorkload declares --workload.
 func bindWorkload(cmd *cobra.Command, a *session.Adhoc) {
 	cmd.Flags().StringVar(&a.Workload, "workload", "", "what a request costs, like cpu=200us,sleep=exp(10ms), in place of a scenario: of the modes that you name, or of the default scenario's arms")
 	complete(cmd, "workload", "cpu=", "sleep=")

@@ -132,7 +132,6 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// request returns the request for a demand.
 func (f *sizeFlags) request(d size.Demand) session.Size {
 	return session.Size{Rate: f.rate.Rate, Demand: d, SLO: f.slo, Margin: f.margin, Cores: f.cores}
 }

@@ -60,7 +60,6 @@ type LogLines struct {
 	First []int
 }
 
-// add counts a line.
 func (l *LogLines) add(number int) {
 	if l.Count++; len(l.First) < toldLogLines {
 		l.First = append(l.First, number)
@@ -79,14 +78,14 @@ func (l *LogLines) String() string {
 	return "lines " + numbers
 }
 
-// ReadAccessLog reads a log in one of logFormats; name is used in messages. It takes only GET and HEAD,
+// readAccessLog reads a log in one of logFormats; name is used in messages. It takes only GET and HEAD,
 // and counts the lines that it leaves out. The log may be packed by gzip: see Text.
 //
 // It returns an error if no request is left. It also returns one for more than 5,000,000
 // requests, more than 200,000 distinct ones, or more than a year from the first request to the last, and for
 // a file without a log line in its first 10,000 lines or 4 MiB. Times may have any time zone; they are
 // compared as moments.
-func ReadAccessLog(name string, r io.Reader) (*AccessLog, error) {
+func readAccessLog(name string, r io.Reader) (*AccessLog, error) {
 	l := &AccessLog{Whole: true, Methods: map[string]int{}}
 	p := logParser{log: l, places: map[LogRequest]uint32{}}
 	if err := eachLine(name, r, maxLogLine, p.line); err != nil {
@@ -207,7 +206,8 @@ func (p *logParser) noLog() error {
 	if len(p.unread) == maxLogLine {
 		long = fmt.Sprintf(" (the line is longer than %d bytes)", maxLogLine)
 	}
-	return fmt.Errorf("no line of an access log%s; want the Common or Combined Log Format, like %s, or a log of %s", long, logForm, otherFormats())
+	return fmt.Errorf("no line of an access log%s; want the Common or Combined Log Format, like %s, or a log of "+
+		"Envoy, HAProxy, IIS (W3C), an AWS load balancer, Squid, Caddy, Traefik or nginx as JSON", long, logForm)
 }
 
 // finish sorts the requests by time, because a server logs them in the order in which they end.

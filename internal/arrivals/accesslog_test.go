@@ -30,7 +30,7 @@ nonsense
 
 func TestReadAccessLog(t *testing.T) {
 	t.Parallel()
-	l, err := ReadAccessLog("x.log", strings.NewReader(someLog))
+	l, err := readAccessLog("x.log", strings.NewReader(someLog))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestReadAccessLog(t *testing.T) {
 	if got := l.LeftOut(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	again, err := ReadAccessLog("x.log", strings.NewReader(someLog))
+	again, err := readAccessLog("x.log", strings.NewReader(someLog))
 	if err != nil || !cmp.Equal(l, again) {
 		t.Errorf("read again it differs: %v, %s", err, cmp.Diff(l, again))
 	}
@@ -63,7 +63,7 @@ func TestReadAccessLog(t *testing.T) {
 // Times with fractions are taken as they are, and put in order.
 func TestAccessLogFractions(t *testing.T) {
 	t.Parallel()
-	l, err := ReadAccessLog("x.log", strings.NewReader(`a - - [10/Oct/2000:13:55:36.750 +0000] "GET /b" 200 1
+	l, err := readAccessLog("x.log", strings.NewReader(`a - - [10/Oct/2000:13:55:36.750 +0000] "GET /b" 200 1
 a - - [10/Oct/2000:13:55:36.250 +0000] "GET /a" 200 1
 `))
 	if err != nil {
@@ -102,7 +102,7 @@ func TestOpenALog(t *testing.T) {
 // A stretch begins with the request at its start and ends before the one at its end.
 func TestReplayOfAStretch(t *testing.T) {
 	t.Parallel()
-	log, err := ReadAccessLog("x.log", strings.NewReader(linesAt("10/Oct/2000:13:55:36", "10/Oct/2000:13:55:36.250", "10/Oct/2000:13:55:36.500", "10/Oct/2000:13:55:36.750")))
+	log, err := readAccessLog("x.log", strings.NewReader(linesAt("10/Oct/2000:13:55:36", "10/Oct/2000:13:55:36.250", "10/Oct/2000:13:55:36.500", "10/Oct/2000:13:55:36.750")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,10 +126,10 @@ func TestReplayOfAStretch(t *testing.T) {
 // A log may be a year long, and five of its unreadable lines are told.
 func TestAccessLogLimits(t *testing.T) {
 	t.Parallel()
-	if _, err := ReadAccessLog("x.log", strings.NewReader(linesAt("01/Jan/2000:00:00:00", "01/Jan/2001:00:00:00"))); err != nil {
+	if _, err := readAccessLog("x.log", strings.NewReader(linesAt("01/Jan/2000:00:00:00", "01/Jan/2001:00:00:00"))); err != nil {
 		t.Errorf("366 days: %v", err)
 	}
-	if _, err := ReadAccessLog("x.log", strings.NewReader(linesAt("01/Jan/2000:00:00:00", "01/Jan/2001:00:00:01"))); err == nil || !strings.Contains(err.Error(), "is longer than 8784h0m0s") {
+	if _, err := readAccessLog("x.log", strings.NewReader(linesAt("01/Jan/2000:00:00:00", "01/Jan/2001:00:00:01"))); err == nil || !strings.Contains(err.Error(), "is longer than 8784h0m0s") {
 		t.Errorf("a second more: %v", err)
 	}
 	for bad, want := range map[int]string{
@@ -137,7 +137,7 @@ func TestAccessLogLimits(t *testing.T) {
 		5: "of 6 lines 5 are left out: 5 cannot be read (lines 2, 3, 4, 5, 6)",
 		6: "of 7 lines 6 are left out: 6 cannot be read (lines 2, 3, 4, 5, 6, ...)",
 	} {
-		l, err := ReadAccessLog("x.log", strings.NewReader(linesAt("01/Jan/2000:00:00:00")+strings.Repeat("nonsense\n", bad)))
+		l, err := readAccessLog("x.log", strings.NewReader(linesAt("01/Jan/2000:00:00:00")+strings.Repeat("nonsense\n", bad)))
 		if err != nil || l.LeftOut() != want {
 			t.Errorf("%d bad lines: %q, %v; want %q", bad, l.LeftOut(), err, want)
 		}
@@ -163,7 +163,7 @@ func TestReadAccessLogRefuses(t *testing.T) {
 		"\x1f\x8b\x08":                                                                                                        "x.log: reading a gzip file: unexpected EOF",
 		"#Fields: date time\n# and no more":                                                                                   "x.log: no GET or HEAD among 0 requests; only those can be sent again from a log",
 	} {
-		if _, err := ReadAccessLog("x.log", strings.NewReader(text)); err == nil || err.Error() != want {
+		if _, err := readAccessLog("x.log", strings.NewReader(text)); err == nil || err.Error() != want {
 			t.Errorf("%.60q: got %v, want %s", text, err, want)
 		}
 	}
@@ -178,7 +178,7 @@ func TestReplay(t *testing.T) {
 	if err := a.Check(1); err == nil || !strings.Contains(err.Error(), "the file has not been read") {
 		t.Errorf("an unread log: got %v", err)
 	}
-	if a.log, err = ReadAccessLog("x.log", strings.NewReader(someLog)); err != nil {
+	if a.log, err = readAccessLog("x.log", strings.NewReader(someLog)); err != nil {
 		t.Fatal(err)
 	}
 	if got := a.OwnRate(); got != 10 {
@@ -235,7 +235,7 @@ func FuzzReadAccessLog(f *testing.F) {
 	}
 	f.Add(`a - - [10/Oct/2000:13:55:36.750 +0000] "GET /%zz HTTP/1.1" 200 1`)
 	f.Fuzz(func(t *testing.T, text string) {
-		l, err := ReadAccessLog("x.log", strings.NewReader(text))
+		l, err := readAccessLog("x.log", strings.NewReader(text))
 		if err != nil {
 			return
 		}
@@ -276,7 +276,7 @@ func TestAccessLogLetsGoOfItsLines(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	l, err := ReadAccessLog("x.log", strings.NewReader(text.String()))
+	l, err := readAccessLog("x.log", strings.NewReader(text.String()))
 	if err != nil || len(l.Requests) != lines {
 		t.Fatalf("got %d requests, %v", len(l.Requests), err)
 	}
@@ -317,7 +317,7 @@ func TestEveryLineIsSent(t *testing.T) {
 			}
 		}
 	}
-	one, err := ReadAccessLog("x.log", strings.NewReader(linesAt("10/Oct/2000:13:55:36.900")))
+	one, err := readAccessLog("x.log", strings.NewReader(linesAt("10/Oct/2000:13:55:36.900")))
 	if got := one.part(0, one.span(one.Rate()), one.Rate()); err != nil || len(got.At) != 1 {
 		t.Errorf("a log of one request: %v, %v", got, err)
 	}
@@ -383,7 +383,7 @@ func TestLogFormats(t *testing.T) {
 	} {
 		// The first request is at a whole second, from which times count.
 		first := `a - - [20/Nov/2026:08:15:00.000 +0000] "GET /first HTTP/1.1" 200 5` + "\n"
-		l, err := ReadAccessLog("x.log", strings.NewReader(first+text))
+		l, err := readAccessLog("x.log", strings.NewReader(first+text))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -418,7 +418,7 @@ func TestForeignFilesAreReadInPart(t *testing.T) {
 		"short lines": "x\n", "long lines": strings.Repeat("x", 60<<10) + "\n", "one line": "x", "zeros": "\x00",
 	} {
 		e := &endless{line: line}
-		_, err := ReadAccessLog("x.log", e)
+		_, err := readAccessLog("x.log", e)
 		if err == nil || !strings.Contains(err.Error(), "no line of an access log") || e.read > maxForeignBytes+1<<20 {
 			t.Errorf("%s: %v after %d bytes", name, err, e.read)
 		}
@@ -429,7 +429,7 @@ func TestForeignFilesAreReadInPart(t *testing.T) {
 func TestLongLogLines(t *testing.T) {
 	t.Parallel()
 	long := `a - - [20/Nov/2026:08:15:00 +0000] "GET /` + strings.Repeat("x", 3*maxLogLine) + ` HTTP/1.1" 414 5` + "\n"
-	l, err := ReadAccessLog("x.log", strings.NewReader(linesAt("20/Nov/2026:08:15:00")+long+linesAt("20/Nov/2026:08:15:01")))
+	l, err := readAccessLog("x.log", strings.NewReader(linesAt("20/Nov/2026:08:15:00")+long+linesAt("20/Nov/2026:08:15:01")))
 	if err != nil || len(l.At) != 2 || l.LeftOut() != "of 3 lines 1 are left out: 1 cannot be read (line 2)" {
 		t.Errorf("%v: %+v", err, l)
 	}
@@ -447,10 +447,10 @@ func TestTextIsBounded(t *testing.T) {
 // A trace is read with a mark, packed, and with long lines refused.
 func TestTraceText(t *testing.T) {
 	t.Parallel()
-	if got, err := ReadTrace("x.csv", strings.NewReader("\ufeffat,sleep\r\n0s,1ms\r\n"), 0); err != nil || len(got.At) != 1 || got.Demand[0].Sleep != time.Millisecond {
+	if got, err := readTrace("x.csv", strings.NewReader("\ufeffat,sleep\r\n0s,1ms\r\n"), 0); err != nil || len(got.At) != 1 || got.Demand[0].Sleep != time.Millisecond {
 		t.Errorf("with a mark: %+v, %v", got, err)
 	}
-	if _, err := ReadTrace("x.csv", strings.NewReader("1ms\n"+strings.Repeat("1", maxTraceLine+1)), 0); err == nil || err.Error() != "x.csv:2: the line is longer than 1024 bytes" {
+	if _, err := readTrace("x.csv", strings.NewReader("1ms\n"+strings.Repeat("1", maxTraceLine+1)), 0); err == nil || err.Error() != "x.csv:2: the line is longer than 1024 bytes" {
 		t.Errorf("a long line: %v", err)
 	}
 }

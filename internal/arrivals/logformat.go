@@ -18,13 +18,6 @@ type logFormat struct {
 	read func(p *logParser, text string) (at time.Time, request string, ok bool)
 }
 
-// A foreignFormat is a format without times or requests, or one that a server can easily change.
-type foreignFormat struct {
-	name    string
-	mark    *regexp.Regexp // matches a line
-	convert string
-}
-
 const (
 	logForm = `host - user [10/Oct/2000:13:55:36 -0700] "GET /path HTTP/1.1" 200 512`
 
@@ -55,13 +48,12 @@ var logFormats = []logFormat{
 	{"IIS, or W3C Extended", w3cLine},
 }
 
-// otherFormats names the servers besides those with the Common Log Format.
-func otherFormats() string {
-	return "Envoy, HAProxy, IIS (W3C), an AWS load balancer, Squid, Caddy, Traefik or nginx as JSON"
-}
-
-// foreignFormats tell what a file without log lines is.
-var foreignFormats = []foreignFormat{
+// foreignFormats are formats without times or requests, or formats that a server can easily change.
+var foreignFormats = []struct {
+	name    string
+	mark    *regexp.Regexp // matches a line
+	convert string         // how to get a log that can be read
+}{
 	{"Caddy's console format", regexp.MustCompile(`\thttp\.log\.access`), "have Caddy write JSON: log { format json }"},
 	{"an error log of nginx", regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[(?:debug|info|notice|warn|error|crit|alert|emerg)\]`), "give its access log (the directive access_log names it)"},
 	{"an error log of Apache", regexp.MustCompile(`^\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:.]+ \d{4}\] \[`), "give its access log (the directive CustomLog names it)"},

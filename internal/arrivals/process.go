@@ -191,9 +191,9 @@ func (a Process) MeanRate(rate float64, span time.Duration) float64 {
 	return rate
 }
 
-// Open reads the file of a KindTrace (see ReadTrace) or KindLog (see ReadAccessLog) and returns
+// Open reads the file of a KindTrace (see readTrace) or KindLog (see readAccessLog) and returns
 // a Process from which arrivals can be drawn. It returns other kinds unchanged. itersPerMicro is
-// as in ReadTrace.
+// as in readTrace.
 //
 // An opened Process keeps the file's contents in memory. Copies share them, and only read them.
 func (a Process) Open(itersPerMicro float64) (Process, error) {
@@ -206,10 +206,10 @@ func (a Process) Open(itersPerMicro float64) (Process, error) {
 	}
 	defer f.Close()
 	if a.Kind == KindLog {
-		a.log, err = ReadAccessLog(a.File, f)
+		a.log, err = readAccessLog(a.File, f)
 		return a, err
 	}
-	trace, err := ReadTrace(a.File, f, itersPerMicro)
+	trace, err := readTrace(a.File, f, itersPerMicro)
 	a.trace = &trace
 	return a, err
 }

@@ -340,7 +340,7 @@ func TestReadTraceRefuses(t *testing.T) {
 		"0\n\xff\xfe\n":          "f.csv:2: column at:",
 		strings.Repeat("1", 2e3): "f.csv:1: the line is longer than 1024 bytes",
 	} {
-		if got, err := ReadTrace("f.csv", strings.NewReader(text), 0); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := readTrace("f.csv", strings.NewReader(text), 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: got %+v, %v; want an error with %q", text, got, err, want)
 		}
 	}
@@ -355,7 +355,7 @@ func FuzzReadTrace(f *testing.F) {
 	f.Add("# x\n1ms\n2ms\n")
 	f.Add("0,4,1s\r\n0,5,0")
 	f.Fuzz(func(t *testing.T, text string) {
-		trace, err := ReadTrace("f", strings.NewReader(text), 10)
+		trace, err := readTrace("f", strings.NewReader(text), 10)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "f:") {
 				t.Errorf("error %q does not say where", err)

@@ -29,9 +29,9 @@ type Schedule struct {
 
 // Limits of a schedule, in requests.
 const (
-	// MostKept limits a load that keeps its requests to 3.3 GB of memory: a request takes about 165 bytes (a
+	// mostKept limits a load that keeps its requests to 3.3 GB of memory: a request takes about 165 bytes (a
 	// request.Request, its stamps and its place in the schedule).
-	MostKept = 20_000_000
+	mostKept = 20_000_000
 	// MostStreamed limits a schedule that is drawn while it is sent. The load's log has int32 for an index.
 	MostStreamed = math.MaxInt32
 
@@ -49,7 +49,7 @@ func (a Ask) Schedule() (s Schedule, err error) {
 		return s, err
 	}
 	// Times and demands have separate generators, so that demands do not depend on the kind of arrivals.
-	rng, expected, most := rand.New(rand.NewPCG(a.Seed, 1)), a.MeanRate()*a.Span.Seconds(), float64(MostKept)
+	rng, expected, most := rand.New(rand.NewPCG(a.Seed, 1)), a.MeanRate()*a.Span.Seconds(), float64(mostKept)
 	if a.Streams && expected > streamedFrom {
 		s.Times, most = a.Process.Times(a.Rate, a.Span, rng), MostStreamed
 	}

@@ -75,7 +75,7 @@ const (
 // traceColumns lists the columns that a trace file may have; the first is required.
 var traceColumns = []string{"at", "iters", "cpu", "sleep"}
 
-// ReadTrace reads arrivals, one per line, with columns separated by commas: the time, and
+// readTrace reads arrivals, one per line, with columns separated by commas: the time, and
 // optionally the demand on a /work target. The first line may name the columns, in any order.
 // Without such a line they are at,iters,sleep or the first one or two of these.
 //
@@ -91,7 +91,7 @@ var traceColumns = []string{"at", "iters", "cpu", "sleep"}
 //
 // The file may be packed by gzip: see Text. It is streamed. More than 20,000,000 arrivals, or one later than 24 hours, are
 // an error. Errors begin with name and line.
-func ReadTrace(name string, r io.Reader, itersPerMicro float64) (Trace, error) {
+func readTrace(name string, r io.Reader, itersPerMicro float64) (Trace, error) {
 	p := traceParser{iters: itersPerMicro}
 	if err := eachLine(name, r, maxTraceLine, p.line); err != nil {
 		return Trace{}, err

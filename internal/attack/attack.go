@@ -27,7 +27,7 @@ import (
 	"schedlab/internal/window"
 )
 
-// A Load is what an attack sends. Its Options are complete; their Rate is the mean rate, and their Duration is set in an
+// A Load describes the requests of an attack. Its Options are complete: Rate is the mean rate, and Duration is set in an
 // open loop, too.
 type Load struct {
 	load.Options
@@ -183,7 +183,7 @@ func (s *sending) soFar(at time.Duration) string {
 		count(noReply), count(ended-noReply-good), prose.Seconds(s.Quantile(.5).Seconds()), prose.Seconds(s.Quantile(.99).Seconds()))
 }
 
-// lineAfter returns when soFar's next line is due after one at a time, of an attack that sends for over.
+// lineAfter returns when soFar's next line is due after a line at at. over is how long the attack sends.
 func lineAfter(at, over time.Duration) time.Duration {
 	next := at.Truncate(soFarEvery) + soFarEvery
 	if at < over && next >= over {
@@ -235,7 +235,7 @@ func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record
 	}
 	raise(l.LeftOut != "", doubt.LogLinesLeftOut.Of(doubt.Lines{Said: l.LeftOut}))
 	raise(w.Starved > 0, attackStarved.Of(starvation{Starved: w.Starved, Asked: w.Asked, Served: w.Asked - w.Starved}))
-	raise(float64(lost) > unanswered*float64(w.Requests), Lost.Of(Losses{lost, w.Requests}))
+	raise(float64(lost) > unanswered*float64(w.Requests), Lost.Of(losses{lost, w.Requests}))
 	raise(float64(bad) > unanswered*float64(w.Requests), attackFailed.Of(failures{bad}))
 	raise(p99 > lagDoubt && (!closed || l.Rate > 0), attackLate.Of(lateness{p99}))
 	raise(got.Exhausted > 0, attackExhausted.Of(exhaustion{int(got.Exhausted)}))

@@ -6,19 +6,19 @@ import (
 	"schedlab/internal/fact"
 )
 
-// A starvation tells how many of the connections that asked waited for an answer in vain.
+// A starvation has the number of connections that never got an answer, of those that asked.
 type starvation struct{ Starved, Asked, Served int }
 
-// Losses are the requests that got no reply.
-type Losses struct{ Lost, Scheduled int }
+// A losses has the number of requests that got no reply, of those scheduled.
+type losses struct{ Lost, Scheduled int }
 
-// A crowd are the requests that waited for a free connection, and the share of all their time that passed so.
+// A crowd has the number of requests that waited for a free connection, and the ratio of their time spent waiting for it.
 type crowd struct {
 	Waited, Sent int
 	Share        float64
 }
 
-// A miss is a rate that was wanted and the one that was sent, per second.
+// A miss has the rate that was wanted and the rate that was sent, per second.
 type miss struct {
 	Wanted, Sent float64
 	Loop         string // the load's
@@ -43,7 +43,7 @@ type (
 // Doubts about an attack.
 var (
 	attackStarved    = fact.New[starvation]("attack-starved", 0, `{{count .Starved}} of {{count .Asked}} connections starved: they waited for an answer in vain. If a worker of the server keeps its connection (mode pool), start it with --workers {{count .Asked}} or --mode pool-requeue, or send over {{count .Served}} (-c)`)
-	Lost             = fact.New[Losses]("attack-lost", 0, `{{count .Lost}} of {{count .Scheduled}} requests got no reply; each counts with the time until it failed, so a server that refuses at once looks fast`)
+	Lost             = fact.New[losses]("attack-lost", 0, `{{count .Lost}} of {{count .Scheduled}} requests got no reply; each counts with the time until it failed, so a server that refuses at once looks fast`)
 	attackFailed     = fact.New[failures]("attack-failed", 0, `{{count .Failed}} replies were errors; the response times include them`)
 	attackLate       = fact.New[lateness]("attack-late", 0, `the generator was late: lag p99 {{millisf "%.3g" .Lag}}; it is in every response time, so give the load a CPU of its own`)
 	attackExhausted  = fact.New[exhaustion]("attack-exhausted", 0, `{{plural .Connections "connection"}} could not be opened for want of local ports or descriptors: the generator's limit, not the server's`)

@@ -85,8 +85,8 @@ func (c *Claim) figure(name string) (f Figure, ok bool) {
 	return Figure{}, false
 }
 
-// derive works out the derived figures. The first equation for a figure counts that has all it needs;
-// a result of 0 means that the text does not tell. line is the run's first line, and column the rate of
+// derive computes the derived figures. For each figure it uses the first equation whose inputs are all known;
+// a result of 0 means that the figure is unknown. line is the run's first line, and column the rate of
 // the first run in its column of changes.
 func (c *Claim) derive() {
 	column := c.get("rate")

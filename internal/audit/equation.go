@@ -78,8 +78,8 @@ var functions = map[string]func(a, b Figure) Figure{
 	"whole":   func(a, _ Figure) Figure { return Figure{Value: wholeNumber(a)} },
 }
 
-// wholeNumber returns the whole number, 1 or more, that f is about, and 0 if there is none. The load
-// needs a moment between an answer and its next request, so f may be off by 5 %.
+// wholeNumber returns the whole number, 1 or more, that f is close to, and 0 if it is close to none. The
+// load needs a moment between an answer and its next request, so f may be off by 5 %.
 func wholeNumber(f Figure) float64 {
 	const off, apart = .05, .3
 	n := math.Round(f.Value)
@@ -106,7 +106,7 @@ func nameOf(x ast.Expr) string {
 func (of lookup) compute(x ast.Expr) (f Figure, ok bool) {
 	switch x := x.(type) {
 	case *ast.CallExpr:
-		// A call without arguments is what notation makes of "name?".
+		// notation writes "name?" as a call without arguments.
 		if len(x.Args) == 0 {
 			f, _ = of(nameOf(x.Fun))
 			return f, true

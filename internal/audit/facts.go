@@ -7,9 +7,9 @@ import (
 	"schedlab/internal/fact"
 )
 
-// What findings of checks in Go tell. Figures are as in tools/figures.txt.
+// The values of findings of checks in Go. Figures have the units of tools/figures.txt.
 type (
-	// about is what the figures of a finding are about.
+	// about names the times or sizes that the figures of a finding describe.
 	about struct {
 		Of   string // a part of a request, "" for whole requests
 		Unit string // "s" for times

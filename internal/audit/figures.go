@@ -45,9 +45,9 @@ func pairsOf(l string) [][]string {
 
 // keyValues reads the lines of key=value from the next line on as one run, with the comments
 // between them, up to any other line. It returns true if they are lines of key=value. A line with an
-// unknown key or with a value that is none counts as not read, because a misspelt key must not be
-// ignored silently, and its other pairs count. But a run never begins with an unknown key, because
-// settings of a shell do. Lines are no run without a result and at least one more figure or a name:
+// unknown key or a malformed value counts as not read, because a misspelt key must not be ignored
+// silently; its other pairs count. But a run never begins with an unknown key, because settings of a
+// shell do. Lines are no run without a result and at least one more figure or a name:
 // there is nothing to compare one figure with.
 func (r *reader) keyValues() bool {
 	c, first := newClaim("figures", unknownLoop, r.at+1), r.at

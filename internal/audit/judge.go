@@ -267,9 +267,9 @@ func times(c *Claim) (broken []Finding) {
 	found := func(f fact.Fact) { broken = append(broken, findingOf(f)) }
 	times := about{Of: c.part, Unit: unitOf(c.part + ".mean")}
 	all, mean := c.quantiles(), c.get("mean")
-	// Tools differ in which request they take as a quantile, by one at most. one is the share of
-	// one request, 0 where their number is unknown. Of few requests a tool may even take another
-	// quantile's, as hey does, so only the ends count.
+	// Two tools may take neighbouring requests as the same quantile. one is the share of one
+	// request, 0 if their number is unknown. With few requests a tool may even print one quantile's
+	// request for another, as hey does, so only the ends count.
 	one := 0.
 	n := cmp.Or(c.value("requests"), c.value("rate")*c.value("seconds"))
 	if n > 0 {

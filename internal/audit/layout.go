@@ -224,7 +224,7 @@ func (of *layout) claim(i int) *Claim {
 	return c
 }
 
-// match returns the groups of a line like this, nil if the line is another. The test for a word
+// match returns the groups of a line that this row describes, nil for any other line. The test for a word
 // first makes reading many times faster, because most rows do not match most lines.
 func (p *row) match(l string) []string {
 	if !strings.Contains(l, p.word) {

@@ -119,8 +119,8 @@ func firstRunes(l string, n int) string {
 	return string(runes[:min(len(runes), n)])
 }
 
-// keep adds a run and marks the lines that it was read from as read, given by their indexes from
-// 0. Without any, all from its first to its last are marked.
+// keep adds a run and marks its lines as read. lines are their indexes, from 0; without any, keep marks all
+// lines from the run's first to its last.
 func (r *reader) keep(c *Claim, lines ...int) {
 	r.Claims = append(r.Claims, c)
 	for i := c.Line - 1; i < c.End && lines == nil; i++ {

@@ -45,7 +45,6 @@ type Finding struct {
 	Line    int                `json:"line"`
 }
 
-// findingOf returns a finding with the code and the values of a fact.
 func findingOf(f fact.Fact) Finding {
 	numbers, names := f.Told()
 	return Finding{Code: f.Code, Numbers: numbers, Names: names}

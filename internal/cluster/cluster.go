@@ -47,12 +47,11 @@ const (
 	adminPort = 9090
 )
 
-// Where the collector's Pod finds the settings, the request and the files that were sent along, and where it keeps
-// records, below its working directory.
+// Where the collector's Pod finds the settings, and where it keeps records, below its working directory. The request and
+// the files that were sent along are beside the settings.
 const (
 	settingsDir  = "/etc/schedlab"
 	SettingsFile = settingsDir + "/cluster.json"
-	RequestFile  = settingsDir + "/request.json"
 	RunsDir      = "runs"
 )
 
@@ -63,8 +62,8 @@ const ShardAddr = ":7070"
 // MiB.
 const mostSent = 900 << 10
 
-// Send sends a file along, and returns its name as the Pod has it. A name that is no file here is returned as it is: the
-// image may have one.
+// Send sends a file along, and returns its name in the Pod. It returns a name without a file here unchanged: the image may
+// have that file.
 func (j *Job) Send(name string) (string, error) {
 	about, err := os.Stat(name)
 	if ext := filepath.Ext(name); err != nil && (ext == ".yaml" || ext == ".yml") {

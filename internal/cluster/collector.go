@@ -23,9 +23,9 @@ const (
 	pidFile    = "pid"    // its process
 )
 
-// Collect runs argv, which carries out the request that it reads from its standard input, and then waits until it is
-// told to end, so that the record can be fetched. request is the file. Its progress goes to progress. The error tells
-// that the command could not be run; how it ended is in the record.
+// Collect runs argv with the file request as its standard input, and writes its progress to progress. Then it waits until
+// ctx ends or keepFor has passed, so that the record can be fetched. An error means that argv could not be run; the record
+// tells how it ended.
 func Collect(ctx context.Context, argv []string, request string, progress io.Writer) error {
 	in, err := os.Open(request)
 	if err != nil {
@@ -52,8 +52,8 @@ func Collect(ctx context.Context, argv []string, request string, progress io.Wri
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "the command has ended with exit code %d; what it left can be fetched for %v\n", cmd.ProcessState.ExitCode(), KeepFor)
-	_ = pause(ctx, KeepFor) // told to end, or the time is over
+	fmt.Fprintf(progress, "the command has ended with exit code %d; what it left can be fetched for %v\n", cmd.ProcessState.ExitCode(), keepFor)
+	_ = pause(ctx, keepFor)
 	return nil
 }
 
@@ -90,7 +90,7 @@ func Pack(ctx context.Context, out io.Writer) error {
 	return errors.Join(packed.AddFS(os.DirFS(".")), packed.Close(), zipped.Close())
 }
 
-// A Fetched is what a run left.
+// A Fetched holds the results of a run.
 type Fetched struct {
 	Answer []byte // what its command printed
 	Exit   int    // its exit code

@@ -207,7 +207,6 @@ func (k *kube) pods(ctx context.Context, labels string) ([]pod, error) {
 	return list.Items, err
 }
 
-// pod returns a Pod.
 func (k *kube) pod(ctx context.Context, name string) (p pod, err error) {
 	err = k.do(ctx, http.MethodGet, "/pods/"+name, "application/json", nil, &p)
 	return p, err

@@ -32,8 +32,8 @@ type Job struct {
 	Deadline int               // seconds after which the cluster ends everything
 }
 
-// KeepFor is how long a run that has ended waits to be fetched.
-const KeepFor = 30 * time.Minute
+// keepFor is how long a run that has ended waits to be fetched.
+const keepFor = 30 * time.Minute
 
 // Render returns the run's objects as YAML.
 func (j Job) Render() ([]byte, error) { return render("objects", j) }

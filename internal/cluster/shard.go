@@ -143,7 +143,6 @@ type remoteShard struct {
 // clockTries is how often a shard is asked for its clock. The quickest reply counts.
 const clockTries = 8
 
-// ask sends the shard a request.
 func (s *remoteShard) ask(ctx context.Context, client *http.Client, r *http.Request) (*http.Response, error) {
 	r.Header.Set("Authorization", "Bearer "+s.token)
 	reply, err := client.Do(r.WithContext(ctx))

@@ -358,7 +358,6 @@ func (s *Site) lost(errs []error) error {
 	return nil
 }
 
-// load has the shard do a job.
 func (s *remoteShard) load(ctx context.Context, client *http.Client, j job) (*Answer, error) {
 	// Functions are not sent.
 	j.Options.Started, j.Options.Moment, j.Options.Moments, j.Options.Closing, j.Options.Ended = nil, nil, nil, nil, nil

@@ -66,7 +66,7 @@ func dealt(t arrivals.Trace, targets, i, n int) (part arrivals.Trace) {
 	return part
 }
 
-// rotated returns the lists of t, which a closed loop uses over and over, from another place on.
+// rotated returns the lists of t rotated by i n-ths of their lengths. A closed loop uses the lists over and over.
 func rotated(t arrivals.Trace, i, n int) arrivals.Trace {
 	from := func(length int) int { return length * i / n }
 	return arrivals.Trace{
@@ -75,8 +75,8 @@ func rotated(t arrivals.Trace, i, n int) arrivals.Trace {
 	}
 }
 
-// An Answer is what a shard returns of its part of a load: Load, of an open loop its Result alone, or
-// else Error.
+// An Answer is a shard's reply about its part of a load: Load, of which an open loop sets only Result, or
+// Error.
 type Answer struct {
 	Load  load.ClosedResult
 	Error string

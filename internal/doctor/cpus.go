@@ -22,7 +22,6 @@ import (
 // takes time of them (others, steal, pressure).
 func (m *Machine) used() cpuset.Set { return union(m.ServerCPUs, m.LoadCPUs) }
 
-// union returns the CPUs of all sets.
 func union(sets ...cpuset.Set) cpuset.Set {
 	all := slices.Concat(sets...)
 	slices.Sort(all)
@@ -81,9 +80,9 @@ func (m *Machine) siblings() Finding {
 	return fine(coresApart, coreSplit{Shared: m.shared()})
 }
 
-// turns returns the number of the CPU on which server and load take turns, and the finding of the
-// check "cpus", which is to be mended first; "" and nil if they do not. The first CPUs of both count,
-// which the timing checks use. These put the finding into their facts, so that their fix is its fix.
+// turns returns the number of the CPU on which server and load take turns, and the fact of the check
+// "cpus"; "" and nil if they do not take turns. It compares the first CPUs of both sides, because the timing
+// checks use these. The timing checks put the fact into their own facts, so that they give its fix.
 func (m *Machine) turns() (cpu string, mend []fact.Fact) {
 	if len(m.ServerCPUs) == 0 || len(m.LoadCPUs) == 0 || m.ServerCPUs[0] != m.LoadCPUs[0] {
 		return "", nil

@@ -40,8 +40,8 @@ type Finding struct {
 // that had something to look at, in the order of checks. Examine makes a Report; it is only read
 // afterwards.
 //
-// Schema is the constant Schema. Outcome is No if one finding's is, else Open if most are, as of a machine that
-// tells next to nothing. A fit machine is so with reservations if a finding has a doubt.
+// Schema is the constant Schema. Outcome is No if a finding's outcome is No. Otherwise it is Open if most findings are
+// Open, as on a machine that shows hardly any of its files. A fit machine with a doubt in a finding is fit with reservations.
 type Report struct {
 	Schema   int             `json:"schema"`
 	Outcome  outcome.Outcome `json:"outcome"`
@@ -192,8 +192,8 @@ func (m *Machine) limits() fact.Fact {
 	return machineLimits.Since(found...)
 }
 
-// A check examines one property of the machine. The report prints spoils and untold as they are. look returns a
-// finding's Outcome, Doubt and Fact alone; the zero Finding if there was nothing to look at, which leaves the check out.
+// A check examines one property of the machine. The report prints spoils and untold unchanged. look returns a
+// Finding with only Outcome, Doubt and Fact, or the zero Finding if there was nothing to look at: the check is then left out.
 type check struct {
 	name   string
 	look   func(*Machine) Finding

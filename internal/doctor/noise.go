@@ -69,7 +69,7 @@ type Judgement struct {
 // judged.
 const fewestBlocks = 3
 
-// Comparisons are what the table of the noise is about: a comparison of the default length, and one with
+// Comparisons are the rows of the table of the noise: a comparison of the default length, and one with
 // the windows and the budget of scenario.Full.
 var Comparisons = []string{"quick", "full"}
 
@@ -202,8 +202,8 @@ func (n *Noise) timed() []Judgement {
 	return slices.DeleteFunc(slices.Clone(n.Judges), func(j Judgement) bool { return j.Metric.Row().Quantile == 0 })
 }
 
-// excess returns the ratio of the half-width to the largest one with which identical programs are found to be
-// the same; +Inf if the metric is not judged.
+// excess returns the half-width divided by the largest half-width that still allows the verdict SAME for identical
+// programs; +Inf if the metric is not judged.
 func (j Judgement) excess() float64 {
 	if j.HalfWidth == nil {
 		return math.Inf(1)
@@ -242,10 +242,10 @@ func (m *Machine) noise() Finding {
 	return fine(noiseTooHigh, v, append([]fact.Fact{still}, left...)...).graded(nothing, true)
 }
 
-// enough returns the window, in seconds, with which a full comparison would tell differences of
-// a tenth in every judged time. It returns 0 if no window up to a minute would do. An interval
+// enough returns the window, in seconds, with which a full comparison would detect differences of
+// a tenth in every judged time. It returns 0 if even a window of a minute is too short. An interval
 // shrinks with the square root of the blocks, so an interval twice too wide needs four times the
-// blocks, or as much more time in each.
+// blocks, or blocks that are four times as long.
 func (n *Noise) enough() (window float64) {
 	for _, j := range n.timed() {
 		if j.Window < n.Judges[len(n.Judges)-1].Window {
@@ -264,7 +264,6 @@ func (n *Noise) enough() (window float64) {
 	return window
 }
 
-// fact returns the judgement as a fact of the given kind.
 func (j Judgement) fact(kind fact.Kind[width]) fact.Fact {
 	v := width{Comparison: j.Comparison, NeedsWindow: j.NeedsWindow}
 	if j.Judged {

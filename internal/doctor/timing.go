@@ -58,8 +58,8 @@ func (m *Machine) pause() Finding {
 // paused judges a pause of length d. A pause of more than a hundredth of a window determines the
 // window's p99: requests that arrive during it are more than 1 % of all. A longer window is advised
 // only if it is at least a tenth longer than the scenario's own; otherwise these do. If server and
-// load take turns on a CPU, they may have caused the pause themselves, and the fix is to separate
-// them, which is what the fact then rests on. short tells whether windows are too short for it.
+// load take turns on a CPU, they may have caused the pause themselves. The fix is then to separate
+// them, and mend has the fact of the check "cpus". short tells whether windows are too short for it.
 func (m *Machine) paused(d time.Duration) (v pauses, mend []fact.Fact, short bool) {
 	v.CPU, mend = m.turns()
 	v.Longest = d

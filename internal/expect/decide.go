@@ -206,7 +206,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	case unsure > 0:
 		return Finding{outcome.Open, oneProbe.Of(nearby{ProbeDoubt, of.Sides})}
 	// The run ended before any look that can decide with so small an error.
-	case !Looked(blocks, alpha):
+	case !looked(blocks, alpha):
 		return Finding{outcome.Open, tooFewBlocks.Of(decided{blocks})}
 	}
 	return Finding{outcome.Open, borderOpen.Since(evidence)}
@@ -275,8 +275,8 @@ func without(err error) Finding {
 	return Finding{outcome.Refused, why}
 }
 
-// Looked reports whether a look at this number of blocks or fewer can decide with error alpha: a smaller one needs more.
-func Looked(blocks int, alpha float64) bool {
+// looked reports whether a look at this number of blocks or fewer can decide with error alpha: a smaller one needs more.
+func looked(blocks int, alpha float64) bool {
 	return slices.ContainsFunc(stats.Looks(), func(n int) bool { return n <= blocks && stats.LookRank(n, alpha) > 0 })
 }
 

@@ -401,7 +401,7 @@ func TestLooked(t *testing.T) {
 		alpha  float64
 		want   bool
 	}{{9, .05, false}, {10, .05, true}, {11, .05 / 9, false}, {12, .05 / 9, true}, {1000, 1e-12, false}} {
-		if got := Looked(c.blocks, c.alpha); got != c.want {
+		if got := looked(c.blocks, c.alpha); got != c.want {
 			t.Errorf("%d blocks at %v: %v, want %v", c.blocks, c.alpha, got, c.want)
 		}
 	}

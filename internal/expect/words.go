@@ -13,9 +13,9 @@ import (
 	"schedlab/internal/timeline"
 )
 
-// PhaseNames returns the phases that an expectation may ask the mean time of, each once: the parts of a response time, the
+// phaseNames returns the phases that an expectation may ask the mean time of, each once: the parts of a response time, the
 // shares of service, and the stretches of both that the report shows.
-func PhaseNames() (names []string) {
+func phaseNames() (names []string) {
 	for part := range timeline.NumParts {
 		names = append(names, part.String())
 	}
@@ -39,7 +39,7 @@ type Run interface {
 	Figure(block int, f stats.Figure, arm string) (float64, error)
 	// Ratio returns, for a verdict, the challenger's figure divided by its reference's in a block.
 	Ratio(block int, v record.Verdict) float64
-	// Phase returns the mean time that an arm's requests spent in one of [PhaseNames] in a block, Spent in all phases.
+	// Phase returns the mean time that an arm's requests spent in one of [phaseNames] in a block, Spent in all phases.
 	Phase(block int, arm, name string) (float64, error)
 	Spent(block int, arm string) float64
 	// XMax returns an arm's closed-loop throughput, in requests per second.
@@ -93,7 +93,7 @@ func (w word) names(i int, arms []string) (kind string, known []string) {
 		return "", nil
 	}
 	kind = w.arguments[min(i, len(w.arguments)-1)]
-	all := map[string][]string{"arm": arms, "metric": stats.Names(stats.Metrics()), "phase": PhaseNames()}
+	all := map[string][]string{"arm": arms, "metric": stats.Names(stats.Metrics()), "phase": phaseNames()}
 	return kind, all[kind]
 }
 

@@ -173,8 +173,8 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*Explanatio
 	return x, nil
 }
 
-// busy returns the doubt about others that took CPU time for an explanation: it is open if no cause is known, or if
-// it is open whether the arms differ.
+// busy returns the doubt about other programs that took CPU time, with its Open set if no cause is known, or if it is not
+// decided whether the arms differ.
 func busy(x *Explanation, doubts []fact.Fact) fact.Fact {
 	f, of := doubt.Busy(doubts)
 	if f.None() {
@@ -237,9 +237,9 @@ func (d difference) slower(from, to string) string {
 
 // whatDiffers returns the differences to explain, in the order in which causes are sought: lost
 // requests, then the mean, then the slowest 1 %. Lost requests come first because times are only
-// about the requests that were answered. A difference of times does not count if it is small enough
-// to appear between the baseline and its own copy, or to be the load's own; why tells of each that
-// does not.
+// about the requests that were answered. A difference of times does not count if one as large
+// appears between the baseline and its own copy, or can come from the load itself; why has a fact for each
+// difference that does not count.
 func (c *Case) whatDiffers(x *Explanation) (all []difference, why []fact.Fact) {
 	if x.Lost.Sure() && math.Abs(x.Lost.By) >= leastLost {
 		all = append(all, difference{step: x.Lost, lost: true})

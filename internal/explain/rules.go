@@ -34,7 +34,7 @@ type rule struct {
 
 // A condition is the condition on one witness: the slower arm's value must be at least times the
 // faster arm's, at least least, and at most most. 0 means no condition. If must is set, a witness
-// that disagrees rules the cause out; without must it is only told. A witness without a value is
+// that disagrees rules the cause out; without must the report just shows it. A witness without a value is
 // skipped, but rules the cause out if both must and least are set.
 type condition struct {
 	witness            *witness

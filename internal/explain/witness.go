@@ -116,12 +116,12 @@ const requests = "schedlab_requests_started_total"
 //
 // The runtime samples waits (in Go 1.26): for mutexes one in eight, which it makes up for, so their sum is
 // an estimate of all. For its scheduler it records one wait in eight of goroutines that live long, and 15
-// in 64 of the first waits of goroutines that start and end. So the mean tells how long a wait is, and
-// neither how often there is one nor in which of two models there are more.
+// in 64 of the first waits of goroutines that start and end. So the mean shows how long a wait is. It
+// does not show how often requests wait, or which of two models has more waits.
 //
-// Sums of Go's histograms as client_golang publishes them are no witnesses: they add each time at its
-// bucket's lower end, and the buckets are ten times as wide as that. A program that publishes no others
-// has no figure for waits to run.
+// Sums of Go's histograms as client_golang publishes them are not used: they add each time at its
+// bucket's lower end, and a bucket's upper end is ten times its lower end. A program that publishes only
+// these has no figure for waits to run.
 var (
 	cpuUse = &witness{"CPU in use", "ratio", func(a *arm, i int) float64 {
 		t := a.windows[i].Trial

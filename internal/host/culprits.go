@@ -198,8 +198,8 @@ type endedShare struct {
 	seconds  float64
 }
 
-// divided returns the time that no look has seen, by the names of the programs that were seen to end below the same
-// ancestor; by the ancestor's own name if there are none.
+// divided divides the time that no look has seen among the programs that were seen to end below the same ancestor. The
+// ancestor itself gets the time if no such program was seen.
 func (e endedPrograms) divided() (all []endedShare) {
 	for pid, seconds := range e.time {
 		seen := 0.

@@ -12,8 +12,8 @@ import (
 const lookEvery = 250 * time.Millisecond
 
 // AwaitQuiet waits until others have left the CPUs of server and load alone for span: they took no more than a tenth of
-// either. It tells who used them over the last span, and whether that was quiet. It gives up when ctx ends, and at
-// once where the machine does not tell who uses its CPUs; last is nil then.
+// either. It returns who used them over the last span, and whether that was quiet. It gives up when ctx ends. It returns
+// at once, with last nil, if the machine does not tell who uses its CPUs.
 func AwaitQuiet(ctx context.Context, cpus Sides, span time.Duration) (last *record.Others, quiet bool) {
 	var looks []look
 	for {

@@ -271,7 +271,7 @@ func cpuTimes(server cpuset.Set) (idle, stolen, steal float64) {
 func fromRoot(name string) string { return readFile("/" + name) }
 
 // mostThreads is the largest number of threads for which context switches are read. Each costs some
-// 20 µs of the load's CPU, a fifth of the time in which procfs parses the whole file. For a server
+// 20 µs of the load's CPU, a fifth of the time that procfs takes for the whole file. For a server
 // with more threads, the counts are unknown.
 const mostThreads = 128
 

@@ -107,7 +107,6 @@ func (a *answers) count(r workload.Route, status int) {
 	a.counts[r][i].Add(1)
 }
 
-// tell tells the counters.
 func (a *answers) tell(s scrape) {
 	for r := range a.counts {
 		for i, code := range append(codes[:], 0) {

@@ -228,7 +228,6 @@ func FlameSVG(w io.Writer, f Flame) error {
 	return say.SVG(w, picture(f))
 }
 
-// picture draws a flame graph.
 func picture(f Flame) template.HTML {
 	return chart.Draw(flameTemplate(), "flame", flameChart(f))
 }

@@ -95,7 +95,6 @@ const (
 	CoDelInterval = 100 * time.Millisecond
 )
 
-// pooled reports whether the station is a Pool.
 func pooled(s Station) bool { return s.Kind == Pool || s.Kind == "" }
 
 // inTurn reports whether arrivals are dealt to the queues in turn.

@@ -148,7 +148,6 @@ func Fewer(workers int) int { return min((8*workers+5)/10, workers-1) }
 // More returns 20 % more workers, rounded to the nearest whole number, and at least one more.
 func More(workers int) int { return max((12*workers+5)/10, workers+1) }
 
-// check returns an error if an argument is impossible.
 func (a *Ask) check() error {
 	demand := meaningful(a.Rate, a.Service+a.Block) && a.Rate > 0 && min(a.Service, a.Block) >= 0
 	if !demand || a.Cores < 1 || !(a.Margin >= 0 && a.Margin <= 1) || a.Keep == nil || len(a.Trace) < settling {

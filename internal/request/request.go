@@ -256,7 +256,7 @@ func stampsLayout() layout[Stamps] {
 	return l
 }
 
-// EncodeStamps writes stamps in the columnar format of stamps.col.gz. It refuses more than MaxRequests.
+// EncodeStamps writes stamps in the columnar format of stamps.col.gz. It refuses more than maxRequests.
 func EncodeStamps(w io.Writer, stamps []Stamps) error { return stampsLayout().encode(w, stamps) }
 
 // DecodeStamps reads the output of EncodeStamps, with the checks of Decode. It refuses stamps of
@@ -264,10 +264,10 @@ func EncodeStamps(w io.Writer, stamps []Stamps) error { return stampsLayout().en
 func DecodeStamps(r io.Reader, most int) ([]Stamps, error) { return stampsLayout().decode(r, most) }
 
 const (
-	// MaxRequests is the largest number of requests one file may hold. Encode and Decode
+	// maxRequests is the largest number of requests one file may hold. Encode and Decode
 	// refuse more. It is twice what a plan allows a trial (judge.MostRequests), with room for
 	// random arrivals, and for a closed loop of 40 s at 250,000/s.
-	MaxRequests = 10_000_000
+	maxRequests = 10_000_000
 
 	// The times of real requests are nanoseconds and compress to 2 bytes a request or more.
 	// Decode refuses a file that claims more than mostPerByte requests per byte plus fewRequests:
@@ -334,7 +334,7 @@ func narrow[T ~uint8 | ~uint16 | ~uint32](dst *T, prev T, v, limit int64) bool {
 }
 
 // Encode writes requests in the columnar format of requests.col.gz. It refuses
-// more than MaxRequests and any unknown Outcome.
+// more than maxRequests and any unknown Outcome.
 func Encode(w io.Writer, requests []Request) error {
 	for i, r := range requests {
 		if r.Outcome >= outcomes {
@@ -345,16 +345,16 @@ func Encode(w io.Writer, requests []Request) error {
 }
 
 // Decode reads what Encode wrote, to the end of r, a file of size bytes. Memory grows with
-// size and stays below MaxRequests requests. Errors name the column, the request and the
+// size and stays below maxRequests requests. Errors name the column, the request and the
 // offset in the uncompressed data; a file of a newer version is named as such.
 func Decode(r io.Reader, size int64) ([]Request, error) {
-	return requestLayout().decode(r, int(min(fewRequests+mostPerByte*size, MaxRequests)))
+	return requestLayout().decode(r, int(min(fewRequests+mostPerByte*size, maxRequests)))
 }
 
-// encode writes the rows. It refuses more than MaxRequests.
+// encode writes the rows. It refuses more than maxRequests.
 func (l layout[T]) encode(w io.Writer, rows []T) error {
-	if len(rows) > MaxRequests {
-		return fmt.Errorf("encoding %s: %d are more than the limit of %d", l.what, len(rows), MaxRequests)
+	if len(rows) > maxRequests {
+		return fmt.Errorf("encoding %s: %d are more than the limit of %d", l.what, len(rows), maxRequests)
 	}
 	// Speed matters more than size: trials are written between windows.
 	zip, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // no error: the level is valid

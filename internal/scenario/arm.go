@@ -136,7 +136,6 @@ func (a *Arm) in(setting string) (in *map[string]string, key string) {
 	return &a.Clients, setting
 }
 
-// set gives a setting of any kind a value.
 func (a *Arm) set(setting, value string) {
 	in, key := a.in(setting)
 	*in = with(*in, key, value)
@@ -387,7 +386,7 @@ func ParseArm(s string) (Arm, error) {
 	}
 	// Most likely a command that does not say where it listens.
 	if strings.ContainsAny(mode, " =/") {
-		return Arm{}, noServer(s)
+		return Arm{}, fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", s, command.AddrMark, command.AddrMark)
 	}
 	if len(a.Env) > 0 {
 		a.Name = a.Title() // the values may contain characters that a name must not
@@ -412,11 +411,6 @@ func isForeign(text string) bool { return isCommand(text) || strings.Contains(te
 
 func isCommand(text string) bool {
 	return strings.Contains(text, command.AddrMark) || strings.Contains(text, command.PortMark)
-}
-
-// noServer is the error about an arm that is neither a mode nor a command nor a URL.
-func noServer(arm string) error {
-	return fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", arm, command.AddrMark, command.AddrMark)
 }
 
 // parseForeign reads an arm that is a command, or else a URL.

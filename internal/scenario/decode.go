@@ -38,7 +38,6 @@ type FieldError struct {
 	at        int    // offset of that character
 }
 
-// fieldErrorf returns a FieldError with a formatted message.
 func fieldErrorf(path, format string, args ...any) *FieldError {
 	return &FieldError{Path: path, Msg: fmt.Errorf(format, args...).Error()}
 }
@@ -205,7 +204,6 @@ func syntax(text []byte, err error) error {
 	return at.errorf("%s", msg)
 }
 
-// placeOf returns the position of a token.
 func placeOf(t *token.Token) place { return place{t.Position.Line, t.Position.Column} }
 
 // start returns the position at which a node's text begins. For a block mapping, that is its first key.

@@ -214,8 +214,8 @@ func (d Demand) quantiles() string {
 	return fmt.Sprintf("--held p50=%v,p99=%v", at(.5), at(.99))
 }
 
-// sampled returns a demand of samples, which it sorts. It thins them out evenly to maxSamples: each
-// that stays is the middle one of its neighbours, so quantiles hardly move.
+// sampled returns a demand of samples, which it sorts. If there are more than
+// maxSamples, it keeps the middle sample of each of maxSamples equal groups, so quantiles hardly move.
 func sampled(samples []time.Duration, from string) Demand {
 	slices.Sort(samples)
 	if n := len(samples); n > maxSamples {

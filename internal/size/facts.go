@@ -5,10 +5,10 @@ import (
 	"schedlab/internal/queueing"
 )
 
-// A question is what a headline answers: it has the texts as they were given.
+// A question has the rate and the SLO as the user wrote them.
 type question struct{ Rate, SLO string }
 
-// What the headlines of `size` tell besides.
+// The other values of the headlines of `size`.
 type (
 	advice struct {
 		question
@@ -32,7 +32,7 @@ type (
 	}
 )
 
-// Headlines: an advice, a table of waits, and the two ways in which there is none.
+// Headlines: an advice, a table of waits, and the two reasons why there is neither.
 var (
 	sizeAdvice   = fact.New[advice]("size-advice", 0, `{{plural .Workers "worker"}} and a queue of {{count .Queue}} keep {{.SLO}} at {{.Rate}}{{with .Assumed}} ({{.}} is assumed){{end}}`)
 	sizeWaits    = fact.New[leastWorkers]("size-waits", 0, `No SLO given: {{plural .Workers "worker"}} at least for {{.Rate}}; from {{count .Knee}} on a request waits, on average, less than a tenth of the time it is held`)
@@ -40,10 +40,10 @@ var (
 	sizeHopeless = fact.New[noAdvice]("size-hopeless", 0, `No number of workers keeps {{.SLO}} at {{if .MostRate}}{{.Rate}}{{else}}any rate{{end}}: {{template "because" .}}{{with .MostRate}}. About {{digits .}}/s could be promised{{end}}`)
 )
 
-// sizePools tells for which pools an advice and a table of waits hold.
+// sizePools names the pools for which an advice and a table of waits hold.
 var sizePools = fact.Plain("size-pools", 0, `where a worker serves a request (pool-request); workers that keep their connection (pool) must be at least as many as clients keep connections`)
 
-// A limit is what all reasons why no number of workers is enough can tell.
+// A limit has the values of the reasons why no number of workers is enough.
 type limit struct {
 	Cores, WithMargin float64 // that the requests need, and with the margin
 	Have              int     // cores

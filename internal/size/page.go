@@ -102,7 +102,6 @@ func (s *Page) derivation() document.Facts {
 		labelled("queue", "%d is the least that loses no more than promised at %s; a longer one loses fewer, of requests that then wait longer", s.Advice.Queue, s.strained()))
 }
 
-// labelled returns a labelled line of a document.
 func labelled(what, format string, args ...any) document.Fact {
 	return document.Fact{Label: what, Text: fmt.Sprintf(format, args...)}
 }
@@ -320,7 +319,6 @@ func timeText(v float64) string {
 	return prose.Digits(v) + " s"
 }
 
-// percentText formats a ratio as a percentage.
 func percentText(ratio float64) string {
 	if 0 < ratio && ratio < 1e-6 {
 		return "<0.0001 %"

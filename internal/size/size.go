@@ -169,7 +169,7 @@ func Objective(text string, rate float64) (slo stats.SLO, assumed string, err er
 	return append(slo, more...), Assumed, err
 }
 
-// A Comparison is what tests an advice: the advised workers keep the SLO, about a fifth
+// A Comparison tests an advice. It expects that the advised workers keep the SLO, and that about a fifth
 // fewer break it. Args are the arguments of schedlab; Takes is the longest that it may take.
 type Comparison struct {
 	Args  []string

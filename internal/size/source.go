@@ -219,9 +219,8 @@ func (h histogram) demand(from string) Demand {
 	for i, high := range h.bounds {
 		known += h.counts[i] * (low + high) / 2
 		for len(samples) < drawn {
-			// The next sample stands for the time of this rank among all that were counted. It is
-			// in this bucket if the bucket's bound is the first with at least this many times below
-			// it.
+			// The next sample is the time of this rank among all times counted. It is in this bucket
+			// if the bucket's bound is the first with at least rank times below it.
 			rank := (float64(len(samples)) + 0.5) / drawn * h.total
 			if rank >= before+h.counts[i] {
 				break

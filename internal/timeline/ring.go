@@ -24,12 +24,12 @@ const MaxPending = 64
 
 // The sizes a ring can have, in requests of some 72 bytes. MaxRing requests take 1.2 GB.
 const (
-	MinRing = 1
+	minRing = 1
 	MaxRing = 1 << 24
 )
 
-// NewRing returns a ring for size requests. It limits size to MinRing and MaxRing.
-func NewRing(size int) *Ring { return &Ring{slots: make([]Server, min(max(size, MinRing), MaxRing))} }
+// NewRing returns a ring for size requests. It limits size to minRing and MaxRing.
+func NewRing(size int) *Ring { return &Ring{slots: make([]Server, min(max(size, minRing), MaxRing))} }
 
 // Put adds stamps. When the ring is full they replace the oldest.
 func (r *Ring) Put(stamps ...Server) {

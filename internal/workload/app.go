@@ -327,7 +327,6 @@ func (r Route) allows(method string) bool {
 	return false
 }
 
-// index returns the answer to `GET /`.
 func index() []byte {
 	var b strings.Builder
 	b.WriteString("schedlab: one handler set, many scheduling models\n\n")

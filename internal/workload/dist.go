@@ -230,7 +230,6 @@ func (d Dist) moments() (first, second float64) {
 	return first, second
 }
 
-// squaredCV returns the term's C².
 func (t term) squaredCV() float64 {
 	switch t.kind {
 	case exponential:

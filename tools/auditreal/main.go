@@ -382,13 +382,10 @@ func nameless(text []byte) []byte {
 // A draw makes the random choices of one run.
 type draw struct{ *rand.Rand }
 
-// newDraw returns the draw of run i of a seed.
 func newDraw(seed uint64, i int) draw { return draw{rand.New(rand.NewPCG(seed, uint64(i)))} }
 
-// one returns one of these words.
 func (d draw) one(words ...string) string { return words[d.IntN(len(words))] }
 
-// between returns a whole number from low to high.
 func (d draw) between(low, high int) int { return low + d.IntN(max(0, high-low)+1) }
 
 // maybe returns a space and the words in one of share cases, and nothing in the others.
@@ -399,7 +396,6 @@ func (d draw) maybe(share int, words ...string) string {
 	return ""
 }
 
-// target returns one of the targets that the tool can load.
 func (d draw) target(t *tool, all []*target) *target {
 	for {
 		if g := all[d.IntN(len(all))]; t.tcp || !g.tcp() {

@@ -60,7 +60,6 @@ func find(all []*tool) (here []*tool) {
 	return here
 }
 
-// line draws a command line for a target.
 func (t *tool) line(d draw, g *target) string {
 	if g.tcp() && !t.tcp {
 		panic(t.name + " cannot load " + g.url) // target has seen to that
