@@ -35,8 +35,8 @@ help: ## list these targets
 	@echo 'Variables: ARGS="$(ARGS)" FUZZTIME=$(FUZZTIME) BENCH=$(BENCH) COUNT=$(COUNT) OLD=$(OLD)'
 
 # With PLAIN=1 it is linked of what go test has compiled; else every package is compiled for it alone.
-build: ## build bin/schedlab, static and reproducible
-	$(if $(PLAIN),,CGO_ENABLED=0) go build $(if $(PLAIN),,-trimpath) -ldflags '-X main.version=$(VERSION) -X main.revision=$(REVISION)' -o bin/schedlab ./cmd/schedlab
+build: ## build bin/schedlab, static, reproducible and stripped
+	$(if $(PLAIN),,CGO_ENABLED=0) go build $(if $(PLAIN),,-trimpath) -ldflags '-s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)' -o bin/schedlab ./cmd/schedlab
 
 arms: ## build the ready arms, echo, gin and others, into bin/arms (docs/guide/ready-arms.md)
 	cd loadtests/arms && CGO_ENABLED=0 go build -trimpath -o ../../bin/arms/ ./...

@@ -181,7 +181,7 @@ func busy(x *Explanation, doubts []fact.Fact) fact.Fact {
 		return f
 	}
 	of.Open = x.Outcome == outcome.Open && (x.Slower != "" || x.Reason.RestsOn(notSure.Code))
-	return doubt.MachineBusy.Change(f, of)
+	return doubt.MachineBusy.Of(of).Replacing(f)
 }
 
 // hasIdeal reports whether an arm has an ideal twin with the arm's own ratio of lost requests. A twin

@@ -31,10 +31,7 @@ type Weight int
 // "name" .}}. Call New only to initialise package variables. It panics if the code is taken, or if a branch of the
 // sentence names what its dot does not have, or gives it to a function that takes no such type.
 func New[T any](code Code, weight Weight, text string) Kind[T] {
-	k := &kind{code: code, weight: weight, values: reflect.TypeFor[T](), fields: fieldsOf(reflect.TypeFor[T]())}
-	k.view = k.viewOf()
-	register(k)
-	k.say("", text)
+	addKind(code, weight, reflect.TypeFor[T](), text)
 	return Kind[T]{code}
 }
 
@@ -49,8 +46,8 @@ func (k Kind[T]) With(name, text string) Kind[T] {
 	return k
 }
 
-// Disturbing makes facts of this kind disturb a run, where when holds for their values: see [Fact.Disturbs].
-func (k Kind[T]) Disturbing(when func(T) bool) Kind[T] {
+// Disturbing makes facts of a kind disturb a run, where when holds for their values: see [Fact.Disturbs].
+func Disturbing[T any](k Kind[T], when func(T) bool) Kind[T] {
 	kinds[k.Code].disturbs = func(f Fact) bool {
 		v, is := k.In(f)
 		return is && when(v)
@@ -60,9 +57,14 @@ func (k Kind[T]) Disturbing(when func(T) bool) Kind[T] {
 
 // Of returns a fact of this kind with the values.
 func (k Kind[T]) Of(values T) Fact {
-	f := Fact{Code: k.Code}
+	return made(k.Code, values)
+}
+
+// made returns a fact with the values of a struct of its kind.
+func made(code Code, values any) Fact {
+	f := Fact{Code: code}
 	v := reflect.ValueOf(values)
-	for _, of := range kinds[k.Code].fields {
+	for _, of := range kinds[code].fields {
 		of.encode(&f, v)
 	}
 	return f
@@ -81,25 +83,30 @@ func (f Fact) And(values any) Fact {
 	return f
 }
 
-// Change returns f with other values.
-func (k Kind[T]) Change(f Fact, values T) Fact {
-	changed := k.Of(values)
-	changed.Arm, changed.Baseline, changed.Metric, changed.Because = f.Arm, f.Baseline, f.Metric, f.Because
-	return changed
+// Replacing returns f about the arm, the baseline and the metric of g, for g's reasons.
+func (f Fact) Replacing(g Fact) Fact {
+	f.Arm, f.Baseline, f.Metric, f.Because = g.Arm, g.Baseline, g.Metric, g.Because
+	return f
 }
 
 // In returns the values of f, and whether f is of this kind.
 func (k Kind[T]) In(f Fact) (values T, is bool) {
-	if f.Code != k.Code {
-		return values, false
+	is = read(&f, k.Code, &values)
+	return values, is
+}
+
+// read sets the struct that values points to, if f is of its kind, and reports whether f is.
+func read(f *Fact, code Code, values any) bool {
+	if f.Code != code {
+		return false
 	}
-	v := reflect.ValueOf(&values).Elem()
-	for _, of := range kinds[k.Code].fields {
-		if at, has := of.in(f, v); has {
-			of.decode(f, at)
+	v := reflect.ValueOf(values).Elem()
+	for _, of := range kinds[code].fields {
+		if at, has := of.in(*f, v); has {
+			of.decode(*f, at)
 		}
 	}
-	return values, true
+	return true
 }
 
 // Is reports whether f is of this kind.
@@ -131,11 +138,11 @@ func Codes() []Code { return slices.Sorted(maps.Keys(kinds)) }
 // kinds are all registered kinds by code.
 var kinds = map[Code]*kind{}
 
-// A kind is a Kind without its type parameter.
+// A kind is a Kind without its type parameter. It does the work: the methods of Kind are compiled for each of some two
+// hundred types, so they are few and short.
 type kind struct {
 	code     Code
 	weight   Weight
-	values   reflect.Type
 	fields   []field
 	view     reflect.Type    // the dot of its sentences: [about] and the fields of values
 	disturbs func(Fact) bool // nil for a kind that never does
@@ -157,10 +164,18 @@ type field struct {
 	omitEmpty bool
 }
 
+// addKind registers a kind of fact that has the values of a struct.
+func addKind(code Code, weight Weight, values reflect.Type, text string) {
+	k := &kind{code: code, weight: weight, fields: fieldsOf(values)}
+	register(k)
+	k.say("", text)
+}
+
 func register(k *kind) {
 	if kinds[k.code] != nil {
 		panic(fmt.Sprintf("two kinds of fact with the code %q", k.code))
 	}
+	k.view = k.viewOf()
 	kinds[k.code] = k
 }
 

@@ -17,7 +17,6 @@ func Named(code Code, sentences map[string]string, numbers, names []string) {
 	for _, key := range names {
 		k.fields = append(k.fields, field{name: Field(key), of: reflect.TypeFor[string](), key: key})
 	}
-	k.view = k.viewOf()
 	register(k)
 	for _, part := range slices.Sorted(maps.Keys(sentences)) {
 		k.say(part, sentences[part])

@@ -107,7 +107,7 @@ func (b blocks) busy(r *record.Comparison) fact.Fact {
 		}
 	}
 	busy.Open = going(r.Status) && blocksAim(b.run.Plan).open(r, r.Valid >= stats.Looks()[0])
-	return doubt.MachineBusy.Change(f, busy)
+	return doubt.MachineBusy.Of(busy).Replacing(f)
 }
 
 // muchForeign is the ratio of the servers' CPU time that other programs may use in the windows, if the watchdog saw no
@@ -153,7 +153,7 @@ func withoutAdvice(doubts []fact.Fact, busy fact.Fact) []fact.Fact {
 	all := slices.Clone(doubts)
 	for i, d := range all {
 		if of, is := doubt.BudgetEnded.In(d); is {
-			all[i] = doubt.BudgetEnded.Change(d, doubt.Ended{Blocks: of.Blocks, Open: of.Open, Verdicts: of.Verdicts, Busy: true})
+			all[i] = doubt.BudgetEnded.Of(doubt.Ended{Blocks: of.Blocks, Open: of.Open, Verdicts: of.Verdicts, Busy: true}).Replacing(d)
 		}
 	}
 	return all

@@ -62,7 +62,7 @@ func judgeCapacity(dir *record.Dir, run record.Run) (record.Result, error) {
 	if busy := Busy(run.Others, run.Env); !busy.None() {
 		of, _ := doubt.MachineBusy.In(busy)
 		of.Open = going(r.Status) && !slices.ContainsFunc(r.Arms, func(a record.ArmCapacity) bool { return a.Outcome.Decided() })
-		j.doubts = append(j.doubts, doubt.MachineBusy.Change(busy, of))
+		j.doubts = append(j.doubts, doubt.MachineBusy.Of(of).Replacing(busy))
 	}
 	r.Doubts = fact.ByWeight(slices.Concat(
 		j.doubts, lacking(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms),
