@@ -226,7 +226,7 @@ func pictured() *record.Comparison {
 	}
 	for i, name := range []string{"nethttp", "nethttp'", "pool"} {
 		slower := 1 + 0.4*float64(i/2)
-		a := record.Arm{Contestant: record.Contestant{Name: name, Mode: strings.TrimSuffix(name, "'"), Role: []record.Role{record.Baseline, record.Copy, record.Challenger}[i]},
+		a := record.Arm{Contestant: record.Contestant{Name: name, Mode: []string{"nethttp", "nethttp", "pool"}[i], Role: []record.Role{record.Baseline, record.Copy, record.Challenger}[i]},
 			Figures: record.Figures{Goodput: new(999.), CPUPerRequest: new(2e-4), Requests: 12_000, Blocks: stats.Series{}},
 		}
 		h := responses.NewHistogram()

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
 
@@ -213,7 +212,7 @@ func bindConfig(cmd *cobra.Command) {
 // key that is ignored would be a setting that the user believes in. Errors name the file and the
 // line.
 func readConfig(cmd *cobra.Command, name string) error {
-	text, err := record.ReadFile(name, scenario.MaxScenario)
+	text, err := scenario.ReadFile(name)
 	if err != nil {
 		return usagef("--config: %w", err)
 	}

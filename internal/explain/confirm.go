@@ -11,7 +11,6 @@ import (
 	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/stats"
 )
@@ -198,7 +197,7 @@ func (c *Case) Confirm(x *Explanation, test *Case) *Explanation {
 // control, and apart the difference between knob and control; all are seconds, or a ratio of lost
 // requests. The knob must surely shorten the time, by enough, also compared with the control, and
 // the control alone must not shorten it.
-func unshown(longer, moved, still, apart record.Step) fact.Fact {
+func unshown(longer, moved, still, apart stats.Step) fact.Fact {
 	fell := -moved.By
 	switch {
 	case moved.High >= 0:

@@ -131,7 +131,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*Explanatio
 	// The ideal twins' difference is the part that theory predicts. Its interval is the widest that
 	// the two intervals allow.
 	if hasIdeal(f.Twin) && hasIdeal(t.Twin) {
-		x.Ideal = &record.Step{From: f.Twin.Ideal.Median, To: t.Twin.Ideal.Median, By: t.Twin.Ideal.Median - f.Twin.Ideal.Median,
+		x.Ideal = &stats.Step{From: f.Twin.Ideal.Median, To: t.Twin.Ideal.Median, By: t.Twin.Ideal.Median - f.Twin.Ideal.Median,
 			Low: t.Twin.Ideal.Low - f.Twin.Ideal.High, High: t.Twin.Ideal.High - f.Twin.Ideal.Low}
 	}
 	x.Witnesses = witnessed(f.figures(), t.figures())
@@ -216,14 +216,14 @@ func (c *Case) waterfalls(from, to string) *Explanation {
 
 // step returns the difference of a figure between the arms, to - from, paired by block. of reads
 // the figure of an arm in a block.
-func (c *Case) step(from, to string, of func(*arm, int) float64) record.Step {
+func (c *Case) step(from, to string, of func(*arm, int) float64) stats.Step {
 	return judge.Paired(c.series(of, from), c.series(of, to))
 }
 
 // A difference is one difference of the two arms that needs a cause: of lost requests, of the mean,
 // or of the slowest 1 %. Neither lost nor tail means the mean.
 type difference struct {
-	step       record.Step
+	step       stats.Step
 	lost, tail bool
 }
 
@@ -250,7 +250,7 @@ func (c *Case) whatDiffers(x *Explanation) (all []difference, why []fact.Fact) {
 		copied, noise = *c.waterfalls(arms[0].Name, arms[1].Name), arms[0].Name+" and its own copy may differ"
 	}
 	for _, d := range []struct {
-		of, copied record.Step
+		of, copied stats.Step
 		where      string
 		tail       bool
 	}{{x.Mean.Step, copied.Mean.Step, "on average", false}, {x.Tail.Step, copied.Tail.Step, "in the slowest 1 % of requests", true}} {

@@ -8,6 +8,7 @@ import (
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/stats"
 )
 
 // whyFile is the explanation in a run's directory.
@@ -44,10 +45,10 @@ type Explanation struct {
 
 	Mean record.Waterfall `json:"mean"`
 	Tail record.Waterfall `json:"tail"` // of the slowest 1 % of each window
-	Lost record.Step      `json:"lost"` // requests without a good reply, as a ratio of all
+	Lost stats.Step       `json:"lost"` // requests without a good reply, as a ratio of all
 	// Ideal is the difference of the arms' ideal twins: the part of the difference that theory
 	// predicts. nil if an arm has no twin.
-	Ideal *record.Step `json:"ideal,omitempty"`
+	Ideal *stats.Step `json:"ideal,omitempty"`
 
 	Witnesses []Witness `json:"witnesses"`
 	Causes    []Suspect `json:"causes"` // suspected causes, the largest share first
@@ -119,9 +120,9 @@ type Suspect struct {
 	Control string `json:"control,omitempty"`
 	// Moved and Still are the steps of the stretch's time from the slower arm to the knob and to
 	// the control; nil if the test did not run.
-	Moved *record.Step `json:"moved,omitempty"`
-	Still *record.Step `json:"still,omitempty"`
-	Why   fact.Fact    `json:"why,omitzero"` // why the test did not confirm it
+	Moved *stats.Step `json:"moved,omitempty"`
+	Still *stats.Step `json:"still,omitempty"`
+	Why   fact.Fact   `json:"why,omitzero"` // why the test did not confirm it
 }
 
 // UnmarshalJSON reads a cause, also from a record with a state in place of the outcome.

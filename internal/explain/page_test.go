@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/report/document"
 	"schedlab/internal/report/golden"
 	"schedlab/internal/report/say"
+	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
 
@@ -45,9 +46,9 @@ func hogged(open bool) fact.Fact {
 }
 
 // stepped is a figure of two arms, with an interval of a tenth around the difference.
-func stepped(from, to float64) record.Step {
+func stepped(from, to float64) stats.Step {
 	by := digits(to - from)
-	return record.Step{From: from, To: to, By: by, Low: digits(by - math.Abs(by)/10), High: digits(by + math.Abs(by)/10)}
+	return stats.Step{From: from, To: to, By: by, Low: digits(by - math.Abs(by)/10), High: digits(by + math.Abs(by)/10)}
 }
 
 // because is an explanation with a cause that was confirmed, one that was not, and one that
@@ -114,7 +115,7 @@ func because() *Explanation {
 // nothing is an explanation of two arms that may differ or not.
 func nothing() *Explanation {
 	x := because()
-	x.Mean, x.Tail = record.Waterfall{Step: record.Step{From: 1e-3, To: 1e-3, Low: -1e-5, High: 1e-5}}, record.Waterfall{}
+	x.Mean, x.Tail = record.Waterfall{Step: stats.Step{From: 1e-3, To: 1e-3, Low: -1e-5, High: 1e-5}}, record.Waterfall{}
 	x.Slower, x.Causes, x.Ideal, x.Tests = "", []Suspect{}, nil, nil
 	x.Settle(outcome.Open)
 	x.Reason = fact.List(

@@ -340,7 +340,7 @@ type Block struct {
 // [TailOf]. Each piece is the mean over the blocks of how much longer, in seconds, the arm takes there. The pieces add up
 // to the difference, because the phases add up to a response time (docs/reference/timeline.md).
 func Waterfall(blocks []Block, stretches []timeline.Stretch, of func(timeline.Phase) float64) (w record.Waterfall) {
-	in := func(names []string) record.Step {
+	in := func(names []string) stats.Step {
 		part := timeline.Stretch{Phases: names}
 		return Paired(
 			figures(blocks, func(b Block) float64 { return part.In(b.From, of) }), figures(blocks, func(b Block) float64 { return part.In(b.To, of) }),
@@ -366,7 +366,7 @@ func Waterfall(blocks []Block, stretches []timeline.Stretch, of func(timeline.Ph
 // Paired returns the mean difference to - from over the blocks, with Student's 95 % interval, infinite for a single block.
 // The slices have one length, 1 or more. The interval assumes that the differences are about normal, which means over many
 // requests are (Student, "The Probable Error of a Mean", Biometrika 6, 1908).
-func Paired(from, to []float64) (s record.Step) {
+func Paired(from, to []float64) (s stats.Step) {
 	n := float64(len(from))
 	for i := range from {
 		s.From += from[i] / n
@@ -395,7 +395,7 @@ func TailOf(p timeline.Phase) float64 { return p.Tail }
 
 // Noise is the largest difference of means, in seconds, that needs no explanation: the far end of the interval of A/A, or
 // the load engine's own p50, if that is larger. floor is nil if it was not measured.
-func Noise(copied record.Step, floor *record.Floor) float64 {
+func Noise(copied stats.Step, floor *record.Floor) float64 {
 	least := max(math.Abs(copied.Low), math.Abs(copied.High))
 	if floor != nil {
 		least = max(least, floor.P50)

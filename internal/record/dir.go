@@ -405,7 +405,7 @@ func (d *Dir) Sign(plan any) error {
 
 // Signed reports whether this user made the record with this plan. It compares in constant time.
 func (d *Dir) Signed(plan any) bool {
-	kept, err := readAll(OpenRegular, filepath.Join(d.Path(), signatureFile), mostSignature)
+	kept, err := readAll(filepath.Join(d.Path(), signatureFile), mostSignature)
 	if err != nil {
 		return false
 	}

@@ -236,13 +236,9 @@ func regular(info fs.FileInfo, err error) error {
 	return err
 }
 
-// ReadFile reads a file, pipe or device of at most most bytes. Of a larger one it reads one byte more, so
-// that the caller can refuse it.
-func ReadFile(name string, most int64) ([]byte, error) { return readAll(os.Open, name, most) }
-
-// readAll is ReadFile with another way to open the file.
-func readAll(open func(name string) (*os.File, error), name string, most int64) ([]byte, error) {
-	f, err := open(name)
+// readAll reads a regular file of at most most bytes. Of a larger one it reads one byte more, so that the caller can refuse it.
+func readAll(name string, most int64) ([]byte, error) {
+	f, err := OpenRegular(name)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +258,7 @@ func (d *Dir) ReadJSON(name string, v any) (there bool, err error) {
 // readJSON reads one of schedlab's JSON files into v. It refuses a file that is too large, was
 // not written by schedlab, or has a newer schema.
 func readJSON(path string, v any) error {
-	data, err := readAll(OpenRegular, path, maxJSON)
+	data, err := readAll(path, maxJSON)
 	if err != nil {
 		return fmt.Errorf("reading the record: %w", err)
 	}

@@ -85,12 +85,12 @@ func TestHeadlineHasTheDifferenceOfTheReasons(t *testing.T) {
 			r.Attach(x)
 		}
 		if differs != 0 {
-			r.Differences = []record.Difference{{Arm: "b", Baseline: "a", Waterfall: record.Waterfall{Step: record.Step{By: differs}}}}
+			r.Differences = []record.Difference{{Arm: "b", Baseline: "a", Waterfall: record.Waterfall{Step: stats.Step{By: differs}}}}
 		}
 		return onAverage(r, record.Standing{Arm: "b", Baseline: "a", Place: rank})
 	}
 	mean := func(from, to string, by float64) *explain.Explanation {
-		return &explain.Explanation{From: from, To: to, Slower: "b", Mean: record.Waterfall{Step: record.Step{By: by, Low: .9 * by, High: 1.1 * by}}}
+		return &explain.Explanation{From: from, To: to, Slower: "b", Mean: record.Waterfall{Step: stats.Step{By: by, Low: .9 * by, High: 1.1 * by}}}
 	}
 	for _, tt := range []struct{ got, want string }{
 		{of(record.Place{Outcome: outcome.Open}, .447, nil), ", and 447 ms slower on average"},

@@ -13,12 +13,13 @@ import (
 	"schedlab/internal/record"
 	"schedlab/internal/report/say"
 	"schedlab/internal/responses"
+	"schedlab/internal/stats"
 	"schedlab/internal/timeline"
 )
 
 func TestDifferences(t *testing.T) {
 	t.Parallel()
-	step := func(by float64) record.Step { return record.Step{By: by, Low: by - 9e-6, High: by + 11e-6} }
+	step := func(by float64) stats.Step { return stats.Step{By: by, Low: by - 9e-6, High: by + 11e-6} }
 	piece := func(stretch string, by float64) record.Piece { return record.Piece{Stretch: stretch, Step: step(by)} }
 	for _, c := range []struct {
 		name string
@@ -30,9 +31,9 @@ func TestDifferences(t *testing.T) {
 		{"faster", record.Difference{Tail: true, Waterfall: record.Waterfall{Step: step(-350e-6), Pieces: []record.Piece{piece("sleep", -400e-6), piece("interference", 50e-6)}}},
 			"pool is 350 µs faster in the slowest 1 % than nethttp (339 µs to 359 µs): sleep -400 µs, the handler held up by others or a late timer +50 µs"},
 		{"no piece is sure", record.Difference{Waterfall: record.Waterfall{Step: step(64e-6)}}, "pool is 64.0 µs slower on average than nethttp (55.0 µs to 75.0 µs): in which part is not decided"},
-		{"a few blocks make it", record.Difference{Waterfall: record.Waterfall{Step: record.Step{By: 5e-3, Low: 1e-3, High: 9e-3, Middle: 2e-3}}},
+		{"a few blocks make it", record.Difference{Waterfall: record.Waterfall{Step: stats.Step{By: 5e-3, Low: 1e-3, High: 9e-3, Middle: 2e-3}}},
 			"pool is 5.00 ms slower on average than nethttp (1.00 ms to 9.00 ms; +2.00 ms in the middle one of the blocks): in which part is not decided"},
-		{"the blocks agree", record.Difference{Waterfall: record.Waterfall{Step: record.Step{By: 5e-3, Low: 4e-3, High: 6e-3, Middle: 4.5e-3}}},
+		{"the blocks agree", record.Difference{Waterfall: record.Waterfall{Step: stats.Step{By: 5e-3, Low: 4e-3, High: 6e-3, Middle: 4.5e-3}}},
 			"pool is 5.00 ms slower on average than nethttp (4.00 ms to 6.00 ms): in which part is not decided"},
 	} {
 		c.d.Arm, c.d.Baseline = "pool", "nethttp"

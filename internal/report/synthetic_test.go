@@ -103,9 +103,9 @@ func quick() *record.Comparison {
 // differing is where an arm's time surely differs from another's, by a tenth more or less.
 func differing(from, to record.Arm) record.Difference {
 	d := record.Difference{Arm: to.Name, Baseline: from.Name}
-	step := func(was, is float64) record.Step {
+	step := func(was, is float64) stats.Step {
 		by := digits(is - was)
-		return record.Step{From: digits(was), To: digits(is), By: by, Low: digits(min(.9*by, 1.1*by)), High: digits(max(.9*by, 1.1*by))}
+		return stats.Step{From: digits(was), To: digits(is), By: by, Low: digits(min(.9*by, 1.1*by)), High: digits(max(.9*by, 1.1*by))}
 	}
 	var was, is float64
 	for _, st := range timeline.Stretches() {

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -496,6 +497,16 @@ func (l Library) Expand(args []string) (names []string, err error) {
 	return names, nil
 }
 
+// ReadFile reads a file, pipe or device. Of one above MaxScenario it reads one byte more, so that it is refused.
+func ReadFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, MaxScenario+1))
+}
+
 // Find reads a scenario of the library by its name, or a file by its path.
 //
 // An argument with a dot or a slash is a path; without one, it can only be a name.
@@ -505,7 +516,7 @@ func (l Library) Find(arg string) (s Scenario, err error) {
 		return s, fmt.Errorf("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(l.Names(), ", "), arg)
 	}
 	if err != nil {
-		text, err = record.ReadFile(arg, MaxScenario)
+		text, err = ReadFile(arg)
 	}
 	if err != nil {
 		// The path is already in the message.

@@ -162,3 +162,18 @@ func SpreadOf(v []float64) *Spread {
 	k := max(IntervalRank(len(sorted), Alpha), 1)
 	return &Spread{Median: Median(sorted), Low: sorted[k-1], High: sorted[len(sorted)-k]}
 }
+
+// A Step is a figure in two arms and its difference, By = To - From. Low and High are the 95 %
+// interval of By over the blocks.
+type Step struct {
+	From float64 `json:"from"`
+	To   float64 `json:"to"`
+	By   float64 `json:"by"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// Middle is the median of the blocks' differences, where By is their mean; 0 if it is not known.
+	Middle float64 `json:"middle,omitempty"`
+}
+
+// Sure reports whether the interval excludes 0.
+func (s Step) Sure() bool { return s.Low > 0 || s.High < 0 }
