@@ -247,6 +247,7 @@ func TestOpenErrorsAreOneLineWithTheFix(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, "run.json"), []byte(content), 0o644)
 	}
 	bad("newer", `{"schema": 3, "name": 3}`)
+	bad("tidal", `{"schema": 2, "result": {"kind": "tide"}}`)
 	bad("foreign", `{"metrics": {}}`)
 	bad("corrupt", `{"schema": 1, "name": "x", "plan": {`)
 	bad("odd", `{"schema": 1, "name": 5}`)
@@ -254,6 +255,7 @@ func TestOpenErrorsAreOneLineWithTheFix(t *testing.T) {
 	bad("list", `[1, 2]`)
 	for name, want := range map[string]string{
 		"newer":   "schema 3, this schedlab reads up to 2: use a newer schedlab",
+		"tidal":   `its result is a "tide", which this schedlab does not know: use a newer schedlab`,
 		"foreign": "not written by schedlab",
 		"corrupt": "corrupt at byte 36: unexpected end of JSON input; restore the file or run again",
 		"odd":     "corrupt at byte",

@@ -28,7 +28,7 @@ var capabilities = []capability{
 	{"attack", []string{"attack"}, []string{"record.Attack", "report.Attack"}},
 	{"audit", []string{"audit", "audit/tools"}, []string{"record.Audit", "record.AuditRun", "record.AuditFinding", "record.AuditLines", "report.Audit"}},
 	{"capacity", []string{"capacity"}, []string{
-		"record.Capacity", "record.SLOTerm", "record.ArmCapacity", "record.SearchEnd", "record.RateLine", "record.RateWindow", "report.CapacitySVG",
+		"record.Capacity", "record.Search", "record.Searched", "record.SLOTerm", "record.ArmCapacity", "record.SearchEnd", "record.RateLine", "record.RateWindow", "report.CapacitySVG",
 	}},
 	{"cluster", []string{"cluster"}, []string{"record.Cluster"}},
 	{"doctor", []string{"doctor"}, nil},
