@@ -109,7 +109,7 @@ func Alone(run record.Run, w window.Window) *record.Comparison {
 // contestant returns what a plan, and the servers themselves, tell about an arm.
 func contestant(run record.Run, pa record.PlanArm, s servers) record.Contestant {
 	a := record.Contestant{
-		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, Command: command.Join(pa.Command), Clients: pa.Clients, Procs: pa.Procs, Busy: pa.Busy,
+		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, CopyOf: pa.CopyOf, Command: command.Join(pa.Command), Clients: pa.Clients, Procs: pa.Procs, Busy: pa.Busy,
 		Attached: pa.URL != "", CPUs: s.cpus(pa.Name), Levels: pa.Levels, Family: pa.Family,
 	}
 	// What the server says of itself outweighs the plan. 0 stays for the run's own.

@@ -55,7 +55,7 @@ func fakePlan() record.Plan {
 		Scenario: "demo", Question: "Which is faster?", Seed: 7, Blocks: fakeBlocks,
 		Warmup: record.Lasting(fakeWarmup * 1e9), Window: record.Lasting(fakeWindow * 1e9), Rate: fakeRate,
 		Arms: []record.PlanArm{
-			{Name: "nethttp", Mode: "nethttp", Role: record.Baseline}, {Name: "nethttp'", Mode: "nethttp", Role: record.Copy},
+			{Name: "nethttp", Mode: "nethttp", Role: record.Baseline}, {Name: "nethttp'", Mode: "nethttp", Role: record.Copy, CopyOf: "nethttp"},
 			{Name: "fasthttp", Mode: "fasthttp", Role: record.Challenger}, {Name: "pool", Mode: "pool", Role: record.Challenger},
 		},
 	}

@@ -80,9 +80,10 @@ type Contestant struct {
 	Mode    string  `json:"mode"`    // "" for a foreign command
 	Command string  `json:"command"` // the command line a person can rerun
 	Role    Role    `json:"role"`
-	Clients Clients `json:"clients,omitzero"` // the load of its clients
-	Procs   int     `json:"procs,omitempty"`  // GOMAXPROCS of its server, as published or else as planned; 0 for that of Env
-	Busy    float64 `json:"busy,omitempty"`   // as in PlanArm
+	CopyOf  string  `json:"copy_of,omitempty"` // of a copy: the arm that it repeats
+	Clients Clients `json:"clients,omitzero"`  // the load of its clients
+	Procs   int     `json:"procs,omitempty"`   // GOMAXPROCS of its server, as published or else as planned; 0 for that of Env
+	Busy    float64 `json:"busy,omitempty"`    // as in PlanArm
 	// Attached says that the server ran before schedlab, which set nothing of it. CPUs is the set
 	// it may run on, if that is more than the plan's server CPUs.
 	Attached bool    `json:"attached,omitempty"`

@@ -215,19 +215,22 @@ func (r *Run) UnmarshalJSON(data []byte) (err error) {
 	if r.Result != nil {
 		r.Result.Head().Schema = Schema // whatever it was: it has today's form now
 	}
-	r.Plan.nameCopies()
+	r.nameCopies()
 	return err
 }
 
-// nameCopies tells each copy what it is a copy of, which the JSON tells by the roles.
-func (p *Plan) nameCopies() {
-	baseline := ""
-	for i, a := range p.Arms {
+// nameCopies tells each copy what it is a copy of. A plan tells it by the roles alone, and so does a result of schema 1.
+func (r *Run) nameCopies() {
+	baseline, compared := "", r.Comparison()
+	for i, a := range r.Plan.Arms {
 		switch a.Role {
 		case Baseline:
 			baseline = a.Name
 		case Copy:
-			p.Arms[i].CopyOf = baseline
+			r.Plan.Arms[i].CopyOf = baseline
+			if compared != nil && i < len(compared.Arms) {
+				compared.Arms[i].CopyOf = baseline
+			}
 		}
 	}
 }

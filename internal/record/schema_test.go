@@ -343,7 +343,7 @@ func TestSchema1IsRead(t *testing.T) {
 		t.Fatalf("got %+v", run.Result)
 	}
 	for i, a := range c.Arms {
-		if p := run.Plan.Arms[i]; a.Name != p.Name || a.Clients != p.Clients || a.P50 == nil || a.Curve == nil || len(a.Blocks[stats.P50]) != c.Valid || (p.CopyOf == c.Arms[0].Name) != a.IsCopy() {
+		if p := run.Plan.Arms[i]; a.Name != p.Name || a.Clients != p.Clients || a.P50 == nil || a.Curve == nil || len(a.Blocks[stats.P50]) != c.Valid || (p.CopyOf == c.Arms[0].Name) != a.IsCopy() || a.CopyOf != p.CopyOf {
 			t.Errorf("got %+v for the arm %+v", a, p)
 		}
 	}

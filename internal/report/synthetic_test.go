@@ -47,7 +47,7 @@ func quick() *record.Comparison {
 	}
 	rng := rand.New(rand.NewPCG(7, 7))
 	base := record.Arm{Contestant: record.Contestant{Name: "nethttp", Mode: "nethttp", Role: record.Baseline, Command: "schedlab serve --mode nethttp --addr 127.0.0.1:0"}, Figures: record.Figures{XMax: new(1610.)}}
-	twin := record.Arm{Contestant: record.Contestant{Name: "nethttp'", Mode: "nethttp", Role: record.Copy, Command: base.Command}}
+	twin := record.Arm{Contestant: record.Contestant{Name: "nethttp'", Mode: "nethttp", Role: record.Copy, CopyOf: "nethttp", Command: base.Command}}
 	fast := record.Arm{Contestant: record.Contestant{Name: "fasthttp", Mode: "fasthttp", Role: record.Challenger, Command: "schedlab serve --mode fasthttp --addr 127.0.0.1:0"}, Figures: record.Figures{XMax: new(1795.)}}
 	pool := record.Arm{Contestant: record.Contestant{Name: "pool", Mode: "pool", Role: record.Challenger, Command: "schedlab serve --mode pool --workers 4 --queue-depth 1024 --overflow block --addr 127.0.0.1:0"}, Figures: record.Figures{XMax: new(1702.)}}
 	r.Arms = []record.Arm{base, twin, fast, pool}
