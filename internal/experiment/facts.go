@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"schedlab/internal/fact"
-	"schedlab/internal/record"
 )
 
 // What doubts about a server tell.
@@ -91,7 +90,7 @@ type (
 		Which      string
 	}
 	undecidable struct {
-		Short      record.Shortage
+		Short      string
 		Has, Needs float64 // of what is short
 		First      int     // blocks of the first look
 		Asked      string  // "yes" or "no": whether anything asks for the metric

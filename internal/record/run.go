@@ -313,20 +313,17 @@ type Feasibility struct {
 // Undecidable is one metric that the plan cannot decide.
 type Undecidable struct {
 	Metric stats.Figure `json:"metric"` // p50, p90 or p99
-	Code   Shortage     `json:"code"`
-	Value  float64      `json:"value"` // the amount there is, in the unit of the code
-	Limit  float64      `json:"limit"` // the amount needed
-	Asked  bool         `json:"asked"` // an expectation, an SLO or --metric asks for it; or none does for any metric, and this one is primary
+	Code   string       `json:"code"`   // the resource that it has too little of, as ShortRequests
+	Value  float64      `json:"value"`  // the amount there is, in the unit of the code
+	Limit  float64      `json:"limit"`  // the amount needed
+	Asked  bool         `json:"asked"`  // an expectation, an SLO or --metric asks for it; or none does for any metric, and this one is primary
 }
 
-// A Shortage names the resource that a metric has too little of.
-type Shortage string
-
-// The shortages.
+// The resources of which a metric can have too little.
 const (
-	ShortRequests Shortage = "requests" // in a window
-	ShortBudget   Shortage = "budget"   // seconds, to the first look
-	ShortBlocks   Shortage = "blocks"   // allowed by --blocks, to the first look
+	ShortRequests = "requests" // in a window
+	ShortBudget   = "budget"   // seconds, to the first look
+	ShortBlocks   = "blocks"   // allowed by --blocks, to the first look
 )
 
 // WouldDo are values for flags; 0 leaves a flag unchanged.
