@@ -1,9 +1,7 @@
 package main
 
 import (
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,9 +20,6 @@ type section struct {
 	plan     record.Plan
 	rows     []experiments.Row
 }
-
-// windowsShown finds the length of a window in a row that tells the load.
-var windowsShown = regexp.MustCompile(`, ([0-9.]+ m?s) windows`)
 
 // text returns the text of a kind that a section has once, such as its question.
 func (p section) text(kind string) string {
@@ -87,14 +82,11 @@ func TestAnswersQuoteTheirScenario(t *testing.T) {
 // outdated says in what the rows differ from the scenario; "" for in nothing.
 func (p section) outdated(t *testing.T) string {
 	t.Helper()
-	shown := windowsShown.FindStringSubmatch(p.text("load"))
-	if shown == nil {
+	at := slices.IndexFunc(p.rows, func(r experiments.Row) bool { return r.Metric == "window" })
+	if at < 0 {
 		return "no windows told"
 	}
-	window, err := time.ParseDuration(strings.ReplaceAll(shown[1], " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	window := record.Duration(p.rows[at].Figure)
 	// Where the probes choose the rate, a window may grow with what they find.
 	want, grows := p.plan.Window.Duration, p.plan.Feasible != nil && p.plan.Feasible.NeedsRate > 0 || p.scenario.Load.MaxRate != (scenario.Rate{})
 	var quoted []string
@@ -109,7 +101,7 @@ func (p section) outdated(t *testing.T) string {
 	case p.rows[0].Blocks > p.plan.Blocks:
 		return "more blocks"
 	case grows && window < want, !grows && (window-want).Abs() > want/100:
-		return "windows of " + shown[1] + ", now " + want.String()
+		return "windows of " + window.String() + ", now " + want.String()
 	case !slices.Equal(slices.Sorted(slices.Values(quoted)), slices.Sorted(slices.Values(p.plan.Expect))):
 		return "other expectations"
 	}

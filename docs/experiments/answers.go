@@ -25,9 +25,12 @@ func Answers() ([]Row, error) { return Parse(answers) }
 
 // A Row is one line of the file: a figure of an arm with its verdict, a verdict on two arms, or a text.
 //
-// A text has no Arm. Its Metric is question, load, machine, answer, claim, refused, doubt, cause or, added by
-// hand where the scenario has changed since, outdated. A claim is an assertion: Asks is its expression, Verdict its answer, Reason the evidence, and Text the sentence
-// that it decides, if the scenario has one. A cause is what an explanation found: Verdict is the outcome,
+// A text has no Arm. Its Metric is question, load (one for each of the arms' loads), asked, seed, machine, server_cpus,
+// load_cpus, cpu, go, answer, claim, refused, doubt, note, cause or, added by hand where the scenario has changed since,
+// outdated. A claim is an assertion: Asks is its expression, Verdict its answer, Reason the evidence, Figure the number of
+// blocks in which it was true, Low and High those below and above the band that it names, and Text the sentence
+// that it decides, if the scenario has one. A note is what a page has of the doubt before it. Without an arm, too, are the
+// window's length, window, and how many blocks the verdicts leave out, left_out. A cause is what an explanation found: Verdict is the outcome,
 // and Text what was confirmed.
 type Row struct {
 	Scenario, Day, Commit string  // of the run: the day as 2026-11-24, and the build

@@ -31,12 +31,6 @@ type Finding struct {
 
 // The reasons of findings.
 type (
-	tallied struct {
-		Blocks, Yes  int
-		Outside      int    `json:"outside,omitempty"` // of a band, Below it and Above
-		Below, Above *int   // nil if none is outside
-		Sides        string // the two sides of the statement in the median, "" if it has no numbers
-	}
 	nearby struct {
 		Within float64
 		Sides  string
@@ -47,7 +41,7 @@ type (
 var (
 	_ = fact.Part("sides", `{{with .Sides}}{{.}} in the median; {{end}}`)
 
-	tally        = fact.New[tallied]("tally", 0, `{{template "sides" .}}{{if .Outside}}{{count .Outside}} of {{plural .Blocks "block"}} outside: {{count .Below}} below, {{count .Above}} above{{else}}true in {{count .Yes}} of {{plural .Blocks "block"}}{{end}}`)
+	tally        = fact.New[Tally]("tally", 0, `{{template "sides" .}}{{if .Outside}}{{count .Outside}} of {{plural .Blocks "block"}} outside: {{count .Below}} below, {{count .Above}} above{{else}}true in {{count .Yes}} of {{plural .Blocks "block"}}{{end}}`)
 	oneProbe     = fact.New[nearby]("one-probe", 0, `{{template "sides" .}}x_max is one figure, and within {{percent .Within}} of it the answer changes`)
 	borderOpen   = fact.Plain("border-open", 0, `{{template "because" .}}: the blocks do not tell on which side of the limit it lies`)
 	bothFact     = fact.Plain("both", 0, `{{template "list" .}}`)
@@ -58,6 +52,28 @@ var (
 
 // NotRead tells why a statement is [Unreadable].
 type NotRead struct{ Error string }
+
+// A Tally tells in how many blocks a statement was true.
+type Tally struct {
+	Blocks, Yes  int
+	Outside      int    `json:"outside,omitempty"` // of a band, Below it and Above
+	Below, Above *int   // nil if none is outside
+	Sides        string // the two sides of the statement in the median, "" if it has no numbers
+}
+
+// TallyOf returns the tally that a reason has, of several the one with the fewest blocks. ok is false where no blocks were
+// asked.
+func TallyOf(reason fact.Fact) (least Tally, ok bool) {
+	if t, is := tally.In(reason); is {
+		return t, true
+	}
+	for _, of := range reason.Because {
+		if t, is := TallyOf(of); is && (!ok || t.Yes < least.Yes) {
+			least, ok = t, true
+		}
+	}
+	return least, ok
+}
 
 // Decide decides the expectation over the blocks of a run. The answers to all expectations of the run are right together
 // with probability 1 - [stats.Alpha]. statements is the sum of Statements over all of them; each statement gets an
@@ -192,7 +208,7 @@ func state(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		}
 	}
 	blocks := r.Blocks()
-	of := tallied{Blocks: blocks, Yes: yes, Sides: sidesOf(r, n, denied)}
+	of := Tally{Blocks: blocks, Yes: yes, Sides: sidesOf(r, n, denied)}
 	switch {
 	case withinOf(n) != nil && low+high > 0: // only blocks on one side of a band decide that the median is outside
 		of.Outside, of.Below, of.Above = low+high, &low, &high

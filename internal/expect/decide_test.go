@@ -163,11 +163,14 @@ func TestDecideABand(t *testing.T) {
 		if len(reason.Because) > 0 {
 			reason = reason.Because[0]
 		}
-		want := tallied{Blocks: r.blocks, Yes: c.inside, Outside: c.low + c.high, Sides: sides(reason)}
+		want := Tally{Blocks: r.blocks, Yes: c.inside, Outside: c.low + c.high, Sides: sides(reason)}
 		if want.Outside > 0 { // else it does not say how many are outside
 			want.Below, want.Above = &c.low, &c.high
 		}
-		told, _ := tally.In(reason)
+		told, voted := TallyOf(got.Reason)
+		if !voted {
+			t.Errorf("%+v: no tally", c)
+		}
 		if diff := cmp.Diff(want, told); diff != "" {
 			t.Errorf("%+v: (-want +got)\n%s", c, diff)
 		}

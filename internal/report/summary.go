@@ -44,16 +44,20 @@ func (p comparisonPage) summary(w io.Writer) error {
 		}
 	}
 	busy := doubt.TooBusy(r.Doubts)
-	load, where := Setup(r)
 	return say.Markdown(w, document.Document{
 		Question: r.Question, State: state(r), Answer: cmp.Or(say.TooBusy(busy), answer),
-		Context: append(say.BelowTooBusy(busy, answer), load, where),
+		Context: append(say.BelowTooBusy(busy, answer), offered(r), machine(r)),
 		Parts:   []document.Part{answers(r), summaryTable(r), notes},
 	})
 }
 
-// Setup returns what load the arms had, for how many blocks and with which seed, and on which machine.
-func Setup(r *record.Comparison) (load, where string) { return offered(r), machine(r) }
+// Setup returns which loads the arms had, each different one once, and on which machine.
+func Setup(r *record.Comparison) (all []string, where string) {
+	if all = loads(r.Contestants()); len(all) < 2 && r.Rate > 0 {
+		all = []string{loadOnEach(r)}
+	}
+	return all, machine(r)
+}
 
 // summaryTable returns the figures of every arm but the copy. After a figure stands the change from the arm's
 // baseline with its interval, such as "+12 % (+9 % to +15 %)", with = for the same, or ~ for open, and the

@@ -97,14 +97,16 @@ func TestTable(t *testing.T) {
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	rows := append([]experiments.Row{
-		{Scenario: "size", Day: "2026-11-28", Commit: "abc1234", Blocks: 12, Metric: "load", Text: "one client; 2*1ms; three, 12 blocks, 1 left out, 2.00 s windows, seed 1"},
-		{Scenario: "size", Metric: "machine", Text: "server on CPU 0 (1 CPU, GOMAXPROCS 1); AMD EPYC"},
-		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "yes", Asks: `mean("two") > 1.2ms`, Reason: "true in 11 of 12 blocks", Text: "Two have a longer mean: 1.31 ms"},
-		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "yes", Asks: `p50("two") > 1ms`, Reason: "1.29 ms > 1 ms in the median; true in 12 of 12 blocks", Text: "Two are slow: 1.29 ms"},
-		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "yes", Asks: `mean("two") > 1ms`, Reason: "1.31 ms > 1 ms in the median; true in 12 of 12 blocks", Text: "Two have a long mean: 1.31 ms"},
-		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "yes", Asks: `errors("two") == 0`, Reason: "true in 12 of 12 blocks"},
-		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "open", Asks: `p50("one") < 1ms`, Reason: "true in 6 of 12 blocks: the border lies within"},
+		{Scenario: "size", Day: "2026-11-28", Commit: "abc1234", Blocks: 12, Metric: "load", Text: "one client"},
+		{Scenario: "size", Metric: "load", Text: "two clients"}, {Scenario: "size", Metric: "load", Text: "three"}, {Scenario: "size", Metric: "left_out", Figure: 1},
+		{Scenario: "size", Metric: "server_cpus", Text: "0-1"}, {Scenario: "size", Metric: "load_cpus", Text: "1"}, {Scenario: "size", Metric: "cpu", Text: "AMD EPYC"}, {Scenario: "size", Metric: "go", Text: "go1.26.8"},
+		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "yes", Asks: `mean("two") > 1.2ms`, Figure: 11, Reason: "true in 11 of 12 blocks", Text: "Two have a longer mean: 1.31 ms"},
+		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "yes", Asks: `p50("two") > 1ms`, Figure: 12, Reason: "1.29 ms > 1 ms in the median; true in 12 of 12 blocks", Text: "Two are slow: 1.29 ms"},
+		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "yes", Asks: `mean("two") > 1ms`, Figure: 12, Reason: "1.31 ms > 1 ms in the median; true in 12 of 12 blocks", Text: "Two have a long mean: 1.31 ms"},
+		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "yes", Asks: `errors("two") == 0`, Figure: 12, Reason: "true in 12 of 12 blocks"},
+		{Scenario: "size", Blocks: 12, Metric: "claim", Verdict: "open", Asks: `p50("one") < 1ms`, Figure: 6, Reason: "true in 6 of 12 blocks: the border lies within"},
 		{Scenario: "size", Metric: "doubt", Reason: "machine-unfit", Text: "machine: unfit: steal: the hypervisor took 5 %"},
+		{Scenario: "size", Metric: "note", Text: "machine: unfit: steal"},
 		{Scenario: "size", Metric: "doubt", Reason: "closed-loop", Text: "a closed loop"},
 	}, size...)
 	shown, err := shownOf(rows, nil)
@@ -113,7 +115,7 @@ func TestFigures(t *testing.T) {
 	}
 	got := figures(rows, shown, true)
 	for _, want := range []string{
-		"2026-11-28, commit `abc1234`, 12 blocks: one client and others, as the arms are named, 1 left out; server on CPU 0; AMD EPYC.\n\n" +
+		"2026-11-28, commit `abc1234`, 12 blocks: one client and others, as the arms are named, 1 left out; server on CPU 0-1; AMD EPYC.\n\n" +
 			"Kept in every block:\n\n- Two have a long mean: 1.31 ms\n\n- **kept** Two have a longer mean: 1.31 ms (11 of 12 blocks)\n" +
 			"- **open** `p50(\"one\") < 1ms` (6 of 12 blocks)\n\n| arm |",
 		"\nDoubt: machine: unfit: steal.\n",

@@ -36,7 +36,7 @@ func newPage(text, chart string, rows []experiments.Row) (p page, err error) {
 			err = cmp.Or(err, fmt.Errorf("the figures of %s: %w", m[2], wrong))
 		}
 		was := machine
-		machine = textOf(own, "machine")
+		machine = machineOf(own)
 		return m[1] + figures(own, shown, machine != was) + m[4]
 	})
 	if err == nil {
@@ -45,27 +45,29 @@ func newPage(text, chart string, rows []experiments.Row) (p page, err error) {
 	return p, err
 }
 
-// shownDoubts are the doubts that a page has, what disturbed the machine and clients that starved, each with how many of
-// its parts between colons. The file has all doubts, with what follows from them.
-var shownDoubts = map[string]int{"machine-unfit": 3, "much-disturbed": 3, "load-took-cpu": 2, "starved-connections": 2}
+// textsOf returns the texts of the rows of this kind, for Markdown.
+func textsOf(rows []experiments.Row, kind string) (texts []string) {
+	for _, r := range rows {
+		if r.Metric == kind {
+			texts = append(texts, escaped(r.Text))
+		}
+	}
+	return texts
+}
 
 // textOf returns the text of the first row of this kind, for Markdown.
 func textOf(rows []experiments.Row, kind string) string {
-	at := slices.IndexFunc(rows, func(r experiments.Row) bool { return r.Metric == kind })
-	if at < 0 {
-		return "not recorded"
-	}
-	return escaped(rows[at].Text)
+	return append(textsOf(rows, kind), "not recorded")[0]
 }
 
 // figures returns the figures of one scenario in Markdown: when and how it was measured, on which machine if that is
-// asked for, its claims, its table, and the shown doubts.
+// asked for, its claims, its table, and the notes on doubts.
 func figures(rows []experiments.Row, shown shown, machine bool) string {
 	var b strings.Builder
 	if len(rows) > 0 {
 		fmt.Fprintf(&b, "%s, commit `%s`, %d blocks: %s", rows[0].Day, rows[0].Commit, rows[0].Blocks, loadOf(rows))
 		if machine {
-			b.WriteString("; " + usual.ReplaceAllString(textOf(rows, "machine"), ""))
+			b.WriteString("; " + machineOf(rows))
 		}
 		b.WriteString(".\n\n")
 	}
@@ -74,28 +76,39 @@ func figures(rows []experiments.Row, shown shown, machine bool) string {
 	}
 	b.WriteString(claims(rows, shown))
 	b.WriteString(table(rows, shown))
-	for _, r := range rows {
-		if parts := shownDoubts[r.Reason]; r.Metric == "doubt" && parts > 0 {
-			text := strings.Split(strings.TrimSuffix(r.Text, "."), ": ")
-			fmt.Fprintf(&b, "\nDoubt: %s.\n", escaped(strings.Join(text[:min(parts, len(text))], ": ")))
-		}
+	for _, note := range textsOf(rows, "note") {
+		fmt.Fprintf(&b, "\nDoubt: %s.\n", note)
 	}
 	return b.String()
 }
 
-// usual finds what a page leaves out of a machine: how many CPUs a side had, which follows from their numbers, and what
-// README.md says of all: the load's CPU, the server's if it is another, and the rest.
-var usual = regexp.MustCompile(`(?:server on CPU 0 \(1 CPU, GOMAXPROCS 1\); )?load on CPU 1 \(1 CPU, GOMAXPROCS \d\); | \(\d CPUs?, GOMAXPROCS \d\)|; virtual machine; go1\.26\.8$`)
+// usual is what README.md says of all machines, by the kind of row. A page leaves it out.
+var usual = map[string]string{"server_cpus": "0", "load_cpus": "1", "go": "go1.26.8"}
 
-// loadOf returns the load of a scenario without its windows and its seed, which the file has. Of three loads or more it
+// machineOf returns the machine of a scenario, with the CPUs of both sides and the version of Go only where they are not the usual.
+func machineOf(rows []experiments.Row) string {
+	var parts []string
+	for _, of := range []struct{ kind, words string }{{"server_cpus", "server on CPU "}, {"load_cpus", "load on CPU "}, {"cpu", ""}, {"go", ""}} {
+		if text := textOf(rows, of.kind); text != usual[of.kind] {
+			parts = append(parts, of.words+text)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// loadOf returns the load of a scenario, and how many blocks its verdicts leave out. Of three loads or more it
 // has the first, since then the arms' names tell the others.
 func loadOf(rows []experiments.Row) string {
-	load, rest, _ := strings.Cut(textOf(rows, "load"), fmt.Sprintf(", %d blocks, ", rows[0].Blocks))
-	if loads := strings.Split(load, "; "); len(loads) > 2 {
+	loads := textsOf(rows, "load")
+	load := strings.Join(loads, "; ")
+	switch asked := textsOf(rows, "asked"); {
+	case len(loads) > 2:
 		load = loads[0] + " and others, as the arms are named"
+	case asked != nil:
+		load += " (" + asked[0] + ")"
 	}
-	if out, _, _ := strings.Cut(rest, ", "); out != "" && out != "none left out" {
-		load += ", " + out
+	if out, ok := cellOf(rows, "", "left_out"); ok {
+		load += fmt.Sprintf(", %.0f left out", out.Figure)
 	}
 	return load
 }
@@ -108,22 +121,16 @@ func claims(rows []experiments.Row, shown shown) string {
 		if r.Metric != "claim" {
 			continue
 		}
-		evidence := r.Reason
-		if _, after, ok := strings.Cut(evidence, "; "); ok {
-			evidence = after // without the figures, which the sentence has
-		}
-		every := fmt.Sprintf("true in %d of %[1]d blocks", r.Blocks)
 		switch {
 		case r.Verdict == string(outcome.Yes) && (r.Text == "" || shown.has(r.Asks)):
-		case r.Verdict == string(outcome.Yes) && strings.HasSuffix(evidence, every):
+		case r.Verdict == string(outcome.Yes) && r.Low+r.High == 0 && int(r.Figure) == r.Blocks:
 			all = append(all, "- "+escaped(r.Text)+"\n")
 		default:
 			said := "`" + r.Asks + "`"
 			if r.Text != "" {
 				said = escaped(r.Text)
 			}
-			evidence, _, _ = strings.Cut(strings.TrimPrefix(evidence, "true in "), ": ") // the file says on which side, and why
-			some = append(some, fmt.Sprintf("- **%s** %s (%s)\n", outcome.Expectation.Phrase(outcome.Outcome(r.Verdict)), said, escaped(evidence)))
+			some = append(some, fmt.Sprintf("- **%s** %s (%s)\n", outcome.Expectation.Phrase(outcome.Outcome(r.Verdict)), said, escaped(votes(r))))
 		}
 	}
 	var b strings.Builder
@@ -134,6 +141,17 @@ func claims(rows []experiments.Row, shown shown) string {
 		b.WriteString(strings.Join(some, "") + "\n")
 	}
 	return b.String()
+}
+
+// votes tells in how many blocks a claim was true, or was not of a band; or why there are no votes.
+func votes(r experiments.Row) string {
+	switch {
+	case r.Low+r.High > 0:
+		return fmt.Sprintf("%.0f of %d blocks outside", r.Low+r.High, r.Blocks)
+	case r.Figure > 0:
+		return fmt.Sprintf("%.0f of %d blocks", r.Figure, r.Blocks)
+	}
+	return r.Reason
 }
 
 // escaped returns a text that Markdown shows as it is.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"schedlab/docs/experiments"
+	"schedlab/internal/expect"
 	"schedlab/internal/explain"
 	"schedlab/internal/judge"
 	"schedlab/internal/outcome"
@@ -42,12 +43,36 @@ func rowsOf(r *record.Comparison, pairs []record.Verdict, x *explain.Explanation
 		row.Scenario, row.Day, row.Commit, row.Blocks = r.Scenario, r.Started.Format("2006-01-02"), r.Env.Version, r.Valid
 		rows = append(rows, row)
 	}
-	load, machine := report.Setup(r)
-	add(experiments.Row{Metric: "question", Text: r.Question})
-	add(experiments.Row{Metric: "load", Text: load})
-	add(experiments.Row{Metric: "machine", Text: machine})
+	text := func(metric, text string) {
+		if text != "" {
+			add(experiments.Row{Metric: metric, Text: text})
+		}
+	}
+	loads, machine := report.Setup(r)
+	text("question", r.Question)
+	for _, load := range loads {
+		text("load", load)
+	}
+	text("asked", r.Asked)
+	if out := r.Ran - r.Valid; out > 0 {
+		add(experiments.Row{Metric: "left_out", Figure: float64(out)})
+	}
+	add(experiments.Row{Metric: "window", Figure: r.Window.Seconds()})
+	text("seed", strconv.FormatUint(r.Seed, 10))
+	text("machine", machine)
+	text("server_cpus", r.Env.ServerCPUs)
+	text("load_cpus", r.Env.LoadCPUs)
+	text("cpu", r.Env.CPU)
+	text("go", r.Env.Go)
 	for _, e := range r.Expectations {
-		add(experiments.Row{Metric: "claim", Verdict: string(e.Outcome), Reason: e.Reason.String(), Asks: e.Text, Text: e.Claim})
+		claim := experiments.Row{Metric: "claim", Verdict: string(e.Outcome), Reason: e.Reason.String(), Asks: e.Text, Text: e.Claim}
+		if t, voted := expect.TallyOf(e.Reason); voted {
+			claim.Figure = float64(t.Yes)
+			if t.Below != nil && t.Above != nil {
+				claim.Low, claim.High = float64(*t.Below), float64(*t.Above)
+			}
+		}
+		add(claim)
 	}
 	// A verdict on the pairs replaces a refused one of the run: goodput and memory are compared even where the
 	// run refuses to, since refusing requests is the point of some experiments.
@@ -84,15 +109,18 @@ func rowsOf(r *record.Comparison, pairs []record.Verdict, x *explain.Explanation
 	add(experiments.Row{Metric: "answer", Text: report.Headline(r)})
 	for _, d := range r.Doubts {
 		add(experiments.Row{Metric: "doubt", Reason: string(d.Code), Text: report.Doubt(d)})
+		if d.Has("gist") {
+			text("note", report.Gist(d))
+		}
 	}
 	if x != nil {
-		text := x.Reason.String()
+		found := x.Reason.String()
 		for _, c := range x.Causes {
 			if c.Outcome == outcome.Yes && !c.Shown {
-				text = c.Fact.String()
+				found = c.Fact.String()
 			}
 		}
-		add(experiments.Row{Metric: "cause", Verdict: string(x.Outcome), Text: text})
+		add(experiments.Row{Metric: "cause", Verdict: string(x.Outcome), Text: found})
 	}
 	return rows
 }

@@ -24,10 +24,10 @@ func TestRowsOfARun(t *testing.T) {
 	t.Parallel()
 	r := &record.Comparison{
 		Common: record.Common{
-			Scenario: "accept", Question: "Which?", Started: time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC), Env: record.Env{Version: "abc1234"},
+			Scenario: "accept", Question: "Which?", Started: time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC), Env: record.Env{Version: "abc1234", ServerCPUs: "0", LoadCPUs: "1", CPU: "AMD EPYC", Go: "go1.26.8"},
 			Doubts: []fact.Fact{{Code: "one-cpu"}},
 		},
-		Valid: 12,
+		Valid: 12, Ran: 13,
 		Arms: []record.Arm{
 			{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{P99: new(.0200000004), Goodput: new(300.)}}, {Contestant: record.Contestant{Name: "a'", Role: record.Copy}, Figures: record.Figures{P99: new(.03)}}, {Contestant: record.Contestant{Name: "b", Role: record.Challenger}, Figures: record.Figures{P99: new(.01), Goodput: new(300.)}, Details: record.Details{Footprint: &record.Footprint{Memory: 18_000_000, Threads: 6}}}},
 		Verdicts: []record.Verdict{
@@ -55,6 +55,8 @@ func TestRowsOfARun(t *testing.T) {
 	}
 	want := []string{
 		"question          Which?",
+		"left_out   1", "window", "seed          0",
+		"server_cpus          0", "load_cpus          1", "cpu          AMD EPYC", "go          go1.26.8",
 		`claim    yes     errors("b") > 0.1 It refuses some`,
 		"p99 a  0.02", "goodput a  300",
 		"p99 b a 0.01 FASTER 0.5 0.4 0.6", "goodput b a 300 SAME 1 0.99 1.01", "memory b  18000000", "threads b  6",
