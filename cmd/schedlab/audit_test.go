@@ -20,7 +20,8 @@ import (
 )
 
 // What real tools print of a sound run, of a server that is not pressed, is read to the
-// last line, and no law finds it impossible or suspicious.
+// last line, and no law finds it impossible or suspicious. A run in which the tool by its own figures fell
+// behind the rate that it offered is not sound: it is measured again, at most five times in all.
 func TestAuditOfRealTools(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -55,31 +56,39 @@ func TestAuditOfRealTools(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, tool string
-		cmd        func() *exec.Cmd
-		figures    []string // that it must have, among others
+		cmd        func() *exec.Cmd // a new one for each run
+		figures    []string         // that it must have, among others
 	}{
 		{"wrk", "wrk", debian("wrk", "-t2", "-c8", "-d1s", "--latency", server.URL), []string{"connections", "rate", "stdev", "p50", "p99"}},
 		{"ab", "ab", debian("ab", "-q", "-k", "-n", "1000", "-c", "8", server.URL+"/"), []string{"connections", "seconds", "rate", "bytes", "p99"}},
-		{"httperf", "httperf", debian("httperf", "--server="+host, "--port="+port, "--uri=/", "--rate=50", "--num-conns=50", "--num-calls=2"), []string{"concurrent", "seconds", "rate", "offered", "cpu"}},
+		{"httperf", "httperf", debian("httperf", "--server="+host, "--port="+port, "--uri=/", "--rate=10", "--num-conns=10", "--num-calls=2"), []string{"concurrent", "seconds", "rate", "offered", "cpu"}},
 		{"h2load", "h2load", debian("h2load", "--h1", "-n", "1000", "-c", "8", "-t", "2", server.URL), []string{"connections", "seconds", "rate", "ok", "stdev"}},
 		{"hey", "hey", own("hey", "-z", "1s", "-c", "8", server.URL), []string{"seconds", "rate", "status_2xx", "p99"}},
 		{"bombardier", "bombardier", own("bombardier", "-d", "1s", "-c", "8", "-l", server.URL), []string{"connections", "status_2xx", "p99"}},
 		{"bombardier JSON", "bombardier", own("bombardier", "-d", "1s", "-c", "8", "-l", "-p", "r", "-o", "json", server.URL), []string{"connections", "seconds", "bytes", "p99"}},
-		{"fortio JSON", "fortio", own("fortio", "load", "-qps", "100", "-c", "4", "-t", "1s", "-quiet", "-json", "-", server.URL), []string{"connections", "offered", "rate", "sum", "p99.9"}},
+		{"fortio JSON", "fortio", own("fortio", "load", "-qps", "20", "-c", "4", "-t", "1s", "-quiet", "-json", "-", server.URL), []string{"connections", "offered", "rate", "sum", "p99.9"}},
 		{"fortio", "fortio", func() *exec.Cmd { // which writes its report to standard error
-			return exec.Command("sh", "-c", filepath.Join(bin, "fortio")+" load -qps 100 -c 4 -t 1s -quiet "+server.URL+" 2>&1")
+			return exec.Command("sh", "-c", filepath.Join(bin, "fortio")+" load -qps 20 -c 4 -t 1s -quiet "+server.URL+" 2>&1")
 		}, []string{"offered", "rate", "sum", "status_2xx", "p99.9"}},
 		{"vegeta", "vegeta", vegeta("text"), []string{"requests", "seconds", "status_2xx", "p99"}},
 		{"vegeta JSON", "vegeta", vegeta("json"), []string{"requests", "seconds", "sum", "p99"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			printed := output(t, c.cmd())
-			text, err := audit.Read(strings.NewReader(printed))
-			if err != nil {
-				t.Fatalf("%v in\n%s", err, printed)
-			}
-			if len(text.Claims) != 1 || text.Claims[0].Tool != c.tool || len(text.Unread) > 0 {
-				t.Fatalf("got %d runs, the first of %s, lines %v not read, of\n%s", len(text.Claims), text.Claims[0].Tool, text.Unread, printed)
+			var printed string
+			var text *audit.Text
+			for range 5 {
+				printed = output(t, c.cmd())
+				var err error
+				if text, err = audit.Read(strings.NewReader(printed)); err != nil {
+					t.Fatalf("%v in\n%s", err, printed)
+				}
+				if len(text.Claims) != 1 || text.Claims[0].Tool != c.tool || len(text.Unread) > 0 {
+					t.Fatalf("got %d runs, lines %v not read, of\n%s", len(text.Claims), text.Unread, printed)
+				}
+				rate, told := text.Claims[0].Figures["rate"]
+				if offered := text.Claims[0].Figures["offered"]; !told || rate.Value >= offered.Value*0.99 {
+					break
+				}
 			}
 			for _, name := range c.figures {
 				if _, ok := text.Claims[0].Figures[name]; !ok {
