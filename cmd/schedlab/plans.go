@@ -62,7 +62,7 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 	if p.Cell != nil {
 		fmt.Fprintf(w, "cell        %s\n", record.CellName(p.Cell))
 	}
-	search := p.Kind() != record.Compared
+	search := !p.InBlocks()
 	if search {
 		fmt.Fprintf(w, "objective   %s\n", p.SLO)
 		fmt.Fprintf(w, "search      up to %d windows of %v + %v for each arm, seed %d\n", p.Windows, span(p.Warmup), span(p.Window), p.Seed)

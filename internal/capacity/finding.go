@@ -7,7 +7,6 @@ import (
 
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -26,11 +25,11 @@ const (
 // objective, High the lowest at which two or more, and more than half, broke it. The estimate decides only where
 // these windows are measured, and whether any limit is in sight.
 type Finding struct {
-	record.ArmCapacity
-	Least         float64           // lowest rate of a window that counts, requests per second
-	Used, Refused int               // windows that count, and windows that were refused; a refused overload is neither
-	Refusal       fact.Fact         // why the last of these was refused
-	Unoffered     record.RateWindow // if Stopped is AtBench: the first window above Low that was refused
+	ArmCapacity
+	Least         float64    // lowest rate of a window that counts, requests per second
+	Used, Refused int        // windows that count, and windows that were refused; a refused overload is neither
+	Refusal       fact.Fact  // why the last of these was refused
+	Unoffered     RateWindow // if Stopped is AtBench: the first window above Low that was refused
 }
 
 // recovers returns whether the server recovered from its overload; "" if this was not tried. A first window that keeps the objective settles it; after one that
@@ -59,9 +58,9 @@ func finite(v float64) float64 {
 	return v
 }
 
-// Judge computes the finding from the windows of one arm and the options of its search, at any time during it. The
+// findingOf computes the finding from the windows of one arm and the options of its search, at any time during it. The
 // outcome is Open unless the windows settle another one.
-func Judge(o Options, windows []record.RateWindow) (f Finding) {
+func findingOf(o Options, windows []RateWindow) (f Finding) {
 	f.Outcome, f.Windows = outcome.Open, windows
 	slo := o.SLO
 	b, term := o.binding(windows)
@@ -115,7 +114,7 @@ func (o Options) stop(f *Finding) string {
 		looking += stats.Count(w.Purpose == Curve || w.Purpose == Reach || w.Purpose == Near)
 	}
 	// The bench could not offer the higher rate, even after the retries.
-	refused := slices.IndexFunc(f.Windows, func(w record.RateWindow) bool {
+	refused := slices.IndexFunc(f.Windows, func(w RateWindow) bool {
 		return w.Purpose == Reach && !w.Refused.None() && w.Rate > f.Low
 	})
 	below, beyond := f.Outcome == outcome.No && !f.Never, f.Outcome == outcome.Yes && f.High == 0
@@ -138,7 +137,7 @@ func (o Options) stop(f *Finding) string {
 // windows say so. If no rate is settled, rate is 0 and the counts are those at the last rate tried.
 //
 // One broken window is enough against a verified rate, but noise alone may break one of a refuted rate.
-func settled(windows []record.RateWindow, slo stats.SLO, purpose string) (rate float64, yes, of int) {
+func settled(windows []RateWindow, slo stats.SLO, purpose string) (rate float64, yes, of int) {
 	verify, last := purpose == Verify, 0.
 	all, good := map[float64]int{}, map[float64]int{} // windows by rate, and those that say yes
 	for _, w := range windows {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -15,7 +14,7 @@ const closest = .02
 // robustLine returns the line with the slope of [stats.TheilSen] that leaves half of the points above it and half
 // below. ok is false if the line does not fall, or if no two rates are far enough apart. Least squares would follow
 // the single windows that a pause of the machine makes far too slow.
-func robustLine(x, y []float64) (l record.RateLine, ok bool) {
+func robustLine(x, y []float64) (l RateLine, ok bool) {
 	if l.Slope = stats.TheilSen(x, y, closest); !(l.Slope < 0) {
 		return l, false
 	}
@@ -34,9 +33,9 @@ func robustLine(x, y []float64) (l record.RateLine, ok bool) {
 // response time is ln(1/(1-q))/(µ-λ) seconds at arrival rate λ and service rate µ. It comes from all windows near
 // the limit, so it is more exact than the bracket, which then only keeps it near the rates that were measured.
 type bound struct {
-	rate float64          // the estimate: 0 if the term holds nowhere, +Inf if it holds everywhere
-	half float64          // half the relative range of the estimates that leave out one window each; +Inf if unknown
-	line *record.RateLine // the line that the estimate comes from; nil if it comes from the bracket
+	rate float64   // the estimate: 0 if the term holds nowhere, +Inf if it holds everywhere
+	half float64   // half the relative range of the estimates that leave out one window each; +Inf if unknown
+	line *RateLine // the line that the estimate comes from; nil if it comes from the bracket
 	// The bracket: the rates between which most windows begin to break the term. kept is 0 and
 	// broken +Inf if there is no rate on that side.
 	kept, broken float64
@@ -49,11 +48,11 @@ const (
 
 // meets returns the rate at which the line's response time is p seconds. It solves 1/p = Intercept
 // + Slope·rate.
-func meets(l record.RateLine, p float64) float64 { return (1/p - l.Intercept) / l.Slope }
+func meets(l RateLine, p float64) float64 { return (1/p - l.Intercept) / l.Slope }
 
 // boundOf estimates the rate from which on a term of the objective no longer holds. Refused
 // windows and windows after an overload do not count.
-func boundOf(term stats.Term, windows []record.RateWindow) bound {
+func boundOf(term stats.Term, windows []RateWindow) bound {
 	var x, y []float64
 	var at []place
 	for _, w := range windows {

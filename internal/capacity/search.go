@@ -1,11 +1,14 @@
 // Package capacity searches for the highest rate of requests at which a server keeps a service level objective, and says how
-// sure the answer is. It decides which rate to offer next and what the windows so far show. The caller's [Bench] starts the
-// servers and measures. The package reads no clock; with the same answers of the bench it does the same again.
+// sure the answer is. It decides which rate to offer next and what the windows so far show (search.go, finding.go, line.go).
+// The caller's [Bench] starts the servers and measures. It reads no clock; with the same answers of the bench it does the same again.
 //
 // The search (docs/guide/capacity.md) begins with a look over the whole range in random order. Then it fits a robust line of
 // 1/quantile on rate, nearly straight for most servers near their limit, and measures more windows where the line meets the
 // limit. The verdict does not depend on the line: windows just below the estimate must keep the objective, and windows just
 // above must break it. The answer is an interval, never a point.
+//
+// An [Objective] is the [experiment.Search] of a run (plan.go). [FromRecord] computes the result from the record (judge.go,
+// facts.go), a [Search] (result.go), which has its own page (page.go).
 package capacity
 
 import (
@@ -16,7 +19,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"schedlab/internal/record"
+	"schedlab/internal/experiment"
 	"schedlab/internal/stats"
 )
 
@@ -31,24 +34,12 @@ const (
 	Again    = "again"    // at the verified rate on the server that was overloaded
 )
 
-// A Step is the next window of a search. The bench measures every purpose alike, but a window of Overload may lack values.
-type Step struct {
-	Rate    float64 // requests per second
-	Purpose string
-}
-
-// A Bench measures windows of an arm on one fresh server; arm is its index in the xmax of [Run]. It measures the step, passes
-// the window to next, and goes on with the step that next returns, until more is false. It refuses a window that has no value
-// for a term of the objective, unless its purpose is Overload. A Sent of 0 counts as the rate.
-//
-// [Run] calls it for one arm after the other. An error ends the search of all arms, but [ErrLost] only the search of this one.
-type Bench func(ctx context.Context, arm int, step Step, next Next) error
+// A Bench is an [experiment.Bench] with windows in place of trials; arm is its index in the xmax of [Run]. It refuses a window
+// that has no value for a term of the objective, unless its purpose is Overload. A Sent of 0 counts as the rate.
+type Bench func(ctx context.Context, arm int, step experiment.Step, next Next) error
 
 // A Next takes a window of the last step, and returns the next step of the search for the same server, if there is one.
-type Next func(w record.RateWindow) (step Step, more bool)
-
-// ErrLost is the error of a [Bench] for an arm that cannot be measured any more.
-var ErrLost = errors.New("the arm cannot be measured any more")
+type Next func(w RateWindow) (step experiment.Step, more bool)
 
 // Options are the settings of a search. Rates are requests per second. One seed gives the same orders again.
 type Options struct {
@@ -99,16 +90,16 @@ type search struct {
 	arm     int // its index
 	xmax    float64
 	rng     *rand.Rand
-	windows []record.RateWindow
-	offsets []float64           // entries of around that are not used yet
-	ask     func(Step) bool     // yields a step to the caller; false if the caller ended the search
-	next    func() (Step, bool) // the iterator
-	step    Step                // that it asked for
-	more    bool                // step is valid
+	windows []RateWindow
+	offsets []float64                      // entries of around that are not used yet
+	ask     func(experiment.Step) bool     // yields a step to the caller; false if the caller ended the search
+	next    func() (experiment.Step, bool) // the iterator
+	step    experiment.Step                // that it asked for
+	more    bool                           // step is valid
 }
 
 // steps runs the whole search. The caller appends the window of each step to s.windows before it asks for the next.
-func (s *search) steps(yield func(Step) bool) {
+func (s *search) steps(yield func(experiment.Step) bool) {
 	s.ask = yield
 	s.look()
 	s.narrow()
@@ -121,13 +112,13 @@ func (s *search) left() int { return s.Windows - len(s.windows) }
 
 // offer measures a window, and repeats it up to more times while it is refused. ok is false if no window was left, or none could
 // be used.
-func (s *search) offer(rate float64, why string, more int) (w record.RateWindow, ok bool) {
+func (s *search) offer(rate float64, why string, more int) (w RateWindow, ok bool) {
 	for range 1 + more {
 		if s.left() <= 0 {
 			return w, false
 		}
 		// The caller measures the window now, and has appended it when ask returns true.
-		if !s.ask(Step{s.clamp(rate), why}) {
+		if !s.ask(experiment.Step{Rate: s.clamp(rate), Purpose: why}) {
 			s.Windows = 0 // the caller ended the search
 			return w, false
 		}
@@ -158,7 +149,7 @@ func (s *search) look() {
 }
 
 // span returns the lowest and the highest rate of the windows that are evidence; 0, 0 if there are none.
-func span(windows []record.RateWindow) (low, high float64) {
+func span(windows []RateWindow) (low, high float64) {
 	for _, w := range windows {
 		if evidence(w) {
 			if low == 0 || w.Rate < low {
@@ -224,7 +215,7 @@ func (s *search) telling(b bound) float64 {
 }
 
 // binding returns the term with the lowest estimate, which gives way first, and its bound.
-func (o Options) binding(windows []record.RateWindow) (b bound, term int) {
+func (o Options) binding(windows []RateWindow) (b bound, term int) {
 	for i, t := range o.SLO {
 		if next := boundOf(t, windows); i == 0 || next.rate < b.rate {
 			b, term = next, i
@@ -303,7 +294,7 @@ func (s *search) all(rate float64, why string) bool {
 // recover overloads a server and then offers it the verified rate again, in up to
 // [MostAgain] windows: a single one may fail for other reasons.
 func (s *search) recover() {
-	f := Judge(s.Options, s.windows)
+	f := findingOf(s.Options, s.windows)
 	if f.Low == 0 || s.left() < 2 {
 		return
 	}
@@ -312,7 +303,7 @@ func (s *search) recover() {
 	s.offer(max(f.High, overload*max(s.xmax, f.Low)), Overload, 0)
 	// These windows run on the server that was just overloaded; see Run.
 	for range MostAgain {
-		if _, ok := s.offer(f.Low, Again, 1); !ok || Judge(s.Options, s.windows).Recovers.Decided() {
+		if _, ok := s.offer(f.Low, Again, 1); !ok || findingOf(s.Options, s.windows).Recovers.Decided() {
 			return
 		}
 	}
@@ -339,7 +330,7 @@ func Run(ctx context.Context, bench Bench, xmax []float64, o Options) (err error
 			if a.more && err == nil {
 				err = bench(ctx, a.arm, a.step, a.measured)
 			}
-			if errors.Is(err, ErrLost) {
+			if errors.Is(err, experiment.ErrLost) {
 				a.more, err = false, nil
 			}
 		}
@@ -350,7 +341,7 @@ func Run(ctx context.Context, bench Bench, xmax []float64, o Options) (err error
 
 // measured takes a window of the step. It returns the next step, and whether it is for the same server: only the windows
 // after an overload share its server.
-func (s *search) measured(w record.RateWindow) (next Step, same bool) {
+func (s *search) measured(w RateWindow) (next experiment.Step, same bool) {
 	// The search reads this window before it asks for the next one.
 	s.windows = append(s.windows, w)
 	s.step, s.more = s.next()
@@ -358,7 +349,7 @@ func (s *search) measured(w record.RateWindow) (next Step, same bool) {
 }
 
 // evidence reports whether the window tells something about a fresh server, which one from an overload on does not.
-func evidence(w record.RateWindow) bool {
+func evidence(w RateWindow) bool {
 	return w.Refused.None() && w.Purpose != Overload && w.Purpose != Again
 }
 
@@ -367,7 +358,7 @@ func promised(t stats.Term, rate float64) bool { return !t.AtLeast || rate >= t.
 
 // Keeps reports whether every term of the objective holds in the window. A term without a value does not; a goodput
 // term that the rate cannot fulfil is left out.
-func Keeps(w record.RateWindow, slo stats.SLO) bool {
+func Keeps(w RateWindow, slo stats.SLO) bool {
 	for _, t := range slo {
 		if v, known := w.Values[t.Metric]; promised(t, w.Rate) && !(known && t.Holds(v)) {
 			return false

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/experiment"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -66,9 +66,9 @@ func TestWhyNothingHigherWasOffered(t *testing.T) {
 		// Before its end the search has not stopped yet.
 		cut := slices.Clone(windows[:looks+1])
 		for range trials {
-			cut = append(cut, record.RateWindow{Purpose: Verify, Rate: cut[looks].Rate, Values: map[stats.Measure]float64{{Quantile: .99}: .001}})
+			cut = append(cut, RateWindow{Purpose: Verify, Rate: cut[looks].Rate, Values: map[stats.Measure]float64{{Quantile: .99}: .001}})
 		}
-		if f = Judge(Options{SLO: s.slo, Windows: 24}, cut); f.Outcome != outcome.Yes || f.Stopped != "" {
+		if f = findingOf(Options{SLO: s.slo, Windows: 24}, cut); f.Outcome != outcome.Yes || f.Stopped != "" {
 			t.Errorf("a search cut short ended in %+v, want beyond without a reason", f)
 		}
 	}
@@ -79,18 +79,18 @@ func TestWhyNothingHigherWasOffered(t *testing.T) {
 func TestWhatTheBenchRefused(t *testing.T) {
 	t.Parallel()
 	s := newSimulated(t, 2000, "p99<=50ms", 3)
-	window := func(purpose string, rate float64, refused fact.Code) record.RateWindow {
-		return record.RateWindow{Purpose: purpose, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: .005}, Refused: fact.Fact{Code: refused}}
+	window := func(purpose string, rate float64, refused fact.Code) RateWindow {
+		return RateWindow{Purpose: purpose, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: .005}, Refused: fact.Fact{Code: refused}}
 	}
 	for _, c := range []struct {
-		w    record.RateWindow
+		w    RateWindow
 		want string
 	}{
 		{window(Reach, 1001, "refused"), AtBench}, {window(Reach, 1000, "refused"), ""},
 		{window(Verify, 1001, "refused"), ""}, {window(Reach, 1001, ""), ""},
 	} {
-		windows := append(slices.Repeat([]record.RateWindow{window(Verify, 1000, "")}, trials), c.w)
-		f := Judge(Options{SLO: s.slo, Windows: 24}, windows)
+		windows := append(slices.Repeat([]RateWindow{window(Verify, 1000, "")}, trials), c.w)
+		f := findingOf(Options{SLO: s.slo, Windows: 24}, windows)
 		if f.Outcome != outcome.Yes || f.Low != 1000 || f.Stopped != c.want || (f.Unoffered.Rate == c.w.Rate) != (c.want != "") {
 			t.Errorf("%+v: ended in %+v, want it stopped by %q", c.w, f, c.want)
 		}
@@ -120,24 +120,24 @@ func TestAnObjectiveThatNoRateKeeps(t *testing.T) {
 
 func TestAGoodputBelowItsLimitIsNoPromise(t *testing.T) {
 	t.Parallel()
-	window := func(why string, rate, p99 float64) record.RateWindow {
-		return record.RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99, {Figure: stats.Goodput}: rate}}
+	window := func(why string, rate, p99 float64) RateWindow {
+		return RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99, {Figure: stats.Goodput}: rate}}
 	}
 	slo, err := stats.ParseSLO("p99<=10ms,goodput>=500/s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var windows []record.RateWindow
+	var windows []RateWindow
 	for range trials {
 		windows = append(windows, window(Verify, 490, .005), window(Refute, 545, .020))
 	}
-	if f := Judge(Options{SLO: slo}, windows); f.Outcome != outcome.Open || f.Low != 0 || f.High != 545 {
+	if f := findingOf(Options{SLO: slo}, windows); f.Outcome != outcome.Open || f.Low != 0 || f.High != 545 {
 		t.Errorf("from 490/s and 545/s alone: %+v, want it open at 500/s", f)
 	}
 	for range trials {
 		windows = append(windows, window(Verify, 500, .006))
 	}
-	if f := Judge(Options{SLO: slo}, windows); f.Outcome != outcome.Yes || f.High == 0 || f.Low != 500 {
+	if f := findingOf(Options{SLO: slo}, windows); f.Outcome != outcome.Yes || f.High == 0 || f.Low != 500 {
 		t.Errorf("with windows at 500/s: %+v, want an interval from there", f)
 	}
 
@@ -206,7 +206,7 @@ func TestTooFewRequestsForTheQuantileAreNoEvidence(t *testing.T) {
 // A spying bench notes whose turn it is.
 type spying struct {
 	*simulated
-	all   [][]record.RateWindow
+	all   [][]RateWindow
 	turns []int
 	fail  int   // the turn that fails, from 1
 	with  error // how
@@ -216,8 +216,8 @@ var errFailed = errors.New("the disk is full")
 
 // search runs a search of several arms.
 func (s *spying) search(t *testing.T, o Options, xmax ...float64) error {
-	s.all = make([][]record.RateWindow, len(xmax))
-	return Run(t.Context(), func(ctx context.Context, arm int, step Step, next Next) error {
+	s.all = make([][]RateWindow, len(xmax))
+	return Run(t.Context(), func(ctx context.Context, arm int, step experiment.Step, next Next) error {
 		s.turns = append(s.turns, arm)
 		if len(s.turns) == s.fail {
 			return s.with
@@ -259,13 +259,13 @@ func TestAnErrorOfTheBench(t *testing.T) {
 		t.Errorf("%d turns, error %v; want 6 and the error of the last", len(b.turns), err)
 	}
 
-	b = &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 23), fail: 6, with: ErrLost}
+	b = &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 23), fail: 6, with: experiment.ErrLost}
 	err := b.search(t, o, 2000, 2000)
 	lost := b.turns[5]
 	if err != nil || len(b.all[lost]) > 3 {
 		t.Errorf("%d windows of the lost arm, error %v; want 3 at most and none", len(b.all[lost]), err)
 	}
-	if f := Judge(o, b.all[1-lost]); f.Outcome != outcome.Yes || f.High == 0 {
+	if f := findingOf(o, b.all[1-lost]); f.Outcome != outcome.Yes || f.High == 0 {
 		t.Errorf("the other arm ended in %+v, want an interval", f)
 	}
 }
@@ -333,12 +333,12 @@ func TestKeepsHoldsEveryTerm(t *testing.T) {
 		{600, .009, 0, 450, false},
 		{400, .009, 0, 400, true}, // 500/s cannot be had of 400/s
 	} {
-		w := record.RateWindow{Rate: c.rate, Values: map[stats.Measure]float64{{Quantile: .99}: c.p99, {Figure: stats.Errors}: c.errors, {Figure: stats.Goodput}: c.goodput}}
+		w := RateWindow{Rate: c.rate, Values: map[stats.Measure]float64{{Quantile: .99}: c.p99, {Figure: stats.Errors}: c.errors, {Figure: stats.Goodput}: c.goodput}}
 		if got := Keeps(w, slo); got != c.want {
 			t.Errorf("%+v keeps %v: %v", w, slo, got)
 		}
 	}
-	if Keeps(record.RateWindow{Rate: 600, Values: map[stats.Measure]float64{{Figure: stats.Errors}: 0, {Figure: stats.Goodput}: 550}}, slo) {
+	if Keeps(RateWindow{Rate: 600, Values: map[stats.Measure]float64{{Figure: stats.Errors}: 0, {Figure: stats.Goodput}: 550}}, slo) {
 		t.Error("a window without a p99 keeps it")
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"schedlab/internal/experiment"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
-	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
@@ -40,8 +40,8 @@ func newSimulated(t *testing.T, mu float64, slo string, seed uint64) *simulated 
 }
 
 // bench measures an arm's windows on a server of its own, and appends them to measured.
-func (s *simulated) bench(measured [][]record.RateWindow) Bench {
-	return func(_ context.Context, arm int, step Step, next Next) error {
+func (s *simulated) bench(measured [][]RateWindow) Bench {
+	return func(_ context.Context, arm int, step experiment.Step, next Next) error {
 		broken := false
 		for more := true; more; {
 			w := s.offer(step, broken)
@@ -55,8 +55,8 @@ func (s *simulated) bench(measured [][]record.RateWindow) Bench {
 }
 
 // offer measures one window of a server, which is broken after an overload.
-func (s *simulated) offer(step Step, broken bool) record.RateWindow {
-	w := record.RateWindow{Values: map[stats.Measure]float64{}}
+func (s *simulated) offer(step experiment.Step, broken bool) RateWindow {
+	w := RateWindow{Values: map[stats.Measure]float64{}}
 	if s.rng.Float64() < s.refuses || s.refusesFrom > 0 && step.Rate >= s.refusesFrom {
 		w.Refused = fact.Fact{Code: "refused"}
 		return w
@@ -129,14 +129,14 @@ func (s *simulated) offer(step Step, broken bool) record.RateWindow {
 }
 
 // search runs one search to its end.
-func (s *simulated) search(t *testing.T, xmax float64, windows int, seed uint64) (Finding, []record.RateWindow) {
+func (s *simulated) search(t *testing.T, xmax float64, windows int, seed uint64) (Finding, []RateWindow) {
 	t.Helper()
 	o := Options{SLO: s.slo, Seed: seed, Windows: windows, Floor: 1.1 * 1000 / s.window, Ceiling: s.ceiling}
-	all := make([][]record.RateWindow, 1)
+	all := make([][]RateWindow, 1)
 	if err := Run(t.Context(), s.bench(all), []float64{xmax}, o); err != nil {
 		t.Fatal(err)
 	}
-	return Judge(o, all[0]), all[0]
+	return findingOf(o, all[0]), all[0]
 }
 
 // TestAccuracyUnderPauses is the promise of measurement.md §6: a root mean square

@@ -19,8 +19,13 @@ import (
 	"schedlab/internal/stats"
 )
 
-// inBlocks is the strategy of a comparison.
-type inBlocks struct{}
+// inBlocks is the strategy of a comparison, with its question.
+type inBlocks struct{ judge.Aim }
+
+// Judge computes the comparison from its record.
+func (inBlocks) Judge(dir *record.Dir, run record.Run) (record.Result, error) {
+	return judge.FromRecord(dir, run)
+}
 
 // accept has the user's rate in place of the scenario's.
 func (inBlocks) accept(s scenario.Scenario, o Options) (scenario.Scenario, Options, error) {

@@ -48,8 +48,10 @@ type Options struct {
 	Modes   map[string]mode.Mode // the modes Self serves, by name
 	// Site, if not nil, is where servers and load run instead of here.
 	Site Site
-	// Aim is the question of the run, which ends as soon as that is answered; nil is judge.Winner{}.
-	Aim judge.Aim
+	// Aim is the question of the run, which ends as soon as that is answered; nil is judge.Winner{}. With a Search the
+	// run is no comparison in blocks, and has no aim.
+	Aim    judge.Aim
+	Search Search
 	// Pack is the identity that the runs of one pack or grid share; "" for a run alone.
 	Pack     string
 	Observer Observer // nil: nobody
@@ -62,12 +64,11 @@ type Options struct {
 // total steps are finished; left estimates the remaining time.
 type Progress func(doing string, done, total int, left time.Duration)
 
-// A Comparison is planned and ready to run. A search for capacity is also a Comparison, which
-// compares only the arms' capacities. It never changes: its methods read it or return another one.
+// A Comparison is planned and ready to run. A search is also a Comparison, in windows of single arms. It never changes: its methods read it or return another one.
 // It may be used by many goroutines, but two runs at a time disturb each other.
 type Comparison struct{ plan plan }
 
-// Plan plans a comparison, or with the aim judge.Capacity a search, without starting anything. If it is impossible as asked, the error is an
+// Plan plans a comparison or a search, without starting anything. If it is impossible as asked, the error is an
 // [*Impossible] that tells how to change it. Any other error is about this machine, such as CPUs
 // that cannot be read.
 func Plan(s scenario.Scenario, o Options) (*Comparison, error) {
@@ -135,7 +136,7 @@ func (c *Comparison) Env() record.Env {
 }
 
 // CanAnswer returns an [*Impossible] error if the baseline, or every challenger, starves clients:
-// no two arms then have times to compare. A search for capacity gets it if every arm starves
+// no two arms then have times to compare. A search gets it if every arm starves
 // clients. A scenario with expectations is never refused, because it may ask for just that.
 //
 // A starved client never gets a reply in the window, so an arm that starves clients has response times of some
@@ -222,7 +223,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	if p.opts.Sign {
 		wrote = errors.Join(wrote, dir.Sign(run.Plan))
 	}
-	if run.Result, err = judge.FromRecord(dir, run); err != nil {
+	if run.Result, err = p.strategy.Judge(dir, run); err != nil {
 		return dir, run, errors.Join(runErr, wrote, err)
 	}
 	return dir, run, errors.Join(runErr, dir.WriteRun(run))

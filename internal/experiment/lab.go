@@ -101,7 +101,7 @@ func after(trials int) time.Duration { return closing + time.Duration(trials)*ju
 var errBudget = errors.New("the budget ended")
 
 // bounded returns a context with the deadline of a comparison: the end of its budget, less the time that
-// judging and recording take after the given number of trials. A search for capacity has no deadline;
+// judging and recording take after the given number of trials. A search has no deadline;
 // its number of windows limits it.
 func (l lab) bounded(ctx context.Context, p plan, trials int) (context.Context, context.CancelFunc) {
 	if !p.strategy.policy().bounded {
@@ -194,7 +194,7 @@ func ServerCPUs(o Options) (int, error) {
 }
 
 // quietRoom is how much garbage a trial may leave, in bytes: its own records, up to 0.8 GB (see
-// judge.MostRequests), and the garbage of the load engine.
+// MostRequests), and the garbage of the load engine.
 const quietRoom = 1 << 30
 
 // longRoom is the same for a load that keeps no requests. Its garbage is of the results that it writes.

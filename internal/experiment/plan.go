@@ -100,8 +100,8 @@ func (p *plan) settle() error {
 			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, p.Warmup)
 		}
 		// A trial keeps all its requests in memory until it is recorded.
-		if n := a.Clients.Rate * (p.Warmup.Seconds() + p.Window.Seconds()); n > judge.MostRequests {
-			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, judge.MostRequests)
+		if n := a.Clients.Rate * (p.Warmup.Seconds() + p.Window.Seconds()); n > MostRequests {
+			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, MostRequests)
 		}
 	}
 	return nil
@@ -116,7 +116,7 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 	if o.Observer == nil {
 		o.Observer = Unobserved{}
 	}
-	by := strategyOf(o.Aim)
+	by := strategyOf(o)
 	s, o, err := by.accept(s, o)
 	if err != nil {
 		return plan{}, err
@@ -131,7 +131,7 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 		Scenario: s.Name, Question: s.Question, Source: s.Source, Cell: s.Cell, Pack: o.Pack, Seed: o.Seed, Note: o.Note,
 		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),
 	}
-	o.Aim.Record(&p.Plan)
+	by.Record(&p.Plan)
 	// The stamp that full adds, when the kernel received a request, exists on Linux only.
 	if o.Stamps == "" && runtime.GOOS == "linux" {
 		p.Stamps = record.StampsFull
@@ -346,9 +346,10 @@ func (p *plan) takeTimes() error {
 	case p.Blocks > scenario.MaxBlocks:
 		return impossible("--blocks %d is above %d, the last look; lengthen the windows instead", p.Blocks, scenario.MaxBlocks)
 	}
-	if err := p.takeSpan(warmup, window); err != nil {
+	if err := CheckSpan(warmup, window); err != nil {
 		return err
 	}
+	p.Warmup, p.Window = record.Lasting(warmup), record.Lasting(window)
 	p.budget = stretched(cmp.Or(time.Duration(asked.Budget), scenario.Quick.Budget))
 	// The same number of blocks takes longer on another site.
 	if o.Site != nil {
@@ -373,8 +374,8 @@ func (p *plan) takeTimes() error {
 	return nil
 }
 
-// shortestWindow is the shortest window of a trial.
-const shortestWindow = 100 * time.Millisecond
+// ShortestWindow is the shortest window of a trial.
+const ShortestWindow = 100 * time.Millisecond
 
 // untilStarved returns the warm-up in which an open loop gives each kept connection a request, in an
 // arm that starves some of them, with four standard deviations for chance. Then no request of the
@@ -393,16 +394,15 @@ func (p plan) untilStarved() (warmup time.Duration) {
 	return warmup
 }
 
-// takeSpan sets the warm-up and the window of a trial. A window must be 100ms or longer, and
+// CheckSpan returns an error if a trial cannot have this warm-up and window. A window must be 100ms or longer, and
 // neither may be longer than a day.
-func (p *plan) takeSpan(warmup, window time.Duration) error {
+func CheckSpan(warmup, window time.Duration) error {
 	switch {
-	case window < shortestWindow || window > scenario.Longest:
-		return impossible("--window %v is outside %v to %v", window, shortestWindow, scenario.Longest)
+	case window < ShortestWindow || window > scenario.Longest:
+		return impossible("--window %v is outside %v to %v", window, ShortestWindow, scenario.Longest)
 	case warmup < 0 || warmup > scenario.Longest:
 		return impossible("--warmup %v is outside 0 to %v", warmup, scenario.Longest)
 	}
-	p.Warmup, p.Window = record.Lasting(warmup), record.Lasting(window)
 	return nil
 }
 
@@ -436,7 +436,7 @@ func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 		each += p.opts.Site.TrialCost()
 	}
 	for _, a := range p.Arms { // the rate is 0 if it is not known yet: in a closed loop, or if it is relative
-		cost += span + each + time.Duration(min(a.Clients.Rate*span.Seconds(), judge.MostRequests))*requestCost
+		cost += span + each + time.Duration(min(a.Clients.Rate*span.Seconds(), MostRequests))*requestCost
 	}
 	return cost
 }

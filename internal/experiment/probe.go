@@ -46,12 +46,12 @@ const (
 // loop can be served faster for long, so relative rates are ratios of it. A rehearsal checks that
 // the generator itself can send the rate that follows.
 type findings struct {
-	floor    *record.Floor               // what the load itself adds to a response time; nil if not measured
-	xmax     map[string]float64          // closed-loop throughput of each probed arm, by its name
-	apart    map[string]float64          // difference between the halves of its probe, as a ratio of xmax
-	doubts   []fact.Fact                 // about the probes
-	ends     map[string]record.SearchEnd // why the search of an arm ends before its first window
-	sendable float64                     // highest rate that the load can send to every arm; 0: no limit is known
+	floor    *record.Floor            // what the load itself adds to a response time; nil if not measured
+	xmax     map[string]float64       // closed-loop throughput of each probed arm, by its name
+	apart    map[string]float64       // difference between the halves of its probe, as a ratio of xmax
+	doubts   []fact.Fact              // about the probes
+	ends     map[string]record.ArmEnd // why the search of an arm ends before its first window
+	sendable float64                  // highest rate that the load can send to every arm; 0: no limit is known
 	// sharedMost is the highest rate at which the load does not take too much of the CPUs that it shares
 	// with the servers; 0: no limit is known.
 	sharedMost float64
@@ -78,7 +78,7 @@ func (l lab) probe(ctx context.Context, p plan) (findings, error) {
 }
 
 // checkRunning sends a request to each server that is already running, before anything is
-// measured. A server that does not reply so fails the run at once. A search for capacity goes on
+// measured. A server that does not reply so fails the run at once. A search goes on
 // without such an arm, and skips this check. Such a server is not started here, so nothing else
 // would notice that it is missing until its first trial.
 func (l lab) checkRunning(ctx context.Context, p plan) error {
@@ -99,7 +99,7 @@ func (l lab) checkRunning(ctx context.Context, p plan) error {
 // probeArms measures the throughput of every arm for which the plan needs it. Before that, it measures
 // the load's share of a CPU that server and load share.
 func (l lab) probeArms(ctx context.Context, p plan) (findings, error) {
-	found := findings{xmax: map[string]float64{}, apart: map[string]float64{}, ends: map[string]record.SearchEnd{}}
+	found := findings{xmax: map[string]float64{}, apart: map[string]float64{}, ends: map[string]record.ArmEnd{}}
 	var err error
 	if found.sharedMost, err = l.sharedMost(ctx, p); err != nil {
 		return found, err
@@ -124,7 +124,7 @@ func (l lab) probeArms(ctx context.Context, p plan) (findings, error) {
 		}
 		switch {
 		case got.failed != nil:
-			found.ends[a.Name] = searchEnd(a.Name, 0, got.failed)
+			found.ends[a.Name] = armEnd(a.Name, 0, got.failed)
 		case got.x > 0: // not so if the arm with the same server needed no probe
 			found.xmax[a.Name], found.apart[a.Name] = got.x, got.apart
 		}
@@ -228,7 +228,7 @@ func (p plan) probeFor() time.Duration {
 	return shortProbe
 }
 
-// probeArm measures an arm's closed-loop throughput. The probe is longer in a search for capacity. If
+// probeArm measures an arm's closed-loop throughput. The probe is longer in a search. If
 // the arm's rate is relative to the throughput, probeArm also rehearses that load.
 func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err error) {
 	server, err := l.launcher.Start(ctx, a.Command, p.scenario.ReadyPath(a.asked))

@@ -11,31 +11,72 @@ import (
 	"time"
 
 	"schedlab/internal/arrivals"
-	"schedlab/internal/capacity"
-	"schedlab/internal/judge"
 	"schedlab/internal/process"
 	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
-	"schedlab/internal/stats"
 )
 
-// The defaults of a search (docs/guide/capacity.md).
+// Limits and costs of trials.
 const (
-	// patience keeps requests of an overloaded server from waiting long after they broke the objective.
-	// searchProbe is longer than the probe of a comparison, because a search rests on one arm's X_max.
-	capacityWarmup = 500 * time.Millisecond
-	capacityWindow = 3 * time.Second
-	capacityBudget = 90 * time.Second
-	patience       = 100 // a request times out after this many times the objective's largest limit
+	// MostRequests limits the requests of one trial. Each takes about 140 bytes of memory: 48 for
+	// a request.Request, 88 for its stamps. Vegeta's garbage, about 2 KB
+	// per hit, is left to the collector: see pauseGC.
+	MostRequests = 5_000_000
 
-	searchProbe = judge.ProbeCost - probeWarmup - judge.StepCost
+	// StepCost is what a window of a search takes beside its load: start, settling and drain of its
+	// server.
+	StepCost = 100 * time.Millisecond
+
+	// ProbeCost is what the probe of X_max takes in a search. It is longer than the probe of a comparison, because a search
+	// rests on one arm's X_max.
+	ProbeCost   = 2150 * time.Millisecond
+	searchProbe = ProbeCost - probeWarmup - StepCost
 )
 
-// bySearch is the strategy of a search for the highest rate at which each arm keeps an objective. It ignores the options
-// Blocks and Rate; Budget is the budget of each arm. One arm is enough. The windows that fit into the budget are the only
-// limit of a search.
-type bySearch struct{ slo stats.SLO }
+// A Search asks for windows of single arms, at rates that it chooses itself, in place of blocks of all arms. Rates are
+// requests per second.
+type Search interface {
+	// Record notes in a plan what a reader of the record needs.
+	Record(p *record.Plan)
+	// Times returns the times of the search. asked are those that somebody gave, 0 where nobody did. No arm can do more than
+	// most, which is +Inf if that is not known.
+	Times(asked SearchTimes, most float64) (SearchTimes, error)
+	// TooSlow tells why no window of the plan can judge an arm with this closed-loop throughput; "" if one can. It begins with
+	// a verb, to follow the arm's name.
+	TooSlow(p record.Plan, xmax float64) string
+	// Lead measures windows of these arms with the bench, until the search has its answers. The run has their X_max.
+	Lead(ctx context.Context, run record.Run, arms []record.PlanArm, bench Bench) error
+	// Judge computes the result of a search from its record.
+	Judge(dir *record.Dir, run record.Run) (record.Result, error)
+}
+
+// SearchTimes are the times of a search.
+type SearchTimes struct {
+	Warmup, Window time.Duration // of each window
+	Budget         time.Duration // of each arm, its probe included
+	// Timeout limits how long a request may take, beside what the scenario says; 0 for no limit. It keeps requests of an
+	// overloaded server from waiting long after they have told everything.
+	Timeout time.Duration
+}
+
+// A Step is the next window of a search.
+type Step struct {
+	Rate    float64 // requests per second
+	Purpose string  // what the window is for, which is recorded
+}
+
+// A Bench measures windows of an arm on one fresh server; arm is an index of the arms of [Search.Lead]. It measures the step,
+// passes the trial to next, and goes on with the step that next returns, until more is false. An error ends the search of
+// all arms, but [ErrLost] only the search of this one.
+type Bench func(ctx context.Context, arm int, step Step, next func(record.TrialRecord) (step Step, more bool)) error
+
+// ErrLost is the error of a [Bench] for an arm that cannot be measured any more.
+var ErrLost = errors.New("the arm cannot be measured any more")
+
+// bySearch is the strategy of a search. It ignores the options Blocks and Rate; Budget is the budget of each arm. One arm is
+// enough. The windows that fit into the budget are the only limit of a search.
+type bySearch struct{ Search }
 
 // accept refuses loads whose rate a search cannot choose.
 func (bySearch) accept(s scenario.Scenario, o Options) (scenario.Scenario, Options, error) {
@@ -96,79 +137,27 @@ func steady(s scenario.Scenario) error {
 // schedule sets the windows and the budget of a search.
 func (by bySearch) schedule(p *plan) error {
 	o := p.opts
-	o.Warmup, o.Window, o.Budget = cmp.Or(o.Warmup, capacityWarmup), cmp.Or(o.Window, capacityWindow), cmp.Or(o.Budget, capacityBudget)
-	if err := by.refuse(p, o); err != nil {
-		return err
+	t, err := by.Times(SearchTimes{Warmup: o.Warmup, Window: o.Window, Budget: o.Budget}, p.most())
+	if err != nil {
+		return impossible("%v", err)
 	}
-	if err := p.takeSpan(o.Warmup, o.Window); err != nil {
-		return err
-	}
+	p.Warmup, p.Window = record.Lasting(t.Warmup), record.Lasting(t.Window)
 	// The probe comes out of the arm's budget.
-	p.Windows = int((o.Budget - judge.ProbeCost) / (o.Warmup + o.Window + judge.StepCost))
+	p.Windows = int((t.Budget - ProbeCost) / (p.span() + StepCost))
 	// Each arm has a budget of its own, so the search takes as long as all together.
-	p.Budget = record.Lasting(o.Budget)
-	p.budget = time.Duration(len(p.Arms)) * o.Budget
+	p.Budget = record.Lasting(t.Budget)
+	p.budget = time.Duration(len(p.Arms)) * t.Budget
 	p.Estimate = record.Lasting(p.budget + fixedCost)
-	slowest := time.Duration(0) // largest time limit of the objective
-	for _, t := range by.slo {
-		if t.Timed() {
-			slowest = max(slowest, time.Duration(math.Round(t.Limit*float64(time.Second))))
-		}
-	}
-	// A request that took a hundred times its limit has broken the objective. Longer timeouts would only delay
-	// the end of an overloaded window; shorter than a second they might cut off a pause.
 	for i := range p.Arms {
 		c := &p.Arms[i].Clients
 		c.Rate = 0 // the search chooses it
-		if slowest > 0 {
-			c.Timeout = record.Lasting(min(c.Timeout.Duration, max(time.Second, patience*slowest)))
+		if t.Timeout > 0 {
+			c.Timeout = record.Lasting(min(c.Timeout.Duration, t.Timeout))
 		}
 		p.Timeout = record.Lasting(max(p.Timeout.Duration, c.Timeout.Duration))
 	}
 	return nil
 }
-
-// refuse returns an error if a search with such a warm-up, window and budget is impossible. It tells all
-// faults at once, and the flags that do together: a longer window also needs a larger budget.
-func (by bySearch) refuse(p *plan, asked Options) error {
-	var faults, flags []string
-	do := asked // times with which a search is possible
-	if err := new(plan).takeSpan(capacityWarmup, asked.Window); err != nil {
-		do.Window, faults = min(max(asked.Window, shortestWindow), scenario.Longest), append(faults, err.Error())
-	}
-	if err := new(plan).takeSpan(asked.Warmup, capacityWindow); err != nil {
-		do.Warmup, faults = capacityWarmup, append(faults, err.Error())
-	}
-	if floor, most := judge.SearchOptions(record.Plan{Window: record.Lasting(do.Window)}, by.slo).Floor, p.most(); floor > mostSlack*most {
-		faults = append(faults, fmt.Sprintf("%s needs %s in windows of %v, and no arm does more than %s",
-			judge.Hardest(by.slo), prose.PerSecond(floor), do.Window, prose.PerSecond(most)))
-		do.Window = judge.SearchWindow(do.Window, floor, most)
-	}
-	step, needs := do.Warmup+do.Window+judge.StepCost, judge.SearchBudget(do.Warmup, do.Window)
-	switch {
-	case asked.Budget < 0 || asked.Budget > scenario.Longest:
-		do.Budget, faults = needs, append(faults, fmt.Sprintf("--budget %v is outside 0 to %v", asked.Budget, scenario.Longest))
-	case asked.Budget < needs:
-		do.Budget = needs
-		faults = append(faults, fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d",
-			asked.Budget, max(0, int((asked.Budget-judge.ProbeCost)/step)), step, capacity.Least))
-	}
-	if len(faults) == 0 {
-		return nil
-	}
-	for _, f := range []struct {
-		name      string
-		asked, do time.Duration
-	}{{"--window", asked.Window, do.Window}, {"--warmup", asked.Warmup, do.Warmup}, {"--budget", asked.Budget, do.Budget}} {
-		if f.do != f.asked {
-			flags = append(flags, fmt.Sprintf("%s %v", f.name, f.do))
-		}
-	}
-	return impossible("%s; this would do: %s", strings.Join(faults, "; "), strings.Join(flags, " "))
-}
-
-// mostSlack is how far, as a factor, a server may exceed the rate that its demands allow.
-const mostSlack = 1.1
 
 // most returns a rate, in requests per second, that no arm can exceed: the CPUs do no more requests,
 // and by Little's law neither do an arm's workers or its connections. It is +Inf if an arm is not
@@ -195,11 +184,9 @@ func (p *plan) most() (most float64) {
 	return most
 }
 
-// A search finds the capacities of arms. It starts their servers, one at a time.
+// A search measures the windows that a [Search] asks for. It starts the arms' servers, one at a time.
 //
-// Package capacity decides which rates to offer, and this file starts servers, offers the rates and
-// records what came of it. A window is a trial like the trials of a comparison, so the record can be
-// judged again.
+// A window is a trial like the trials of a comparison, so the record can be judged again.
 type search struct {
 	lab
 	plan    probed
@@ -209,81 +196,80 @@ type search struct {
 	arms    []arm          // the arms that are searched
 	windows map[string]int // number of windows measured, by arm
 	lost    error          // the error of the first arm that could not be measured any more
-	slo     stats.SLO
 }
 
-// measure finds the capacity of every arm that can be searched. Each window is a trial of
+// measure measures what the search asks for, of every arm that can be searched. Each window is a trial of
 // the record, and the run that it returns tells why an arm's search ended early. If the server of
 // an arm fails, it goes on with the other arms, and returns the first such error at the end. An
 // arm that is too slow is an error only if no arm is left. p has no rates of its own.
 func (by bySearch) measure(ctx context.Context, l lab, p plan, _ findings, dir *record.Dir, run record.Run) (record.Run, error) {
-	o := judge.SearchOptions(p.recorded(), by.slo)
-	s := &search{lab: l, plan: probed{plan: p}, dir: dir, run: run, windows: map[string]int{}, slo: by.slo}
-	var xmax []float64
+	s := &search{lab: l, plan: probed{plan: p}, dir: dir, run: run, windows: map[string]int{}}
+	var planned []record.PlanArm
 	var slow, failed error
 	for _, a := range p.Arms {
 		x, measured := run.XMax[a.Name]
+		why := by.TooSlow(p.recorded(), x)
 		switch {
 		// Its probe failed, and the run already has the reason.
 		case !measured:
 			failed = cmp.Or(failed, fmt.Errorf("arm %q: %s", a.Name, run.Ends[a.Name].Why))
-		// Not even its throughput is enough to judge the objective in a window.
-		case x < o.Floor:
-			slow = cmp.Or(slow, impossible("arm %q %s", a.Name, judge.TooSlow(p.recorded(), o, x)))
+		// Not even its throughput is enough to judge a window.
+		case why != "":
+			slow = cmp.Or(slow, impossible("arm %q %s", a.Name, why))
 		default:
-			s.arms, xmax = append(s.arms, a), append(xmax, x)
+			s.arms, planned = append(s.arms, a), append(planned, a.PlanArm)
 		}
 	}
 	// An arm that failed is worse news than one that is too slow.
-	if len(xmax) == 0 {
+	if len(planned) == 0 {
 		return run, cmp.Or(failed, slow)
 	}
 	if err := dir.WriteRun(run); err != nil {
 		return run, err
 	}
-	err := capacity.Run(ctx, s.bench, xmax, o)
+	err := by.Lead(ctx, run, planned, s.bench)
 	s.run.Trials = s.trials
 	return s.run, cmp.Or(err, s.lost, failed)
 }
 
-// searchEnd returns the reason for the record why the search of an arm ends early, at a rate if it
+// armEnd returns the reason for the record why the search of an arm ends early, at a rate if it
 // is not 0. The name of the arm is taken off the error, because the record shows it with the arm.
-func searchEnd(arm string, rate float64, err error) record.SearchEnd {
+func armEnd(arm string, rate float64, err error) record.ArmEnd {
 	_, died := errors.AsType[*process.DiedError](err)
-	return record.SearchEnd{Died: died, Rate: rate, Why: strings.TrimPrefix(prose.FirstLine(err.Error()), fmt.Sprintf("arm %q: ", arm))}
+	return record.ArmEnd{Died: died, Rate: rate, Why: strings.TrimPrefix(prose.FirstLine(err.Error()), fmt.Sprintf("arm %q: ", arm))}
 }
 
 // end records why the search of one arm ends early, at a rate if it is not 0. The arm's windows so far are kept. It
-// returns [capacity.ErrLost], which ends the search of this arm only. If the user interrupts or recording fails, the
+// returns [ErrLost], which ends the search of this arm only. If the user interrupts or recording fails, the
 // error ends the whole search. It writes the run at once, so that the reason is there even if this program is killed.
 func (s *search) end(ctx context.Context, a arm, rate float64, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	s.run.Ends[a.Name], s.lost = searchEnd(a.Name, rate, err), cmp.Or(s.lost, err)
+	s.run.Ends[a.Name], s.lost = armEnd(a.Name, rate, err), cmp.Or(s.lost, err)
 	if werr := s.dir.WriteRun(s.run); werr != nil {
 		return errors.Join(err, werr)
 	}
-	return capacity.ErrLost
+	return ErrLost
 }
 
-// bench is a [capacity.Bench]. searched is an index of arms. A server that has to be killed is no error here.
-func (s *search) bench(ctx context.Context, searched int, step capacity.Step, next capacity.Next) error {
+// bench is a [Bench]. A server that has to be killed is no error here.
+func (s *search) bench(ctx context.Context, index int, step Step, next func(record.TrialRecord) (Step, bool)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	a := s.arms[searched]
+	a := s.arms[index]
 	server, err := s.start(ctx, s.plan, a)
 	if err != nil {
 		return s.end(ctx, a, 0, err)
 	}
 	defer server.Kill()
 	for more := true; more; {
-		w, err := s.offer(ctx, step, a, server)
+		t, err := s.offer(ctx, step, a, server)
 		if err != nil {
 			return err
 		}
-		step, more = next(w)
+		step, more = next(t)
 	}
 	err = server.Stop()
 	if _, slow := errors.AsType[*process.LingeredError](err); err == nil || slow {
@@ -294,8 +280,7 @@ func (s *search) bench(ctx context.Context, searched int, step capacity.Step, ne
 
 // offer measures one window: it runs and records a trial. The trial counts in the record even if its window is
 // refused. If the server dies under the load, the trial is recorded first, as proof, and then the arm's search ends.
-func (s *search) offer(ctx context.Context, step capacity.Step, a arm, server *process.Process) (record.RateWindow, error) {
-	none := record.RateWindow{}
+func (s *search) offer(ctx context.Context, step Step, a arm, server *process.Process) (none record.TrialRecord, err error) {
 	p := s.plan
 	s.tell(p.plan, fmt.Sprintf("%s at %.0f/s: %s", a.Name, step.Rate, step.Purpose), s.trials, len(p.Arms)*p.Windows)
 	t := newTrial(p, s.trials+1, s.windows[a.Name], a, server)
@@ -322,5 +307,5 @@ func (s *search) offer(ctx context.Context, step capacity.Step, a arm, server *p
 	if died != nil {
 		return none, s.end(ctx, a, step.Rate, died)
 	}
-	return judge.Reduced(record.TrialRecord{Trial: t.Trial, Requests: t.seen.Requests}, s.run.Env, t.arm.Clients, s.slo), nil
+	return record.TrialRecord{Trial: t.Trial, Requests: t.seen.Requests}, nil
 }

@@ -1,98 +1,38 @@
 package experiment
 
 import (
-	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"schedlab/internal/judge"
-	"schedlab/internal/mode"
-	"schedlab/internal/outcome"
-	"schedlab/internal/process/stub"
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 	"schedlab/internal/scenario/demo"
-	"schedlab/internal/stats"
-	"schedlab/internal/workload"
 )
 
-func promised(t *testing.T, text string) stats.SLO {
-	t.Helper()
-	slo, err := stats.ParseSLO(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slo
+// A timed is a search with these times. The rest of it is not called.
+type timed struct {
+	Search
+	times SearchTimes
 }
 
-func TestASearchIsPlannedWithoutACopyOfTheBaseline(t *testing.T) {
+func (timed) Record(p *record.Plan) { p.SLO = "p99<=10ms" }
+
+func (s timed) Times(SearchTimes, float64) (SearchTimes, error) { return s.times, nil }
+
+// An arm of a search is probed once, whatever others take: its budget has room for one probe.
+func TestASearchProbesAnArmOnce(t *testing.T) {
 	t.Parallel()
-	s, err := scenario.Parse("demo", []byte(demo.Text))
+	o := options()
+	o.Search = timed{times: SearchTimes{Window: 3 * time.Second, Budget: 90 * time.Second}}
+	p, err := newPlan(parsed(t, demo.Text), o)
 	if err != nil {
 		t.Fatal(err)
-	}
-	s.Arms = s.Arms[:1]
-	c, err := Plan(s, Options{Aim: judge.Capacity{SLO: promised(t, "p99<=10ms")}, Self: "schedlab", CPUs: FreeCPUs, Modes: map[string]mode.Mode{"nethttp": {Station: "goroutines"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := c.Planned()
-	if len(p.Arms) != 1 || p.Arms[0].Role != record.Baseline || p.Windows != 24 || p.Estimate.Seconds() != 93 || p.SLO != "p99<=10ms" || p.Stamps != "off" {
-		t.Errorf("planned %+v, want one arm of 24 windows without stamps in 93 s", p)
-	}
-	if got := p.Arms[0].Clients; got.Timeout.Seconds() != 1 || got.Rate != 0 {
-		t.Errorf("its clients are %+v, want a timeout of 100 limits and no rate", got)
 	}
 	probes := 0
-	_, err = c.plan.calmest(func() (throughput, error) { probes++; return throughput{taken: 1}, nil })
+	_, err = p.calmest(func() (throughput, error) { probes++; return throughput{taken: 1}, nil })
 	if err != nil || probes != 1 {
 		t.Errorf("an arm is probed %d times, and its budget has room for one probe; error %v", probes, err)
-	}
-}
-
-// All faults of a search's times are told at once, with flags that do together.
-func TestFaultsOfASearchAreToldTogether(t *testing.T) {
-	t.Parallel()
-	s, err := scenario.Parse("demo", []byte(strings.Replace(demo.Text, "load:\n  rate: 300/s", "load:\n  rate: 300/s\n  keepalive: true", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Arms = []scenario.Arm{{Name: "few", Mode: "pool-request", Flags: map[string]string{"workers": "2"}}}
-	s.Workload.Sleep, err = workload.ParseDist("20ms")
-	if err != nil {
-		t.Fatal(err)
-	}
-	held := .02 + s.Workload.CPU.Mean().Seconds() // so that two workers do 2/held at most
-	plan := func(slo string, window, warmup, budget time.Duration) error {
-		o := Options{Self: "schedlab", CPUs: FreeCPUs, Window: window, Warmup: warmup, Budget: budget, Modes: map[string]mode.Mode{"pool-request": {Name: "pool-request", Flags: []string{"workers"}, Station: "pool"}}}
-		o.Aim = judge.Capacity{SLO: promised(t, slo)}
-		_, err := Plan(s, o)
-		return err
-	}
-	longer := judge.SearchWindow(100*time.Millisecond, 11_000, 2/held)
-	least := judge.SearchBudget(500*time.Millisecond, longer)
-	for _, c := range []struct {
-		slo                    string
-		window, warmup, budget time.Duration
-		want                   string
-	}{
-		{"p50<=1s", 0, 0, 0, ""},
-		{"p50<=1s", time.Second, 0, 10 * time.Second, "a budget of 10s for each arm holds 4 windows of 1.6s, and a search needs 15; this would do: --budget 26.2s"},
-		{"mean<=1s", 10 * time.Millisecond, 0, 10 * time.Second, "--window 10ms is outside 100ms to 24h0m0s; a budget of 10s for each arm holds 11 windows of 700ms, and a search needs 15; this would do: --window 100ms --budget 12.7s"},
-		{"p50<=1s,errors<=0.1%", 10 * time.Millisecond, -time.Second, 10 * time.Second, fmt.Sprintf("--window 10ms is outside 100ms to 24h0m0s; --warmup -1s is outside 0 to 24h0m0s; "+
-			"errors<=0.1%% needs 11,000/s in windows of 100ms, and no arm does more than %s; a budget of 10s for each arm holds 0 windows of %v, and a search needs 15; "+
-			"this would do: --window %v --warmup 500ms --budget %v", prose.PerSecond(2/held), longer+600*time.Millisecond, longer, least)},
-	} {
-		err := plan(c.slo, c.window, c.warmup, c.budget)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
-			t.Errorf("%s, %v + %v in %v:\ngot  %v\nwant %s", c.slo, c.warmup, c.window, c.budget, err, c.want)
-		}
-	}
-	if err := plan("p50<=1s,errors<=0.1%", longer, 500*time.Millisecond, least); err != nil {
-		t.Errorf("the flags that do together are refused: %v", err)
 	}
 }
 
@@ -121,74 +61,5 @@ func TestLoadsThatASearchCannotSetAreRefused(t *testing.T) {
 	}
 	if err := steady(s); err == nil || !strings.Contains(err.Error(), `arm "other" has a load of its own`) {
 		t.Errorf("an arm with its own rate: %v", err)
-	}
-}
-
-// searching plans a search of stubs with the shortest windows there are.
-func searching(t *testing.T, slo string, arms ...scenario.Arm) *Comparison {
-	t.Helper()
-	s := parsed(t, demo.Swap("cpu: 100us", "path: /"))
-	s.Arms = arms
-	o := options()
-	o.Window, o.Warmup, o.Budget = 100*time.Millisecond, 20*time.Millisecond, 6*time.Second
-	o.Aim = judge.Capacity{SLO: promised(t, slo)}
-	c, err := Plan(s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func TestAServerThatDiesEndsItsOwnSearchAlone(t *testing.T) {
-	starts := filepath.Join(t.TempDir(), "starts")
-	c := searching(t, "p50<=1s",
-		scenario.Arm{Name: "weak", Command: stub.Command("mortal=" + starts)},
-		scenario.Arm{Name: "gone", Command: stub.Command("fails")},
-		scenario.Arm{Name: "sound", Command: stub.Command("good")})
-	dir, _, err := c.Run(t.Context(), t.TempDir(), nil)
-	if err == nil || !strings.Contains(err.Error(), `arm "weak": the server ended at `) {
-		t.Errorf("the run ended with %v, want how weak died", err)
-	}
-	run := readable(t, dir)
-	if run.Status != record.Partial || len(run.Ends) != 2 || !run.Ends["weak"].Died || run.Ends["weak"].Rate <= 0 {
-		t.Errorf("the run is %s and says %+v of its ends, want those of weak and gone", run.Status, run.Ends)
-	}
-	weak, gone, sound := run.Result.(*record.Search).Arms[0], run.Result.(*record.Search).Arms[1], run.Result.(*record.Search).Arms[2]
-	if weak.Outcome != outcome.Refused || !strings.Contains(weak.Fact.String(), "weak died at ") || !strings.Contains(weak.Fact.String(), "out of requests") || len(weak.Windows) != 3 {
-		t.Errorf("weak, which dies in its fourth window: %+v", weak)
-	}
-	if gone.Outcome != outcome.Refused || len(gone.Windows) > 0 || !strings.Contains(gone.Fact.String(), "no configuration") {
-		t.Errorf("gone, which does not start: %+v", gone)
-	}
-	if len(sound.Windows) < 8 || sound.End != nil {
-		t.Errorf("sound has %d windows and the end %+v, want its search done", len(sound.Windows), sound.End)
-	}
-	numbers := map[int]bool{}
-	for trial, err := range dir.Trials() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		numbers[trial.Number] = true
-	}
-	if len(numbers) != run.Trials || run.Trials != len(weak.Windows)+1+len(sound.Windows) {
-		t.Errorf("%d trials are recorded and %d told, of %d + 1 and %d windows", len(numbers), run.Trials, len(weak.Windows), len(sound.Windows))
-	}
-}
-
-func TestAnArmTooSlowToJudgeEndsNoOther(t *testing.T) {
-	c := searching(t, "p50<=1s", scenario.Arm{Name: "slow", Command: stub.Command("slow")}, scenario.Arm{Name: "sound", Command: stub.Command("good")})
-	dir, _, err := c.Run(t.Context(), t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := readable(t, dir)
-	slow, sound := run.Result.(*record.Search).Arms[0], run.Result.(*record.Search).Arms[1]
-	if run.Status != record.Complete || slow.Outcome != outcome.Refused || !strings.HasPrefix(slow.Fact.String(), "slow is too slow to judge: it does ") || slow.XMax <= 0 || len(sound.Windows) < 8 {
-		t.Errorf("the run is %s; slow %+v, sound has %d windows", run.Status, slow, len(sound.Windows))
-	}
-
-	c = searching(t, "p50<=1s", scenario.Arm{Name: "slow", Command: stub.Command("slow")})
-	if _, run, err = c.Run(t.Context(), t.TempDir(), nil); err == nil || !strings.HasPrefix(err.Error(), `arm "slow" does `) || run.Trials != 0 {
-		t.Errorf("alone it ends with %v after %d trials, want that no window can judge it", err, run.Trials)
 	}
 }

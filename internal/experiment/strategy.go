@@ -4,13 +4,16 @@ import (
 	"context"
 	"time"
 
-	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/scenario"
 )
 
-// A strategy is how a plan is made and measured: in blocks of all arms, or by a search of each arm's capacity.
+// A strategy is how a plan is made, measured and judged: in blocks of all arms, or by a search in windows of single arms.
 type strategy interface {
+	// Record notes in a plan what a reader of the record needs.
+	Record(p *record.Plan)
+	// Judge computes the result from the record.
+	Judge(dir *record.Dir, run record.Run) (record.Result, error)
 	// accept returns the scenario and the options that the strategy plans with, or why it cannot.
 	accept(s scenario.Scenario, o Options) (scenario.Scenario, Options, error)
 	// cast returns the arms of the plan, in order, from those of the scenario.
@@ -42,10 +45,10 @@ type policy struct {
 	bounded bool          // the budget ends the run
 }
 
-// strategyOf returns the strategy that answers an aim.
-func strategyOf(aim judge.Aim) strategy {
-	if c, is := aim.(judge.Capacity); is {
-		return bySearch{c.SLO}
+// strategyOf returns the strategy that the options ask for.
+func strategyOf(o Options) strategy {
+	if o.Search != nil {
+		return bySearch{o.Search}
 	}
-	return inBlocks{}
+	return inBlocks{o.Aim}
 }

@@ -27,8 +27,8 @@ import (
 )
 
 // A trial is one window of load on an arm's server. Its methods are the steps of the trial. A
-// comparison takes all steps, with a fresh server for each window (see runTrial). A search for
-// capacity takes some steps, for several windows of the same server (see search.offer).
+// comparison takes all steps, with a fresh server for each window (see runTrial). A search
+// takes some steps, for several windows of the same server (see search.offer).
 //
 // The steps are: measure sends the load and reads the clocks, readCounters and joinStamps read
 // what the server tells, stop ends the server, write records it all. The order matters: counters

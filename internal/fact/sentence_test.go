@@ -7,6 +7,7 @@ import (
 
 	_ "schedlab/internal/attack"
 	_ "schedlab/internal/audit"
+	_ "schedlab/internal/capacity"
 	_ "schedlab/internal/doctor"
 	_ "schedlab/internal/experiment"
 	_ "schedlab/internal/explain"

@@ -13,15 +13,16 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/capacity"
 	_ "schedlab/internal/doctor"     // its kinds of facts
 	_ "schedlab/internal/experiment" // and its: a doubt's weight is known where its kind is
 	"schedlab/internal/explain"
 	"schedlab/internal/fact"
-	"schedlab/internal/judge"
 	"schedlab/internal/mode"
 	"schedlab/internal/model"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
+	"schedlab/internal/session"
 	"schedlab/internal/stats"
 )
 
@@ -107,7 +108,7 @@ func projected(t *testing.T, runs ...run) []byte {
 	t.Helper()
 	var rows []row
 	for i, of := range runs {
-		r, err := judge.FromRecord(of.dir, of.Run)
+		r, err := session.Judge(of.dir, of.Run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +126,7 @@ func projected(t *testing.T, runs ...run) []byte {
 				t.Errorf("the result that run.json holds, as it is read today (+), against what is judged today (-):\n%s", diff)
 			}
 		}
-		if s, is := r.(*record.Search); is {
+		if s, is := r.(*capacity.Search); is {
 			add(searched(s)...)
 		}
 		x, err := explain.Kept(of.dir)
@@ -153,7 +154,7 @@ func projected(t *testing.T, runs ...run) []byte {
 // answer returns the rows of a result, but for the capacities of a search.
 func answer(of record.Result) (rows []row) {
 	r, is := of.(*record.Comparison)
-	if s, searched := of.(*record.Search); searched {
+	if s, searched := of.(*capacity.Search); searched {
 		r = &record.Comparison{Common: s.Common}
 		for _, a := range s.Arms {
 			r.Arms = append(r.Arms, record.Arm{Contestant: a.Contestant, Figures: record.Figures{XMax: stats.Known(cmp.Or(a.XMax, math.NaN())).Pointer()}})
@@ -289,7 +290,7 @@ func waterfall(of, arm, against string, tail bool, w record.Waterfall) (rows []r
 }
 
 // bound tells where an arm's capacity lies, in the words of the older schedlab.
-func bound(a record.ArmCapacity) string {
+func bound(a capacity.ArmCapacity) string {
 	switch {
 	case a.Outcome == outcome.Yes && a.High > 0:
 		return "between"
@@ -306,7 +307,7 @@ func bound(a record.ArmCapacity) string {
 }
 
 // searched returns the rows of a search for capacity. Rates are requests per second.
-func searched(c *record.Search) (rows []row) {
+func searched(c *capacity.Search) (rows []row) {
 	for _, a := range c.Arms {
 		rows = append(rows, row{Of: "capacity", Arm: a.Name, Figure: cmp.Or(a.Term, c.SLO), Outcome: said(bound(a)),
 			Value: number(a.Estimate), Interval: interval(a.Low, a.High), Codes: codes(a.Fact, a.Starves)})

@@ -11,21 +11,14 @@ import (
 	"schedlab/internal/stats"
 )
 
-// An Aim is the question that a run has to answer: [Winner], [Expectations], [Gate] or [Capacity]. It tells what the
+// An Aim is the question that blocks of all arms have to answer: [Winner], [Expectations] or [Gate]. It tells what the
 // plan has to make decidable, what is judged, and which look ends the run: the first that answers the question.
 type Aim interface {
-	// Record notes in a plan what a reader of the record needs; see [AimOf].
+	// Record notes in a plan what a reader of the record needs; see aimOf.
 	Record(p *record.Plan)
 	// Needs returns what the plan has to make decidable, with this number of arms, the copy included. expect are the
 	// scenario's expectations.
 	Needs(expect []string, arms int) Needs
-	// FromRecord judges a recorded run that has this aim; see the function [FromRecord].
-	FromRecord(dir *record.Dir, run record.Run) (record.Result, error)
-}
-
-// ofBlocks is an aim that blocks of all arms answer.
-type ofBlocks interface {
-	Aim
 	// judge adds the answers to the question to a result that has its verdicts.
 	judge(b blocks, r *record.Comparison)
 	// answered reports whether blocks still to come change nothing. room is the largest number of blocks for which the
@@ -55,21 +48,13 @@ type Needs struct {
 	Every bool
 }
 
-// AimOf returns the aim of a recorded plan: the one place that decides what a record is. It judges what was judged; when
-// the run could end is not recorded.
-func AimOf(p record.Plan) Aim {
-	switch {
-	case p.Kind() == record.Searched:
-		slo, _ := stats.ParseSLO(p.SLO) // judgeCapacity tells what is wrong with it
-		return Capacity{slo}
-	case len(p.Gate) > 0:
+// aimOf returns the aim of a recorded plan of blocks. It judges what was judged; when the run could end is not recorded.
+func aimOf(p record.Plan) Aim {
+	if len(p.Gate) > 0 {
 		return Gate(p.Gate)
 	}
 	return Winner{}
 }
-
-// blocksAim returns the aim of a plan of blocks.
-func blocksAim(p record.Plan) ofBlocks { return AimOf(p).(ofBlocks) }
 
 // A Winner asks for the verdicts, the best arm and the scenario's expectations.
 type Winner struct {
@@ -98,11 +83,6 @@ func (w Winner) Needs(texts []string, arms int) Needs {
 		}
 	}
 	return n
-}
-
-// FromRecord judges the verdicts, and with them who wins.
-func (w Winner) FromRecord(dir *record.Dir, run record.Run) (record.Result, error) {
-	return compared(dir, run)
 }
 
 func (w Winner) judge(blocks, *record.Comparison) {}
@@ -169,11 +149,6 @@ func (a Gate) Needs([]string, int) Needs {
 	return n
 }
 
-// FromRecord judges the gate beside the verdicts.
-func (a Gate) FromRecord(dir *record.Dir, run record.Run) (record.Result, error) {
-	return compared(dir, run)
-}
-
 func (a Gate) judge(b blocks, r *record.Comparison) { r.Gate = b.gated(a, r.Arms) }
 
 func (a Gate) answered(g judgement, _ int) bool { return gateDecided(g.result.Gate) }
@@ -187,18 +162,3 @@ func (a Gate) open(r *record.Comparison, looked bool) bool {
 }
 
 func (a Gate) ofBuilds() bool { return true }
-
-// A Capacity asks for the highest rate at which each arm keeps an objective. Its windows are no blocks, and the search
-// itself ends when it is answered.
-type Capacity struct{ SLO stats.SLO }
-
-// Record notes the objective.
-func (c Capacity) Record(p *record.Plan) { p.SLO = c.SLO.String() }
-
-// Needs returns nothing: the search sees to it that its windows can be judged.
-func (c Capacity) Needs([]string, int) Needs { return Needs{} }
-
-// FromRecord judges the search.
-func (c Capacity) FromRecord(dir *record.Dir, run record.Run) (record.Result, error) {
-	return judgeCapacity(dir, run)
-}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"schedlab/internal/command"
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
@@ -23,7 +22,7 @@ import (
 func (b blocks) arms(s servers) (all []record.Arm) {
 	for _, pa := range b.run.Plan.Arms {
 		a := record.Arm{
-			Contestant: contestant(b.run, pa, s), Figures: record.Figures{Apart: b.run.Apart[pa.Name], Failures: map[string]int{}},
+			Contestant: s.contestant(b.run, pa), Figures: record.Figures{Apart: b.run.Apart[pa.Name], Failures: map[string]int{}},
 			Details: record.Details{Curve: []responses.Point{}},
 		}
 		if x := b.run.XMax[pa.Name]; x > 0 {
@@ -67,7 +66,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		}
 		a.Joined = float64(joined) / float64(max(good, 1))
 		// With failures, the mean of all requests has timeouts in it, so show the good ones on their own.
-		if float64(a.Errors) > errorLimit*float64(a.Requests) {
+		if float64(a.Errors) > ErrorLimit*float64(a.Requests) {
 			a.GoodMean = stats.Known(meanOver(b.series(pa.Name, stats.GoodMean))).Pointer()
 		}
 		if len(b.valid) > 0 {
@@ -97,26 +96,13 @@ func Alone(run record.Run, w window.Window) *record.Comparison {
 	}
 	taken := windows{1: {arm.Name: model(w, record.TrialRecord{Trial: w.Trial}, arm, run)}}
 	b := blocks{run: run, windows: taken, judged: judged, valid: []int{1}}
-	r := newComparison("", "", run)
+	r := (&Trials{run: run}).newComparison()
 	r.Valid, r.Ran, r.Arms = 1, 1, b.arms(servers{})
 	r.Arms[0].Twin = nil
 	if f := b.redirects(r.Arms[0]); !f.None() {
 		r.Doubts = append(r.Doubts, f)
 	}
 	return r
-}
-
-// contestant returns what a plan, and the servers themselves, tell about an arm.
-func contestant(run record.Run, pa record.PlanArm, s servers) record.Contestant {
-	a := record.Contestant{
-		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, CopyOf: pa.CopyOf, Command: command.Join(pa.Command), Clients: pa.Clients, Procs: pa.Procs, Busy: pa.Busy,
-		Attached: pa.URL != "", CPUs: s.cpus(pa.Name), Levels: pa.Levels, Family: pa.Family,
-	}
-	// What the server says of itself outweighs the plan. 0 stays for the run's own.
-	if is := s.procs(pa.Name); is > 0 && is != cmp.Or(pa.Procs, run.Env.ServerProcs) {
-		a.Procs = is
-	}
-	return a
 }
 
 // median returns the median of a figure over an arm's valid windows; unknown if one lacks the figure, or none is valid.

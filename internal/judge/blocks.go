@@ -60,7 +60,7 @@ func validate(run record.Run, taken windows) blocks {
 		growing, full := 0, 0 // windows in which the backlog grew, and how many of them had the load's CPUs full
 		for _, block := range complete {
 			w := taken[block][a.Name]
-			for _, broken := range w.Breaches(serverCPUs(run.Env), b.judged, Accounts(run.Plan, a.Name)) {
+			for _, broken := range w.Breaches(ServerCPUs(run.Env), b.judged, Accounts(run.Plan, a.Name)) {
 				if broken.Rule == window.RuleBacklog {
 					growing, full = growing+1, full+stats.Count(w.Behind())
 				} else {
@@ -155,14 +155,14 @@ func judgedQuantiles(p record.Plan, taken windows) map[stats.Figure]bool {
 			}
 		}
 		for _, m := range stats.Quantiles() {
-			judged[m.Figure] = judged[m.Figure] && stats.Median(requests) >= runMargin*float64(stats.MinRequests(m.Quantile))
+			judged[m.Figure] = judged[m.Figure] && stats.Median(requests) >= RunMargin*float64(stats.MinRequests(m.Quantile))
 		}
 	}
 	return judged
 }
 
-// serverCPUs returns the number of CPUs that the plan's servers may use; an arm may have CPUs of its own choice.
-func serverCPUs(e record.Env) int { return cpuset.Count(e.ServerCPUs, e.CPUs) }
+// ServerCPUs returns the number of CPUs that the plan's servers may use; an arm may have CPUs of its own choice.
+func ServerCPUs(e record.Env) int { return cpuset.Count(e.ServerCPUs, e.CPUs) }
 
 // of returns an arm's window in each valid block, in block order.
 func (b blocks) of(arm string) []*modelled {
@@ -235,7 +235,7 @@ func (b blocks) audit() (laws []record.Law) {
 	for _, block := range b.valid {
 		for _, a := range b.run.Plan.Arms {
 			w := b.windows[block][a.Name]
-			for _, l := range w.Laws(serverCPUs(b.run.Env)) {
+			for _, l := range w.Laws(ServerCPUs(b.run.Env)) {
 				at := slices.IndexFunc(laws, func(other record.Law) bool { return other.Name == l.Name && other.Unit == l.Unit })
 				if at < 0 {
 					laws = append(laws, l)

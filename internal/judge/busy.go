@@ -96,7 +96,7 @@ func (b blocks) busy(r *record.Comparison) fact.Fact {
 		if share < muchForeign {
 			return f
 		}
-		f = doubt.MachineBusy.Of(doubt.Taken{Side: string(record.ServerSideCPU), CPUs: serverCPUs(r.Env), Share: share, Who: doubt.OtherPrograms, Brief: true})
+		f = doubt.MachineBusy.Of(doubt.Taken{Side: string(record.ServerSideCPU), CPUs: ServerCPUs(r.Env), Share: share, Who: doubt.OtherPrograms, Brief: true})
 	}
 	busy, _ := doubt.MachineBusy.In(f)
 	// What the run cannot tell shows in the widest interval.
@@ -106,7 +106,7 @@ func (b blocks) busy(r *record.Comparison) fact.Fact {
 			busy.Challenger, busy.Low, busy.High = v.Arm, v.Low, v.High
 		}
 	}
-	busy.Open = going(r.Status) && blocksAim(b.run.Plan).open(r, r.Valid >= stats.Looks()[0])
+	busy.Open = going(r.Status) && aimOf(b.run.Plan).open(r, r.Valid >= stats.Looks()[0])
 	return doubt.MachineBusy.Of(busy).Replacing(f)
 }
 
@@ -136,7 +136,7 @@ func mayBeOthers(r *record.Comparison, why fact.Fact) bool {
 			cost = max(cost, *other.CPUPerRequest)
 		}
 	}
-	return cost*cmp.Or(a.Clients.Rate, r.Rate) < float64(serverCPUs(r.Env))
+	return cost*cmp.Or(a.Clients.Rate, r.Rate) < float64(ServerCPUs(r.Env))
 }
 
 // ofNoise reports whether a verdict was refused for what disturbed the run, and not for what an arm did.

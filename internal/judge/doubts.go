@@ -98,7 +98,7 @@ func notComplete(run record.Run, valid *int) fact.Fact {
 // oneCPU returns a doubt if no arm had more than one CPU.
 func oneCPU(r record.Result) []fact.Fact {
 	more := func(a record.Contestant) bool { return cpuset.Count(a.CPUs, 1) > 1 }
-	if serverCPUs(r.Head().Env) > 1 || slices.ContainsFunc(r.Contestants(), more) {
+	if ServerCPUs(r.Head().Env) > 1 || slices.ContainsFunc(r.Contestants(), more) {
 		return nil
 	}
 	return []fact.Fact{onlyOneCPU}

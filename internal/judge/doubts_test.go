@@ -43,8 +43,12 @@ func TestPlantedFaultIsTold(t *testing.T) {
 		}
 		run := record.Run{Status: record.Complete}
 		run.Plan.Arms = []record.PlanArm{{Name: "nethttp", Command: argv}}
-		if got := capacityDoubts(&record.Search{Common: record.Common{Status: record.Complete, Env: record.Env{ServerCPUs: "0,2"}}}, run, nil); len(got) == 0 || !cmp.Equal(got[0], want) {
-			t.Errorf("%q, a search for capacity: got %v, want %v first", flags, got, want)
+		trials, err := NewTrials("run", "dir", run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := trials.Doubts(&record.Comparison{Common: record.Common{Env: record.Env{ServerCPUs: "0,2"}}}, false); len(got) == 0 || !cmp.Equal(got[0], want) {
+			t.Errorf("%q, a result of another kind: got %v, want %v first", flags, got, want)
 		}
 	}
 	if got := Planted(record.Plan{Arms: []record.PlanArm{{Name: "a", Command: []string{"./server", "--plants", "--addr", "{addr}"}}}}); got != nil {
@@ -121,7 +125,7 @@ func TestOthersAreTheAnswer(t *testing.T) {
 			doubt.StickyPool.Of(doubt.Sticky{Waiting: 60, Connections: 64, Workers: 4}).On("pool"),
 			doubt.BudgetEnded.Of(doubt.Ended{Verdicts: "pool at p99", Open: 1, Blocks: 12, Room: 36, Needed: 150}),
 		}
-		j, err := New("run", "dir", run, AimOf(run.Plan))
+		j, err := New("run", "dir", run, aimOf(run.Plan))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,13 +332,6 @@ func TestALoadThatStoodStillHasNoWeight(t *testing.T) {
 			t.Errorf("got %+v refused, want blocks 4 and 7", r.Refused)
 		}
 	}
-	// A search for capacity leaves such a window out, too.
-	trial, requests := synthetic{times: scaled(nil)}.trial(1, 1, "pool")
-	trial.Rate, trial.Client.Proof = fakeRate, &record.Proof{Planned: len(requests), Sent: len(requests), Rest: record.RestSpins, LongestGap: 3.5}
-	w := Reduced(record.TrialRecord{Trial: trial, Requests: requests}, record.Env{CPUs: 2, ServerCPUs: "0", LoadCPUs: "1"}, record.Clients{Loop: "open"}, nil)
-	if got := w.Refused.String(); got != "load stood still (s): 3.5, limit 3" {
-		t.Errorf("a search: got %q", got)
-	}
 }
 
 // A server on a cluster whose CPU limit stopped it is named; the run's verdicts stand.
@@ -385,7 +382,7 @@ func TestOthersInResult(t *testing.T) {
 		{Cause: record.Program, CPU: 1, Side: record.LoadSideCPU, Share: .02, Program: "cc1", PID: 9},
 		{Cause: record.Interrupt, CPU: 1, Side: record.LoadSideCPU, Share: .004},
 	}}
-	j, err := New("run", "dir", run, AimOf(run.Plan))
+	j, err := New("run", "dir", run, aimOf(run.Plan))
 	if err != nil {
 		t.Fatal(err)
 	}

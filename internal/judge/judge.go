@@ -14,9 +14,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
-	"unicode/utf8"
 
 	"schedlab/internal/fact"
 	"schedlab/internal/record"
@@ -25,25 +23,17 @@ import (
 	"schedlab/internal/window"
 )
 
-// FromRecord computes the result of a run from its record: first every figure from the raw
+// FromRecord computes the comparison of a run in blocks from its record: first every figure from the raw
 // requests, then the rules, then the verdicts. A trial that cannot be read becomes a doubt and not
 // an error. A run that goes on or was cut short is judged by the trials it has. The error tells that the
 // record itself is damaged or cannot be read.
 func FromRecord(dir *record.Dir, run record.Run) (record.Result, error) {
-	return AimOf(run.Plan).FromRecord(dir, run)
-}
-
-// compared is the comparison of a run in blocks; see [FromRecord].
-func compared(dir *record.Dir, run record.Run) (record.Result, error) {
 	g, err := read(dir, run, func(record.TrialRecord) {})
 	if err != nil {
 		return nil, err
 	}
 	return g.result, nil
 }
-
-// longestName bounds the name of an arm in a record, in characters. That of a copy is longer than a scenario allows.
-const longestName = 121
 
 // A Judge takes the trials of a run one after the other, and can judge those taken so far at any
 // time. It is not safe for concurrent use.
@@ -52,33 +42,17 @@ const longestName = 121
 // it afterwards. Both take the same path, so the result in the record is the one that ended the
 // run.
 type Judge struct {
-	name, path string
-	run        record.Run
+	Trials
 	windows    windows
-	servers    servers
-	aim        ofBlocks
-	doubts     []fact.Fact // about trials that are not judged
-	toldBehind bool        // the last Look between the plan's looks told of an arm that does not keep up
+	aim        Aim
+	toldBehind bool // the last Look between the plan's looks told of an arm that does not keep up
 }
 
 // New returns a Judge of a run that has no trials yet, and is to answer aim. The trials come from
 // [Judge.Take] or a record. New returns an error if run.json is damaged. path is for messages only.
 func New(name, path string, run record.Run, aim Aim) (*Judge, error) {
-	for i, arm := range run.Plan.Arms {
-		if n := utf8.RuneCountInString(arm.Name); n == 0 || n > longestName {
-			return nil, fmt.Errorf("judging %q: run.json is damaged: arm %d has a name of %d characters; one has 1 to %d", path, i+1, n, longestName)
-		}
-	}
-	// The order comes from a file, and the judge uses it as indices.
-	for i, block := range run.Plan.Order {
-		for _, arm := range block {
-			if arm < 0 || arm >= len(run.Plan.Arms) {
-				return nil, fmt.Errorf("judging %q: run.json is damaged: block %d orders arm %d of %d", path, i+1, arm+1, len(run.Plan.Arms))
-			}
-		}
-	}
-	of, _ := aim.(ofBlocks) // nil for a search, which asks for no look
-	return &Judge{name: name, path: path, run: run, windows: windows{}, servers: servers{}, aim: of}, nil
+	t, err := NewTrials(name, path, run)
+	return &Judge{Trials: t, windows: windows{}, aim: aim}, err
 }
 
 // Replan goes on with another plan, under which the blocks so far do not count; see [record.Plan.Before].
@@ -95,7 +69,7 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 	if j.windows[t.Block][t.Arm] != nil {
 		again = secondTrial.Of(twice{t.Block})
 	}
-	if !j.admits(t.Trial, err, again) {
+	if !j.Admits(t.Trial, err, again) {
 		return
 	}
 	arm := planned(j.run.Plan, t.Arm)
@@ -105,48 +79,18 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 	j.windows[t.Block][t.Arm] = model(window.Reduce(t, j.run.Env, arm.Clients), t, *arm, j.run)
 }
 
-// admits reports whether a trial can be judged, and notes its server's side. If it cannot, the reason becomes a doubt. err
-// is the error of reading the trial. own is a reason of this kind of run, which counts if there is no other.
-func (j *Judge) admits(t record.Trial, err error, own fact.Fact) bool {
-	plan, why := j.run.Plan, own
-	if before := plan.Before; before != nil && t.Block <= before.Blocks && err == nil {
-		return false // a doubt of the plan tells of it
-	}
-	switch {
-	case err != nil:
-		why = unreadableTrial.Of(failure{err.Error()})
-	case t.Failure != "" || t.Omitted != "": // a trial has one of them at most
-		why = trialFailed.Of(failure{t.Failure + t.Omitted})
-	case planned(plan, t.Arm) == nil:
-		why = trialOfNoArm.On(t.Arm)
-	// A trial with other lengths is from another run, or the record is damaged.
-	case t.Window != plan.Window || t.Warmup != plan.Warmup || t.Window.Duration <= 0:
-		why = otherWindow.Of(lengths{t.Warmup.Seconds(), t.Window.Seconds(), plan.Warmup.Seconds(), plan.Window.Seconds()})
-	case why.None():
-		j.servers[t.Arm] = append(j.servers[t.Arm], t.Server)
-		return true
-	}
-	if err == nil {
-		why = trialLeftOut.Of(leftOut{t.Number}).On(t.Arm).Since(why)
-	}
-	j.doubts = append(j.doubts, why)
-	return false
-}
-
 // read judges all trials of a record, and calls show with each one that can be read. A trial that
 // show has seen may still be left out of the result.
 func read(dir *record.Dir, run record.Run, show func(record.TrialRecord)) (judgement, error) {
-	j, err := New(dir.Name(), dir.Path(), run, AimOf(run.Plan))
+	if !run.Plan.InBlocks() {
+		return judgement{}, fmt.Errorf("judging %q: a search has no blocks to compare", dir.Path())
+	}
+	j, err := New(dir.Name(), dir.Path(), run, aimOf(run.Plan))
 	if err != nil {
 		return judgement{}, err
 	}
-	if j.aim == nil {
-		return judgement{}, fmt.Errorf("judging %q: a search for capacity has no blocks to compare", dir.Path())
-	}
-	found := 0
 	for t, err := range dir.Trials() {
 		j.Take(t, err)
-		found++
 		if err == nil {
 			show(t)
 		}
@@ -155,7 +99,7 @@ func read(dir *record.Dir, run record.Run, show func(record.TrialRecord)) (judge
 	if err != nil {
 		return judgement{}, err
 	}
-	j.doubts = append(j.doubts, lacking(run, found, len(cut))...)
+	j.doubts = append(j.doubts, lacking(run, j.found, len(cut))...)
 	return j.judge(), nil
 }
 
@@ -181,7 +125,7 @@ func (j *Judge) judge() judgement {
 	b := validate(j.run, j.windows)
 	arms := b.arms(j.servers)
 	v := b.compare(arms)
-	r := newComparison(j.name, j.path, j.run)
+	r := j.newComparison()
 	r.Valid, r.Ran, r.Refused, r.Order = len(b.valid), len(b.windows), b.refused, b.order()
 	if r.Others == nil {
 		r.Env.StealRatio = b.stolen()
@@ -196,25 +140,11 @@ func (j *Judge) judge() judgement {
 	return g
 }
 
-// header returns what a result of this kind has in common with those of others, without doubts. Lists are empty and not
-// nil, so that JSON shows [] and not null.
-func header(kind, name, path string, run record.Run) record.Common {
-	p := run.Plan
-	// The watchdog measured steal over the whole run, which is better than over the windows.
-	if o := run.Others; o != nil {
-		run.Env.StealRatio = o.Steal
-	}
-	return record.Common{
-		Schema: record.Schema, Kind: kind, Run: name, Dir: path, Scenario: p.Scenario, Question: p.Question, Status: run.Status, Seed: p.Seed, Asked: p.Asked,
-		Warmup: p.Warmup, Window: p.Window, Started: run.Started, Env: run.Env, Others: run.Others, Note: p.Note, Doubts: []fact.Fact{}, NotChecked: []string{},
-	}
-}
-
 // newComparison returns a comparison with the facts about its run, and no figures yet.
-func newComparison(name, path string, run record.Run) *record.Comparison {
-	p := run.Plan
+func (of *Trials) newComparison() *record.Comparison {
+	p := of.run.Plan
 	return &record.Comparison{
-		Common: header(record.Compared, name, path, run), Cell: p.Cell, Rate: p.Rate, Sendable: p.Sendable, Before: p.Before, Planned: p.Blocks,
+		Common: of.Common(record.Compared), Cell: p.Cell, Rate: p.Rate, Sendable: p.Sendable, Before: p.Before, Planned: p.Blocks,
 		Refused: []record.Refusal{}, Verdicts: []record.Verdict{}, AA: []record.Verdict{}, LoadsDiffer: LoadsDiffer(p.Arms),
 	}
 }
@@ -228,11 +158,15 @@ func planned(p record.Plan, arm string) *record.PlanArm {
 	return &p.Arms[i]
 }
 
+// RunMargin is the factor by which a window's expected requests must exceed a quantile's
+// minimum, so that a window of Poisson arrivals rarely falls short of the minimum.
+const RunMargin = 1.1
+
 // RequestsFor returns how many requests a window must expect so that it rarely has too few for
-// quantile q. q is in 0..1. The result is runMargin times [stats.MinRequests].
+// quantile q. q is in 0..1. The result is RunMargin times [stats.MinRequests].
 func RequestsFor(q float64) float64 {
 	const slack = 1e-9 // 1.1 x 100 is above 110 in binary
-	return runMargin * float64(stats.MinRequests(q)) * (1 - slack)
+	return RunMargin * float64(stats.MinRequests(q)) * (1 - slack)
 }
 
 // LowestRate returns the lowest rate of all open loops, in requests per second: the arm with that rate has
@@ -261,7 +195,7 @@ func Accounts(p record.Plan, arm string) bool {
 
 // Evidence returns a run's result and the windows it rests on: for each arm, the windows of the
 // valid blocks in block order. It calls see with every trial that can be read. It returns an error
-// if the record cannot be read. It is not for a search for capacity, which has no blocks. The
+// if the record cannot be read. The
 // windows come from the same judging as the result, so that they agree with it.
 func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*record.Comparison, map[string][]window.Window, error) {
 	g, err := read(dir, run, see)
@@ -275,48 +209,4 @@ func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*r
 		}
 	}
 	return g.result, windows, nil
-}
-
-// mostServerDoubts limits the number of different doubts that an arm's trials may raise. More
-// would fill a page without telling more.
-const mostServerDoubts = 4
-
-// servers holds what the trials found out about the arms' servers, by arm, in the order of the trials.
-type servers map[string][]record.ServerSide
-
-// cpus returns the CPUs that an arm's server may run on; "" if they are the plan's server CPUs. The last
-// trial that tells them counts.
-func (s servers) cpus(arm string) (cpus string) {
-	for _, t := range s[arm] {
-		cpus = cmp.Or(t.CPUs, cpus)
-	}
-	return cpus
-}
-
-// procs returns the GOMAXPROCS that an arm's server publishes; 0 if it publishes none. The last trial that
-// tells it counts.
-func (s servers) procs(arm string) (procs int) {
-	for _, t := range s[arm] {
-		procs = cmp.Or(t.Procs, procs)
-	}
-	return procs
-}
-
-// doubtsOf returns the doubts about the servers of a plan, arm by arm, each once. The copy is its
-// baseline again, and has none.
-func (s servers) doubtsOf(p record.Plan) (all []fact.Fact) {
-	for _, a := range p.Arms {
-		var own []fact.Fact
-		for _, t := range s[a.Name] {
-			for _, f := range t.Doubts {
-				f.Arm = a.Name
-				same := func(other fact.Fact) bool { return reflect.DeepEqual(f, other) }
-				if a.Role != record.Copy && !slices.ContainsFunc(own, same) {
-					own = append(own, f)
-				}
-			}
-		}
-		all = append(all, own[:min(len(own), mostServerDoubts)]...)
-	}
-	return all
 }

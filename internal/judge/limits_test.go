@@ -39,8 +39,8 @@ func TestLimitsOfAnArm(t *testing.T) {
 		v    float64
 		want bool
 	}{
-		{"errors", func(v float64) bool { return of(stats.Figures{stats.Errors: stats.Known(v)}).fails("a") }, errorLimit, false},
-		{"more errors", func(v float64) bool { return of(stats.Figures{stats.Errors: stats.Known(v)}).fails("a") }, errorLimit * 1.01, true},
+		{"errors", func(v float64) bool { return of(stats.Figures{stats.Errors: stats.Known(v)}).fails("a") }, ErrorLimit, false},
+		{"more errors", func(v float64) bool { return of(stats.Figures{stats.Errors: stats.Known(v)}).fails("a") }, ErrorLimit * 1.01, true},
 		{"not sent", func(v float64) bool { return unsent(v).unsentShare("a") > 0 }, unsentLimit, false},
 		{"more not sent", func(v float64) bool { return unsent(v).unsentShare("a") > 0 }, unsentLimit * 1.01, true},
 		{"starved", func(v float64) bool {

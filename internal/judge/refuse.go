@@ -73,7 +73,7 @@ func reference(arms []record.PlanArm, i int) int {
 // Limits on totals over the blocks. Beyond the first two the times and the CPU time of arms are not compared: a server that
 // fails quickly would look fast, and one with other statuses does other work. Goodput is compared all the same.
 const (
-	errorLimit   = .001 // ratio of an arm's requests that may fail
+	ErrorLimit   = .001 // ratio of an arm's requests that may fail
 	statusLimit  = .001 // by how much the ratios of one HTTP status may differ between two arms
 	starvedLimit = .01  // ratio of the connections that may starve while no time has their wait
 	unsentLimit  = .01  // ratio of a paced loop's requests that may be missing
@@ -169,7 +169,7 @@ func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why fact.Fact) {
 
 // fails reports whether an arm fails too many requests in most blocks. In a few blocks they are noise: they count with the
 // time they waited, and check makes sure that the other blocks do not say the opposite.
-func (b blocks) fails(arm string) bool { return stats.Median(b.series(arm, stats.Errors)) > errorLimit }
+func (b blocks) fails(arm string) bool { return stats.Median(b.series(arm, stats.Errors)) > ErrorLimit }
 
 // failed returns the fact that arms, overloaded ones aside, failed too many requests, and how most of these ended.
 func (b blocks) failed(arms ...record.Arm) (why fact.Fact) {
@@ -189,7 +189,7 @@ func (b blocks) failed(arms ...record.Arm) (why fact.Fact) {
 		return why
 	}
 	common := request.Ends(ends)
-	return causeErrors.Of(errorsOf{LimitPercent: 100 * errorLimit, Kinds: len(common), Mostly: common[0]}).Since(who...)
+	return causeErrors.Of(errorsOf{LimitPercent: 100 * ErrorLimit, Kinds: len(common), Mostly: common[0]}).Since(who...)
 }
 
 // overloaded returns the reason against a metric of an arm whose backlog grows; no fact if it does not, or if the metric holds
@@ -208,7 +208,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 	}
 	switch {
 	case m.Quantile > 0 && !b.judged[m.Figure]:
-		few := doubt.Few{Needed: runMargin * float64(stats.MinRequests(m.Quantile))}
+		few := doubt.Few{Needed: RunMargin * float64(stats.MinRequests(m.Quantile))}
 		if rate := LowestRate(b.run.Plan); !math.IsInf(rate, 1) {
 			few.Requests = rate * b.run.Plan.Window.Seconds()
 			few.Longer = b.windowFor(m, few.Needed/rate)

@@ -414,7 +414,7 @@ func TestFallsShort(t *testing.T) {
 // A run waits for the goodput of an arm that fails requests, its only verdict.
 func TestGoodputOfAFailingArmIsAwaited(t *testing.T) {
 	t.Parallel()
-	for errors, want := range map[float64]bool{errorLimit: false, .3: true} {
+	for errors, want := range map[float64]bool{ErrorLimit: false, .3: true} {
 		g := judgement{blocks: of(stats.Figures{stats.Errors: stats.Known(errors)})}
 		g.windows[1]["base"] = &modelled{}
 		if got := g.awaited(record.Verdict{Metric: stats.Goodput, Arm: "a", Baseline: "base"}); got != want {

@@ -177,7 +177,7 @@ func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 	cost := func(arm string) float64 { return stats.Median(b.series(arm, stats.CPUPerRequest)) }
 	taken := min(foreign(base), foreign(arm))
 	less := cost(quicker) < lessCPU*cost(slower)
-	if c.Metric.Quantile > 0 && c.Decision.Rank.Differs() && !blocksAim(b.run.Plan).ofBuilds() && taken > mostTaken && less {
+	if c.Metric.Quantile > 0 && c.Decision.Rank.Differs() && !aimOf(b.run.Plan).ofBuilds() && taken > mostTaken && less {
 		return taken
 	}
 	return 0
@@ -230,12 +230,12 @@ func (b blocks) check(c stats.Comparison, base, arm string) (why fact.Fact) {
 	return why
 }
 
-// without returns the log ratios of the blocks in which neither arm failed more than errorLimit of its requests. failing is
+// without returns the log ratios of the blocks in which neither arm failed more than ErrorLimit of its requests. failing is
 // the number of the other blocks.
 func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64, failing int) {
 	baseErrors, armErrors := b.series(base, stats.Errors), b.series(arm, stats.Errors)
 	for i, x := range said.x {
-		if max(baseErrors[i], armErrors[i]) > errorLimit {
+		if max(baseErrors[i], armErrors[i]) > ErrorLimit {
 			failing++
 		} else {
 			clean = append(clean, x)

@@ -255,7 +255,7 @@ func TestBlocksWithoutErrors(t *testing.T) {
 	t.Parallel()
 	b := blocks{windows: windows{}}
 	var said checkedVerdict
-	for i, errors := range [][2]float64{{0, 0}, {.01, 0}, {0, .01}, {errorLimit, 0}, {0, errorLimit / 2}} {
+	for i, errors := range [][2]float64{{0, 0}, {.01, 0}, {0, .01}, {ErrorLimit, 0}, {0, ErrorLimit / 2}} {
 		of := func(v float64) *modelled {
 			return &modelled{Window: window.Window{Values: stats.Figures{stats.Errors: stats.Known(v)}}}
 		}

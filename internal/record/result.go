@@ -11,6 +11,7 @@
 package record
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -134,28 +135,43 @@ func (a Contestant) IsCopy() bool { return a.Role == Copy }
 // Compared is the kind of a [Comparison].
 const Compared = "comparison"
 
-// kinds are the kinds of results that run.json may hold, each with a function that returns an empty one.
-var kinds = map[string]func() Result{Compared: func() Result { return new(Comparison) }}
+// kinds are the kinds of results that run.json may hold, each with a function that returns an empty one. olderKinds are the
+// kinds that schema 1 has without their names, by the part that only they have there.
+var (
+	kinds      = map[string]func() Result{Compared: func() Result { return new(Comparison) }}
+	olderKinds = map[string]string{}
+)
 
-// Declare makes a kind of result known, so that [Open] reads it. It is called while the program starts.
-func Declare(kind string, empty func() Result) string {
-	kinds[kind] = empty
+// Declare makes a kind of result known, so that [Open] reads it. older is the key of the part by which schema 1 knows it.
+// It is called while the program starts.
+func Declare(kind, older string, empty func() Result) string {
+	kinds[kind], olderKinds[older] = empty, kind
 	return kind
 }
 
-// emptyResult returns an empty result of the kind, which is "" in schema 1: what had a capacity was a search then.
-func emptyResult(kind string, capacity bool) (Result, error) {
-	switch {
-	case kind == "" && capacity:
-		kind = Searched
-	case kind == "":
-		kind = Compared
+// emptyResult returns an empty result of the kind that JSON has, for the caller to read it into.
+func emptyResult(data []byte) (Result, error) {
+	var head struct{ Kind string }
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, err
 	}
-	empty := kinds[kind]
+	if head.Kind == "" { // schema 1
+		var parts map[string]json.RawMessage
+		if err := json.Unmarshal(data, &parts); err != nil {
+			return nil, err
+		}
+		head.Kind = Compared
+		for part, kind := range olderKinds {
+			if _, has := parts[part]; has {
+				head.Kind = kind
+			}
+		}
+	}
+	empty := kinds[head.Kind]
 	if empty == nil {
-		return nil, fmt.Errorf("its result is a %q, which this schedlab does not know: use a newer schedlab", kind)
+		return nil, fmt.Errorf("its result is a %q, which this schedlab does not know: use a newer schedlab", head.Kind)
 	}
 	r := empty()
-	r.Head().Kind = kind
+	r.Head().Kind = head.Kind
 	return r, nil
 }

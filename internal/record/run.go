@@ -84,7 +84,7 @@ type Plan struct {
 	Protocol string  `json:"protocol,omitempty"` // only in old records, whose signature has it
 	Blocks   int     `json:"blocks"`             // most blocks
 	Looks    []int   `json:"looks,omitempty"`    // numbers of blocks after which verdicts may be decided; the run ends at the first where all are
-	// Feasible tells what rate, window and budget can decide; nil in a search for capacity.
+	// Feasible tells what rate, window and budget can decide; nil in a search.
 	Feasible *Feasibility `json:"feasible,omitempty"`
 	Warmup   Span         `json:"warmup"`
 	Window   Span         `json:"window"`
@@ -107,7 +107,7 @@ type Plan struct {
 	// Before tells of the first blocks, which do not count since the windows were shortened after them; nil if they were not.
 	Before  *Before `json:"before,omitempty"`
 	Asked   string  `json:"asked,omitempty"`   // what a request does, in words
-	SLO     string  `json:"slo,omitempty"`     // in a search for capacity, which has no blocks
+	SLO     string  `json:"slo,omitempty"`     // the objective of a search, which has no blocks
 	Budget  Span    `json:"budget,omitzero"`   // of a search, for each arm
 	Windows int     `json:"windows,omitempty"` // of a search, most windows for each arm
 }
@@ -182,32 +182,29 @@ type Run struct {
 	Result  Result             `json:"result,omitempty"`  // nil while there is none
 	// Others tells which other programs used the CPUs over the whole run; nil if unknown.
 	Others *Others `json:"others,omitempty"`
-	// Ends tells, by arm, why a search for capacity ended early.
-	Ends map[string]SearchEnd `json:"ends,omitempty"`
+	// Ends tells, by arm, why the windows of an arm ended early where those of others went on.
+	Ends map[string]ArmEnd `json:"ends,omitempty"`
 }
 
-// Kind returns the kind of result that the plan asks for.
-func (p Plan) Kind() string {
-	if p.SLO != "" {
-		return Searched
-	}
-	return Compared
+// InBlocks reports whether a plan is a comparison, in blocks of all arms. If not, it is a search in windows of single arms.
+func (p Plan) InBlocks() bool { return p.SLO == "" }
+
+// An ArmEnd tells why the windows of one arm ended early.
+type ArmEnd struct {
+	Died bool    `json:"died,omitempty"` // the server died
+	Rate float64 `json:"rate,omitempty"` // offered at that time, requests per second; 0: none, or the closed loop of X_max
+	Why  string  `json:"why"`
 }
 
 // UnmarshalJSON reads a run with a result of any kind that is declared.
 func (r *Run) UnmarshalJSON(data []byte) (err error) {
 	type plain Run
-	var head struct {
-		Result *struct {
-			Kind     string          `json:"kind"`
-			Capacity json.RawMessage `json:"capacity"`
-		} `json:"result"`
-	}
+	var head struct{ Result *json.RawMessage }
 	if err := json.Unmarshal(data, &head); err != nil {
 		return err
 	}
 	if of := head.Result; of != nil {
-		if r.Result, err = emptyResult(of.Kind, of.Capacity != nil); err != nil {
+		if r.Result, err = emptyResult(*of); err != nil {
 			return err
 		}
 	}

@@ -23,8 +23,8 @@ type Trial struct {
 	Server  ServerSide `json:"server"`
 	Client  ClientSide `json:"client"`
 	Failure string     `json:"failure,omitempty"` // why the server died or never answered
-	Rate    float64    `json:"rate,omitempty"`    // offered per second, in a search for capacity
-	Purpose string     `json:"purpose,omitempty"` // in a search for capacity: see RateWindow
+	Rate    float64    `json:"rate,omitempty"`    // offered per second, in a search
+	Purpose string     `json:"purpose,omitempty"` // in a search: what its window is for
 	Omitted string     `json:"omitted,omitempty"` // the files that Dir.WriteTrial left out because the record is full
 }
 

@@ -20,7 +20,6 @@ import (
 const (
 	briefLines  = 24
 	answerLines = 4
-	searchLines = 8 // of the answer of a search for capacity, which ends with what would decide it
 	briefArms   = 8 // in the table
 )
 
@@ -156,28 +155,6 @@ func whereReportIs(r *record.Common) document.Facts {
 // report is.
 func rest(r *record.Common, doubts []fact.Fact, causes []func(fact.Fact) bool) document.Facts {
 	return append(doubtsOf(doubts, causes, 1, "in the report"), whereReportIs(r)...)
-}
-
-// capacityBriefly builds the one-screen report of a search for capacity: the answer, the table
-// without the estimate, which lies in the interval, and the saturation, which lies beyond it, how the
-// arms compare, and one doubt.
-func capacityBriefly(r *record.Search, width int) document.Document {
-	var rows [][]string
-	for _, row := range capacityTable(r) {
-		rows = append(rows, slices.Concat(row[:2], row[3:5], row[6:len(row)-1]))
-	}
-	var facts document.Facts
-	for _, line := range append(capacityOpen(r), capacityCompared(r)...) {
-		if line != "" {
-			facts = append(facts, document.Fact{Label: "That is", Text: line})
-		}
-	}
-	// What the plan says of starving clients stands in the answer and below the table.
-	untold := slices.DeleteFunc(slices.Clone(others(r.Doubts)), doubt.StickyPool.Is)
-	return document.Document{
-		Name: r.Scenario, State: state(r), Answer: cutTo(searchLines, width, r.Scenario, Headline(r)), Context: append(context(r), searched(r)+onCPUs(r.Env)),
-		Parts: []document.Part{document.Table{Rows: rows}, append(facts, rest(&r.Common, untold, causes())...)},
-	}
 }
 
 // cutTo cuts the answer of a scenario to this number of lines of text. It allows ten columns a

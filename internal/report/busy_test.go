@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/capacity"
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
@@ -40,7 +41,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 		r.Gate = []record.Gated{{Metric: stats.P50, Allow: .1, Ratio: 1.05, Low: .9, High: 1.3, Needed: 20, Outcome: outcome.Open}}
 		return r
 	}
-	search := &record.Search{Common: quick().Common, SLO: "p99<=10ms", Arms: []record.ArmCapacity{{Contestant: record.Contestant{Name: "pool"}, Outcome: "open", Fact: said("pool for p99<=10ms: open,")}}}
+	search := &capacity.Search{Common: quick().Common, SLO: "p99<=10ms", Arms: []capacity.ArmCapacity{{Contestant: record.Contestant{Name: "pool"}, Outcome: "open", Fact: said("pool for p99<=10ms: open,")}}}
 	writers := map[string]func(*strings.Builder, record.Result) error{
 		"brief":    func(b *strings.Builder, r record.Result) error { return Brief(b, r, TextOptions{Width: 400}) },
 		"text":     func(b *strings.Builder, r record.Result) error { return Text(b, r, TextOptions{Width: 400}) },

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/capacity"
 	"schedlab/internal/record"
 	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
@@ -130,7 +131,7 @@ func TestFiguresStandTwiceOnAPage(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "&lt;pool&gt;") || strings.Contains(string(text), " id=") {
 		t.Errorf("got %v, %s", err, text)
 	}
-	if parts := Figures(new(record.Search)); parts != nil {
+	if parts := Figures(new(capacity.Search)); parts != nil {
 		t.Errorf("a search has %v", parts)
 	}
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -517,45 +516,4 @@ func changes(r *record.Comparison, vs []record.Verdict) string {
 		parts[i] = v.Metric.String() + " " + changedPlainly(r, v)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// capacityHeadline returns the answer of a search in one sentence: the capacity of the only arm, or the arm
-// with the most capacity. An arm has the most only if the low end of its interval is above the high ends of
-// all others, and all are decided. Arms that starve clients are left out where another arm is left.
-func capacityHeadline(c *record.Search) string {
-	const most = 4 // arms that a headline can name
-	arms := slices.DeleteFunc(slices.Clone(c.Arms), func(a record.ArmCapacity) bool { return !a.Starves.None() })
-	if len(arms) == 0 {
-		arms = c.Arms
-	}
-	open := 0
-	for _, a := range arms {
-		if !a.Outcome.Decided() {
-			open++
-		}
-	}
-	if len(arms) == 1 || open == len(arms) {
-		return arms[0].Fact.String() + "."
-	}
-	low := func(a record.ArmCapacity) float64 { low, _ := a.Bounds(); return low }
-	best := slices.MaxFunc(arms, func(a, b record.ArmCapacity) int { return cmp.Compare(low(a), low(b)) })
-	next := 0.0 // the highest capacity that any other arm may still have
-	for _, a := range arms {
-		if _, high := a.Bounds(); a.Name != best.Name {
-			next = max(next, high)
-		}
-	}
-	// While one arm is open, its capacity may be the highest, so no arm has the most.
-	if open == 0 && low(best) > next {
-		return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.",
-			best.Name, c.SLO, prose.PerSecond(low(best)), prose.PerSecond(next))
-	}
-	var spans []string
-	for _, a := range arms[:min(len(arms), most)] {
-		spans = append(spans, a.Name+" "+interval(a))
-	}
-	if more := len(arms) - most; more > 0 {
-		spans = append(spans, fmt.Sprintf("and %d more", more))
-	}
-	return fmt.Sprintf("No arm is sure to have the most capacity for %s: %s.", c.SLO, strings.Join(spans, ", "))
 }

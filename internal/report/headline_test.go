@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/capacity"
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
@@ -76,9 +77,9 @@ func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 	t.Parallel()
 	starves := doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool")
 	const said = "pool starves 62 of 64 kept connections, because a worker keeps its connection until it closes: what it does is for 2 clients only; give it workers=64, take pool-requeue, or give --close. "
-	capacity := record.Search{
+	search := capacity.Search{
 		Common: record.Common{Doubts: []fact.Fact{starves}},
-		Arms: []record.ArmCapacity{{
+		Arms: []capacity.ArmCapacity{{
 			Contestant: record.Contestant{Name: "pool"}, Outcome: outcome.No,
 			Fact: asRecorded(`{"code": "capacity-below", "arm": "pool", "names": {"slo": "p99<=10ms"}, "values": {"high": 367, "broken": 3, "of": 3}}`),
 		}},
@@ -92,7 +93,7 @@ func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 	measured.Arms = []record.Arm{{Contestant: record.Contestant{Name: "nethttp"}}, {Contestant: record.Contestant{Name: "pool"}, Figures: record.Figures{StarvedConnections: 60}}}
 	measured.Answer.Starving = []string{"pool"}
 	for want, r := range map[string]record.Result{
-		said + "pool does not keep p99<=10ms at 367/s: 3 of 3 windows break it.":                &capacity,
+		said + "pool does not keep p99<=10ms at 367/s: 3 of 3 windows break it.":                &search,
 		said + "No verdict: the data of 3 blocks are wrong or not whole.":                       &tie,
 		"No verdict: the data of 3 blocks are wrong or not whole; pool starved 60 connections.": &measured,
 	} {

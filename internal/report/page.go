@@ -3,15 +3,39 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"schedlab/internal/doubt"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
-	"schedlab/internal/report/say"
 )
 
-// A page shows what a run found. Each question that a run can have answers with a page of its own: a comparison, a gate, or a
-// search for capacity.
+// A Content is a result that is no comparison: it tells what its pages show. This package gives them the frame of every page,
+// with what disturbed the run, the load, the machine, the doubts and the record.
+type Content interface {
+	record.Result
+	// Called is what such a run is called, with its article, and Measured what its plan is called, and how much of it was measured.
+	Called() string
+	Measured() (plan, had string)
+	// Found is what the run found, whatever disturbed it, in one or a few sentences.
+	Found() string
+	// Conditions are how it was measured, beside the loads, the seed and the requests.
+	Conditions() []string
+	// Screen is the figures for one screen, with what they mean.
+	Screen() (figures document.Table, means []string)
+	// Sections are the parts of the full report up to the doubts. marks are of the arms, in their order.
+	Sections(marks []document.Mark) []document.Part
+	// Rows are the figures for a program, with the head first.
+	Rows() [][]string
+	// Beside is a file that a record has beside its page, and how it is written.
+	Beside() (file string, write func(io.Writer) error)
+	// Copy is a copy of the result. It may share what its head only points to.
+	Copy() record.Result
+}
+
+// A page shows what a run found. Each question that a run can have answers with a page of its own: a comparison, a gate, or
+// another one.
 type page interface {
 	// found is what the run found, whatever disturbed it, in one or a few sentences.
 	found() string
@@ -27,24 +51,22 @@ type page interface {
 	summary(w io.Writer) error
 	// csv writes rows of figures.
 	csv(w io.Writer) error
-	// beside is a file that a record has beside its page, and how it is written.
-	beside() (file string, write func(io.Writer) error)
-	// measured is what the plan is called, and how much of it was measured.
-	measured() (plan, had string)
+	Beside() (file string, write func(io.Writer) error) // as in Content
+	Measured() (plan, had string)                       // as in Content
 }
 
 // The pages.
 type (
 	comparisonPage struct{ *record.Comparison }
 	gatePage       struct{ comparisonPage }
-	searchPage     struct{ *record.Search }
+	otherPage      struct{ Content }
 )
 
 // pageOf returns the page for the question of a run. Nothing else asks a result what it is.
 func pageOf(r record.Result) page {
 	switch r := r.(type) {
-	case *record.Search:
-		return searchPage{r}
+	case Content:
+		return otherPage{r}
 	case *record.Comparison:
 		if len(r.Gate) > 0 {
 			return gatePage{comparisonPage{r}}
@@ -70,47 +92,76 @@ func (p gatePage) whole(all bool) document.Document {
 	return fully(p.Comparison, gate, all)
 }
 
-func (p searchPage) found() string {
-	return doubted(p.Search, doubt.StickyPool.Is) + capacityHeadline(p.Search)
-}
+func (p otherPage) found() string { return doubted(p.Content, doubt.StickyPool.Is) + p.Found() }
 
 // below is nothing: nothing is ranked.
-func (p searchPage) below() []string { return nil }
+func (p otherPage) below() []string { return nil }
 
-func (p searchPage) brief(width int) document.Document { return capacityBriefly(p.Search, width) }
+const otherLines = 8 // of the answer on a screen, which ends with what would decide it
 
-func (p searchPage) whole(bool) document.Document { return capacityDocument(p.Search) }
-
-// summary is the whole report: a search is short already.
-func (p searchPage) summary(w io.Writer) error { return Markdown(w, p.Search) }
-
-func (p searchPage) csv(w io.Writer) error { return capacityCSV(w, p.Search) }
-
-func (p searchPage) measured() (plan, had string) {
-	windows := 0
-	for _, a := range p.Arms {
-		windows += len(a.Windows)
+func (p otherPage) brief(width int) document.Document {
+	r := p.Head()
+	figures, means := p.Screen()
+	var facts document.Facts
+	for _, line := range means {
+		if line != "" {
+			facts = append(facts, document.Fact{Label: "That is", Text: line})
+		}
 	}
-	return "the search", say.Plural(windows, "window") + " measured"
+	// What the plan says of starving clients stands in the answer and below the table.
+	untold := slices.DeleteFunc(slices.Clone(others(r.Doubts)), doubt.StickyPool.Is)
+	return document.Document{
+		Name: r.Scenario, State: state(p.Content), Answer: cutTo(otherLines, width, r.Scenario, Headline(p.Content)),
+		Context: append(context(p.Content), p.conditions()+onCPUs(r.Env)),
+		Parts:   []document.Part{figures, append(facts, rest(r, untold, causes())...)},
+	}
 }
 
-func (p searchPage) beside() (file string, write func(io.Writer) error) {
-	return "capacity.svg", func(w io.Writer) error { return CapacitySVG(w, p.Search) }
+func (p otherPage) whole(bool) document.Document {
+	r := p.Head()
+	var note document.Facts
+	if r.Note != "" {
+		note = document.Facts{{Label: "Note", Text: r.Note}}
+	}
+	return document.Document{
+		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: Headline(p.Content),
+		Context: append(context(p.Content), p.conditions(), machine(p.Content)), Data: complete(p.Content),
+		Parts: append(p.Sections(marks(p.Content)),
+			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{numbered(r.Doubts), note}},
+			recordSection(p.Content, fingerprint(p.Content), nil)),
+	}
 }
 
-func (p comparisonPage) beside() (file string, write func(io.Writer) error) {
+// conditions describes how the run was measured, in one line: loads, the content's own conditions, seed, requests, and the
+// sizes of servers.
+func (p otherPage) conditions() string {
+	parts := append(slices.Concat(loads(p.Contestants()), p.Conditions()), fmt.Sprintf("seed %d", p.Head().Seed))
+	for _, more := range []string{p.Head().Asked, sizes(p.Contestants())} {
+		if more != "" {
+			parts = append(parts, more)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// summary is the whole report, which is short already.
+func (p otherPage) summary(w io.Writer) error { return Markdown(w, p.Content) }
+
+func (p otherPage) csv(w io.Writer) error { return writeCSV(w, p.Rows()) }
+
+func (p otherPage) data() record.Result {
+	full := p.Copy()
+	full.Head().Doubts, full.Head().NotChecked = list(full.Head().Doubts), list(full.Head().NotChecked)
+	return full
+}
+
+func (p comparisonPage) Beside() (file string, write func(io.Writer) error) {
 	return "bench.txt", func(w io.Writer) error { return Bench(w, p.Comparison) }
 }
 
-// Beside returns the file that a record of this result has beside its page, and how it is written: for benchstat, or the
-// drawing of a search.
-func Beside(r record.Result) (file string, write func(io.Writer) error) { return pageOf(r).beside() }
-
-func (p searchPage) data() record.Result {
-	full := *p.Search
-	full.Doubts, full.NotChecked = list(p.Doubts), list(p.NotChecked)
-	return &full
-}
+// Beside returns the file that a record of this result has beside its page, and how it is written: for benchstat, or
+// what another kind of result has.
+func Beside(r record.Result) (file string, write func(io.Writer) error) { return pageOf(r).Beside() }
 
 func (p comparisonPage) data() record.Result {
 	full := *p.Comparison

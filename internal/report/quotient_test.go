@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/capacity"
 	"schedlab/internal/outcome"
 	"schedlab/internal/record"
 	"schedlab/internal/report/document"
@@ -61,7 +62,7 @@ func recorded(t *testing.T) (all []record.Result) {
 	for _, of := range []struct {
 		file string
 		r    record.Result
-	}{{"testdata/quick.json", new(record.Comparison)}, {"testdata/killed.json", new(record.Comparison)}, {"testdata/capacity.json", new(record.Search)}} {
+	}{{"testdata/quick.json", new(record.Comparison)}, {"testdata/killed.json", new(record.Comparison)}, {"../capacity/testdata/capacity.json", new(capacity.Search)}} {
 		text, err := os.ReadFile(of.file)
 		if err != nil {
 			t.Fatal(err)

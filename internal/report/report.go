@@ -14,7 +14,7 @@
 //   - words.go: verdicts, loads and machines in words
 //   - table.go: tables; packages say and chart have the figures, and the axes, lines and bars
 //   - curves.go and phases.go: the drawings of a run, also while it goes on
-//   - capacity.go, explain.go: the other results of schedlab
+//   - page.go: which page a result has, and the frame for a result that is no comparison; attached.go: what others attach
 //
 // A report is complete before its first byte is written, so an error in building it writes nothing. Functions
 // only read their record, so several goroutines may report one record at once.
@@ -54,16 +54,16 @@ func Formats() say.FormatsOf[record.Result] {
 }
 
 // Render writes r in the named format. An unknown name is an error that lists the known ones.
-// The formats benchstat and hgrm are an error for a search for capacity.
+// The formats benchstat and hgrm are an error for a result that is no comparison.
 func Render(w io.Writer, format string, r record.Result) error { return Formats().Render(w, format, r) }
 
 // ofBlocks returns how to write a result in a format that only a comparison has.
 func ofBlocks(format string, render func(io.Writer, *record.Comparison) error) func(io.Writer, record.Result) error {
 	return func(w io.Writer, r record.Result) error {
-		if c, is := r.(*record.Comparison); is {
-			return render(w, c)
+		if other, is := r.(Content); is {
+			return fmt.Errorf("%s compares no blocks, so there is nothing to render as %s: use text, json, markdown, html or csv", other.Called(), format)
 		}
-		return fmt.Errorf("a search for capacity compares no blocks, so there is nothing to render as %s: use text, json, markdown, html or csv", format)
+		return render(w, r.(*record.Comparison))
 	}
 }
 
@@ -93,7 +93,7 @@ func list[T any](s []T) []T { return append([]T{}, s...) }
 // CSV writes one row per arm and metric, in base units (seconds, 1/s), with the verdict in the
 // same row. value is the arm's median; ratio is the median of the blocks' own ratios arm / baseline, low and high its interval. The baseline has
 // no verdict; its copy has the A/A verdict. A figure that is not known is an empty cell. A
-// search for capacity has rows of its windows instead.
+// result that is no comparison has rows of its own.
 func CSV(w io.Writer, r record.Result) error { return pageOf(r).csv(w) }
 
 func (p comparisonPage) csv(w io.Writer) error {
@@ -108,7 +108,7 @@ func (p comparisonPage) csv(w io.Writer) error {
 				verdicts = r.AA
 			}
 			if v := a.Median(m.Figure); v != nil {
-				value = float(*v)
+				value = say.Exact(*v)
 			}
 			if v := verdictOn(verdicts, a.Name, m.Figure); v.Arm != "" {
 				won := strconv.Itoa(v.Won)
@@ -156,11 +156,8 @@ func ratio(v float64) string {
 	if v == 0 {
 		return ""
 	}
-	return float(v)
+	return say.Exact(v)
 }
-
-// float formats v with all its digits, for programs.
-func float(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // Bench writes the Go benchmark format: the environment as configuration lines, unit metadata,
 // then one line per arm and valid block, so that
@@ -177,12 +174,12 @@ func Bench(w io.Writer, r *record.Comparison) error {
 		started = r.Started.UTC().Format("2006-01-02T15:04:05Z")
 	}
 	if r.Rate > 0 {
-		rate = float(r.Rate)
+		rate = say.Exact(r.Rate)
 	}
 	for _, line := range [][2]string{
 		{"run", r.Run}, {"started", started},
 		{"scenario", r.Scenario}, {"status", string(r.Status)},
-		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", rate}, {"window-sec", float(r.Window.Seconds())},
+		{"seed", strconv.FormatUint(r.Seed, 10)}, {"rate", rate}, {"window-sec", say.Exact(r.Window.Seconds())},
 		{"cpu", e.CPU}, {"kernel", e.Kernel}, {"go", e.Go}, {"schedlab", e.Version}, {"server-cpus", e.ServerCPUs}, {"load-cpus", e.LoadCPUs},
 		{"server-procs", strconv.Itoa(e.ServerProcs)}, {"load-procs", strconv.Itoa(e.LoadProcs)}, {"gogc", e.GOGC},
 	} {

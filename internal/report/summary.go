@@ -20,7 +20,7 @@ import (
 
 // Summary writes r as short Markdown, for a pull request or a page: the claims, the ranking,
 // one table of figures with the changes that the verdicts decided, and the doubts that not
-// every run has. A search for capacity is short already, and is written as [Markdown]. A gate
+// every run has. A result that is no comparison is written as [Markdown]. A gate
 // is written as a comment on its pull request.
 func Summary(w io.Writer, r record.Result) error { return pageOf(r).summary(w) }
 

@@ -212,17 +212,17 @@ func caveat(r *record.Comparison) string {
 	return ""
 }
 
-func (p comparisonPage) measured() (plan, had string) {
+func (p comparisonPage) Measured() (plan, had string) {
 	if out := p.Ran - p.Valid; out > 0 {
 		return "the plan", fmt.Sprintf("%s measured; %d left out of the verdicts, because of %s", say.Plural(p.Ran, "block"), out, strings.Join(p.LeftOutFor(), ", "))
 	}
 	return "the plan", blocks(p.Comparison)
 }
 
-// state tells how much of its plan the run or the search for capacity completed, after a word in
+// state tells how much of its plan the run completed, after a word in
 // capitals; "" when it completed all.
 func state(r record.Result) string {
-	plan, had := pageOf(r).measured()
+	plan, had := pageOf(r).Measured()
 	status := r.Head().Status
 	switch status {
 	case record.Complete:

@@ -265,7 +265,7 @@ func DecodeStamps(r io.Reader, most int) ([]Stamps, error) { return stampsLayout
 
 const (
 	// maxRequests is the largest number of requests one file may hold. Encode and Decode
-	// refuse more. It is twice what a plan allows a trial (judge.MostRequests), with room for
+	// refuse more. It is twice what a plan allows a trial (experiment.MostRequests), with room for
 	// random arrivals, and for a closed loop of 40 s at 250,000/s.
 	maxRequests = 10_000_000
 

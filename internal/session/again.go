@@ -1,6 +1,7 @@
 package session
 
 import (
+	"schedlab/internal/capacity"
 	"schedlab/internal/explain"
 	"schedlab/internal/judge"
 	"schedlab/internal/profiling"
@@ -10,11 +11,19 @@ import (
 // judged judges a record again, and attaches what other commands keep in it: an explanation, and profiles. With an error about
 // these the result is there all the same.
 func judged(dir *record.Dir, run record.Run) (record.Result, error) {
-	r, err := judge.FromRecord(dir, run)
+	r, err := Judge(dir, run)
 	if err != nil {
 		return nil, err
 	}
 	return r, Attach(dir, r)
+}
+
+// Judge computes the result of a run, of whatever kind, from its record.
+func Judge(dir *record.Dir, run record.Run) (record.Result, error) {
+	if run.Plan.InBlocks() {
+		return judge.FromRecord(dir, run)
+	}
+	return capacity.FromRecord(dir, run)
 }
 
 // Attach attaches to a result what other commands keep in its record.

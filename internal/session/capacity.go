@@ -4,9 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"schedlab/internal/capacity"
 	"schedlab/internal/experiment"
-	"schedlab/internal/judge"
-	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/workload"
 )
@@ -36,7 +35,7 @@ func (r Capacity) Run(ctx context.Context, p Program, show Observer) (none Answe
 		return none, err
 	}
 	// One calibration for all arms and windows.
-	c.o.Iters, c.o.Aim = workload.Calibrate(), judge.Capacity{SLO: slo}
+	c.o.Iters, c.o.Search = workload.Calibrate(), capacity.Objective{SLO: slo}
 	planned, err := experiment.Plan(s, c.o)
 	if err == nil {
 		// A search in which every arm starves clients has no answer.
@@ -59,7 +58,7 @@ func (r Capacity) Run(ctx context.Context, p Program, show Observer) (none Answe
 	result, err := c.carryOut(ctx, planned)
 	// One arm with an interval is an answer, though others may have none. The interval of an arm that
 	// starves clients is none.
-	if err == nil && !slices.ContainsFunc(result.(*record.Search).Arms, func(a record.ArmCapacity) bool { return a.Outcome.Decided() && a.Starves.None() }) {
+	if err == nil && !slices.ContainsFunc(result.(*capacity.Search).Arms, func(a capacity.ArmCapacity) bool { return a.Outcome.Decided() && a.Starves.None() }) {
 		err = Exit(NoAnswer)
 	}
 	return Answer{Result: result}, err

@@ -60,7 +60,7 @@ func (r Explain) Run(ctx context.Context, p Program, show Observer) (*explain.Ex
 		return nil, Usage(err)
 	}
 	// A search for capacity has no blocks to pair.
-	if run.Plan.Kind() != record.Compared {
+	if !run.Plan.InBlocks() {
 		return nil, Usagef("run %s is a search for capacity, which compares no arms: explain a run of 'schedlab compare'", run.Name)
 	}
 	e := explaining{Program: p, Explain: r, seed: seedOf(r.Seed), show: show}

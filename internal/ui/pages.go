@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"schedlab/internal/judge"
 	"schedlab/internal/record"
 	"schedlab/internal/report"
 	"schedlab/internal/report/document"
@@ -198,7 +197,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 			s.refuse(w, http.StatusConflict, "This run has no result yet, and judging it would disturb the one that is measured now. Come back when that has ended.")
 			return
 		}
-		result, err = judge.FromRecord(dir, run)
+		result, err = session.Judge(dir, run)
 	}
 	if err == nil {
 		err = session.Attach(dir, result)

@@ -140,6 +140,9 @@ func Plain(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
+// Exact formats v with all its digits, for programs.
+func Exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
 // Plural returns n and the word, with an s unless n is 1.
 func Plural(n int, word string) string {
 	if n != 1 {

@@ -1,4 +1,4 @@
-package judge
+package capacity
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/capacity"
 	"schedlab/internal/fact"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
@@ -43,22 +42,22 @@ func TestASearchThatWasCutSaysSo(t *testing.T) {
 // open, with the reason, if fewer were measured or one kept it.
 func TestAnOpenRecoveryIsSaid(t *testing.T) {
 	t.Parallel()
-	window := func(why string, rate, p99 float64) record.RateWindow {
-		return record.RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99}}
+	window := func(why string, rate, p99 float64) RateWindow {
+		return RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99}}
 	}
-	first := slices.Concat(slices.Repeat([]record.RateWindow{window(capacity.Verify, 1000, .005)}, 3), slices.Repeat([]record.RateWindow{window(capacity.Refute, 1100, .05)}, 2),
-		[]record.RateWindow{window(capacity.Overload, 1300, 1)})
-	broken, kept := window(capacity.Again, 1000, .05), window(capacity.Again, 1000, .005)
+	first := slices.Concat(slices.Repeat([]RateWindow{window(Verify, 1000, .005)}, 3), slices.Repeat([]RateWindow{window(Refute, 1100, .05)}, 2),
+		[]RateWindow{window(Overload, 1300, 1)})
+	broken, kept := window(Again, 1000, .05), window(Again, 1000, .005)
 	for _, c := range []struct {
-		again  []record.RateWindow
+		again  []RateWindow
 		budget int // windows
 		want   string
 	}{
-		{[]record.RateWindow{broken, kept}, 8, "recovery open: after the overload 1 of 2 windows at 1,000/s kept it; the budget ended there: raise --budget"},
-		{[]record.RateWindow{broken, kept}, 24, "recovery open: after the overload 1 of 2 windows at 1,000/s kept it; the search ended there"},
-		{[]record.RateWindow{broken, broken}, 8, "recovery open: after the overload 0 of 2 windows at 1,000/s kept it; the budget ended there: raise --budget"},
-		{[]record.RateWindow{broken, broken, kept}, 24, "recovery open: after the overload 1 of 3 windows at 1,000/s kept it, and noise alone may break it so near its limit"},
-		{[]record.RateWindow{broken, broken, broken}, 24, "it does not recover: overloaded once, it breaks it at 1,000/s, too"},
+		{[]RateWindow{broken, kept}, 8, "recovery open: after the overload 1 of 2 windows at 1,000/s kept it; the budget ended there: raise --budget"},
+		{[]RateWindow{broken, kept}, 24, "recovery open: after the overload 1 of 2 windows at 1,000/s kept it; the search ended there"},
+		{[]RateWindow{broken, broken}, 8, "recovery open: after the overload 0 of 2 windows at 1,000/s kept it; the budget ended there: raise --budget"},
+		{[]RateWindow{broken, broken, kept}, 24, "recovery open: after the overload 1 of 3 windows at 1,000/s kept it, and noise alone may break it so near its limit"},
+		{[]RateWindow{broken, broken, broken}, 24, "it does not recover: overloaded once, it breaks it at 1,000/s, too"},
 	} {
 		a := arm(t, slices.Concat(first, c.again)...)
 		a.options.Windows = c.budget
@@ -89,7 +88,7 @@ func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 	} {
 		a := arm(t)
 		for _, why := range c.refused {
-			a.Windows = append(a.Windows, record.RateWindow{Purpose: capacity.Curve, Rate: 41000, Values: map[stats.Measure]float64{{Quantile: .99}: .001}, Refused: why, Busy: c.generator})
+			a.Windows = append(a.Windows, RateWindow{Purpose: Curve, Rate: 41000, Values: map[stats.Measure]float64{{Quantile: .99}: .001}, Refused: why, Busy: c.generator})
 		}
 		n := len(c.refused)
 		want := fmt.Sprintf("a for p99<=10ms: open, no rate is verified or refuted in %[1]d windows; %[1]d of %[1]d windows are refused, the last for %[2]s", n, c.want)

@@ -1,4 +1,4 @@
-package record
+package capacity
 
 import (
 	"bytes"
@@ -7,28 +7,29 @@ import (
 
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
+	"schedlab/internal/record"
 	"schedlab/internal/stats"
 )
 
-// Searched is the kind of a [Search].
-var Searched = Declare("search", func() Result { return new(Search) })
+// Kind is the kind of a [Search]. Schema 1 has what was found as a part of its own.
+var Kind = record.Declare("search", "capacity", func() record.Result { return new(Search) })
 
 // A Search is the result of `schedlab capacity`: for every arm the highest rate at which it
 // keeps a service level objective. Rates are requests per second, ratios 0..1. A
 // rate of 0 is unknown and left out of the JSON.
 type Search struct {
-	Common
+	record.Common
 	SLO    string        `json:"slo"`    // "p99<=10ms,errors<=0.1%"
 	Terms  []SLOTerm     `json:"terms"`  // its parts, in order
-	Budget Span          `json:"budget"` // planned for each arm
+	Budget record.Span   `json:"budget"` // planned for each arm
 	Arms   []ArmCapacity `json:"arms"`   // in plan order
 	// Lines tell which arm has more capacity, for arms with intervals that do not overlap.
 	Lines []fact.Fact `json:"lines"`
 }
 
 // Contestants returns the arms without what was found of them.
-func (s *Search) Contestants() []Contestant {
-	all := make([]Contestant, len(s.Arms))
+func (s *Search) Contestants() []record.Contestant {
+	all := make([]record.Contestant, len(s.Arms))
 	for i, a := range s.Arms {
 		all[i] = a.Contestant
 	}
@@ -66,7 +67,7 @@ type SLOTerm struct {
 
 // An ArmCapacity is one arm's capacity and the evidence for it.
 type ArmCapacity struct {
-	Contestant
+	record.Contestant
 	// Outcome is Yes if the arm keeps the objective at Low, and No if it breaks it at High and keeps it at no rate that was
 	// offered. Refused means that the server died under load (End), or that X_max is too low for a window to judge.
 	Outcome outcome.Outcome `json:"outcome"`
@@ -75,9 +76,9 @@ type ArmCapacity struct {
 	// "floor", "ceiling", "refused" or "budget"; "" when the search was cut short.
 	Stopped string `json:"stopped,omitempty"`
 	// End tells why this arm's search ended early; nil when it did not.
-	End    *SearchEnd `json:"end,omitempty"`
-	Answer string     `json:"answer"` // Outcome in words: known, none, open, refused
-	Fact   fact.Fact  `json:"fact"`   // the answer with its figures
+	End    *record.ArmEnd `json:"end,omitempty"`
+	Answer string         `json:"answer"` // Outcome in words: known, none, open, refused
+	Fact   fact.Fact      `json:"fact"`   // the answer with its figures
 	// Starves tells how many of its clients the arm serves at all, so that its capacity and XMax
 	// compare with no other arm's; none for an arm that serves all.
 	Starves fact.Fact `json:"starves,omitzero"`
@@ -154,13 +155,6 @@ func (a *ArmCapacity) UnmarshalJSON(data []byte) error {
 		return json.Unmarshal(read.Answer, &a.Fact)
 	}
 	return nil
-}
-
-// A SearchEnd tells why the search of one arm ended early.
-type SearchEnd struct {
-	Died bool    `json:"died,omitempty"` // the server died
-	Rate float64 `json:"rate,omitempty"` // offered at that time, requests per second; 0: none, or the closed loop of X_max
-	Why  string  `json:"why"`
 }
 
 // A RateLine is the line fitted to the reciprocal of the binding term's response time: 1/seconds = Intercept +

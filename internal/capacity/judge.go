@@ -1,18 +1,15 @@
-package judge
+package capacity
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"time"
 
-	"schedlab/internal/capacity"
 	"schedlab/internal/doubt"
 	"schedlab/internal/fact"
+	"schedlab/internal/judge"
 	"schedlab/internal/outcome"
-	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/stats"
 	"schedlab/internal/window"
@@ -20,69 +17,59 @@ import (
 
 // searched is one arm of a search. Its Windows are from the record, and answer sets the rest of the Finding.
 type searched struct {
-	capacity.Finding
+	Finding
 	run     record.Run
 	plan    record.PlanArm
-	options capacity.Options
+	options Options
 }
 
-// judgeCapacity computes the result of a search from its record.
+// FromRecord computes the result of a search from its record.
 //
-// A search has no blocks and no verdicts. Its windows are reduced one by one, and package capacity
-// counts them. It is the same code that led the search while it ran, so the record gives the same
-// answer again.
-func judgeCapacity(dir *record.Dir, run record.Run) (record.Result, error) {
+// A search has no blocks and no verdicts. Its windows are reduced one by one, and counted. It is the same code
+// that led the search while it ran, so the record gives the same answer again.
+func FromRecord(dir *record.Dir, run record.Run) (record.Result, error) {
 	slo, err := stats.ParseSLO(run.Plan.SLO)
 	if err != nil {
 		return nil, fmt.Errorf("judging %q: run.json is damaged: %w", dir.Path(), err)
 	}
-	j, err := New(dir.Name(), dir.Path(), run, Capacity{slo})
+	trials, err := judge.NewTrials(dir.Name(), dir.Path(), run)
 	if err != nil {
 		return nil, err
 	}
 	arms := make([]*searched, len(run.Plan.Arms))
 	for i, a := range run.Plan.Arms {
-		arms[i] = &searched{run: run, plan: a, options: SearchOptions(run.Plan, slo)}
+		arms[i] = &searched{run: run, plan: a, options: Objective{slo}.options(run.Plan)}
 	}
-	found := 0
 	for t, err := range dir.Trials() {
-		found++
-		j.takeSearched(arms, t, err, slo)
+		take(&trials, arms, t, err)
 	}
-	r := &record.Search{Common: header(record.Searched, dir.Name(), dir.Path(), run), SLO: run.Plan.SLO, Budget: run.Plan.Budget, Arms: []record.ArmCapacity{}}
+	r := &Search{Common: trials.Common(Kind), SLO: run.Plan.SLO, Budget: run.Plan.Budget, Arms: []ArmCapacity{}}
 	for _, t := range slo {
-		r.Terms = append(r.Terms, record.SLOTerm{Text: t.String(), Term: t})
+		r.Terms = append(r.Terms, SLOTerm{Text: t.String(), Term: t})
 	}
 	for _, a := range arms {
 		a.answer()
-		a.Contestant = contestant(run, a.plan, j.servers)
+		a.Contestant = trials.Contestant(a.plan)
 		r.Arms = append(r.Arms, a.ArmCapacity)
 	}
 	r.Lines = comparedCapacities(r.Arms)
-	if busy := Busy(run.Others, run.Env); !busy.None() {
-		of, _ := doubt.MachineBusy.In(busy)
-		of.Open = going(r.Status) && !slices.ContainsFunc(r.Arms, func(a record.ArmCapacity) bool { return a.Outcome.Decided() })
-		j.doubts = append(j.doubts, doubt.MachineBusy.Of(of).Replacing(busy))
-	}
-	r.Doubts = fact.ByWeight(slices.Concat(
-		j.doubts, lacking(run, found, 0), othersDoubts(run.Others), j.servers.doubtsOf(run.Plan), capacityDoubts(r, run, arms),
-	))
+	answered := slices.ContainsFunc(r.Arms, func(a ArmCapacity) bool { return a.Outcome.Decided() })
+	r.Doubts = trials.Doubts(r, answered, doubts(arms)...)
 	return r, nil
 }
 
-// takeSearched adds a trial's window to its arm. A trial that cannot be judged becomes a doubt.
-func (j *Judge) takeSearched(arms []*searched, t record.TrialRecord, err error, slo stats.SLO) {
+// take adds a trial's window to its arm. A trial that cannot be judged becomes a doubt.
+func take(trials *judge.Trials, arms []*searched, t record.TrialRecord, err error) {
 	// A search chose a rate for each of its windows.
 	var own fact.Fact
 	if !(t.Rate > 0) {
 		own = trialOfNoSearch
 	}
-	if !j.admits(t.Trial, err, own) {
+	if !trials.Admits(t.Trial, err, own) {
 		return
 	}
 	a := arms[slices.IndexFunc(arms, func(a *searched) bool { return a.plan.Name == t.Arm })]
-	w := Reduced(t, j.run.Env, a.plan.Clients, slo)
-	a.Windows = append(a.Windows, w)
+	a.Windows = append(a.Windows, reduced(t, a.run.Env, a.plan.Clients, a.options.SLO))
 }
 
 // answer sets the arm's answer from its windows and the run.
@@ -100,7 +87,7 @@ func (a *searched) answer() {
 	var cpu, rates []float64
 	for _, w := range a.Windows {
 		// Failed requests cost more or less CPU time, so take windows without errors only.
-		if w.CPU > 0 && w.Refused.None() && w.Errors == 0 && w.Purpose != capacity.Overload {
+		if w.CPU > 0 && w.Refused.None() && w.Errors == 0 && w.Purpose != Overload {
 			cpu, rates = append(cpu, w.CPU), append(rates, w.Rate)
 		}
 	}
@@ -113,7 +100,7 @@ func (a *searched) answer() {
 // the server died, or where X_max is below the lowest rate that a window can judge.
 func (a *searched) find() {
 	// An empty list and not nil, so that JSON shows [] and not null.
-	a.Finding = capacity.Judge(a.options, append([]record.RateWindow{}, a.Windows...))
+	a.Finding = findingOf(a.options, append([]RateWindow{}, a.Windows...))
 	a.Name, a.XMax = a.plan.Name, a.run.XMax[a.plan.Name]
 	if end, ok := a.run.Ends[a.Name]; ok {
 		a.End = &end
@@ -138,18 +125,15 @@ func (a *searched) diedOverloaded() bool {
 // by X_max, so a wrong one matters.
 const aboveXMax = 1.03
 
-// capacityDoubts returns the doubts about the arms' answers, and those that apply to every answer of the run.
-func capacityDoubts(r *record.Search, run record.Run, arms []*searched) (all []fact.Fact) {
+// doubts returns the doubts about the arms' answers.
+func doubts(arms []*searched) (all []fact.Fact) {
 	for _, a := range arms {
 		if a.XMax > 0 && a.Low > aboveXMax*a.XMax {
-			all = append(all, lowXMax.Of(highest{a.Low, a.XMax}).On(a.Name))
+			all = append(all, lowXMax.Of(aboveMost{a.Low, a.XMax}).On(a.Name))
 		}
 		all = append(all, a.refusals(windowsRefused, a.Name)...)
 	}
-	if r.Status != record.Complete {
-		all = append(all, notComplete(run, nil))
-	}
-	return slices.Concat(Planted(run.Plan), all, oneCPU(r), run.Plan.Doubts, HostDoubts(r.Env))
+	return all
 }
 
 // conclusion returns an arm's answer with the clauses that explain it. The answer's values are rates per second and counts.
@@ -175,26 +159,26 @@ func (a *searched) conclusion() fact.Fact {
 	case a.Outcome == outcome.Refused && a.died():
 		answer = capacityDied.Of(foundDead{of, a.End.Why, a.End.Rate})
 	case a.Outcome == outcome.Refused:
-		answer = capacitySlow.Of(foundSlow{of, TooSlow(a.run.Plan, a.options, a.XMax)})
+		answer = capacitySlow.Of(foundSlow{of, Objective{a.options.SLO}.TooSlow(a.run.Plan, a.XMax)})
 	// From here on the outcome is open. The first reason that applies is told.
 	case a.End != nil:
 		answer = capacityEnded.Of(foundEnd{of, a.End.Why})
 	case a.Low == 0 && a.High > 0 && wants.AtLeast:
 		answer = capacityWants.Of(foundWanting{of, wants.String(), wants.Limit}).Since(a.why()...)
 	case a.Low > 0:
-		answer = capacityVerified.Of(foundVerified{of, a.LastRate(capacity.Refute)}).Since(a.why()...)
+		answer = capacityVerified.Of(foundVerified{of, a.LastRate(Refute)}).Since(a.why()...)
 	case a.High > 0:
-		answer = capacityRefuted.Of(foundRefuted{of, a.LastRate(capacity.Verify), a.LowKept, a.LowOf}).Since(a.why()...)
+		answer = capacityRefuted.Of(foundRefuted{of, a.LastRate(Verify), a.LowKept, a.LowOf}).Since(a.why()...)
 	default:
 		answer = capacityOpen.Of(foundOpen{of, len(a.Windows)}).Since(a.why()...)
 	}
 	return answer.On(a.Name)
 }
 
-// losing returns a warning if, at the verified rate, more than errorLimit of a window's requests failed; else nil.
+// losing returns a warning if, at the verified rate, more than judge.ErrorLimit of a window's requests failed; else nil.
 func (a *searched) losing() []fact.Fact {
 	for _, w := range a.Windows {
-		if w.Refused.None() && w.Rate == a.Low && w.Errors > errorLimit {
+		if w.Refused.None() && w.Rate == a.Low && w.Errors > judge.ErrorLimit {
 			return []fact.Fact{losingRequests.Of(share{w.Errors})}
 		}
 	}
@@ -206,9 +190,9 @@ func (a *searched) losing() []fact.Fact {
 func (a *searched) above() []fact.Fact {
 	because := a.ended()
 	switch a.Stopped {
-	case capacity.AtCeiling:
+	case AtCeiling:
 		return []fact.Fact{atCeiling.Of(aRate{a.options.Ceiling})}
-	case capacity.AtBench:
+	case AtBench:
 		// The reason of the refused window tells whether the generator or other programs are the limit.
 		w := a.Unoffered
 		refused := rateRefused.Of(aRate{w.Rate}).Since(w.Refused)
@@ -227,8 +211,8 @@ func (a *searched) under() (all []fact.Fact) {
 	if a.Least < a.High {
 		all = append(all, noneKeeps.Of(aRate{a.Least}))
 	}
-	if a.Stopped == capacity.AtFloor {
-		return append(all, atFloor.Of(lowest{a.run.Plan.Window.Seconds(), 2 * a.run.Plan.Window.Seconds()}))
+	if a.Stopped == AtFloor {
+		return append(all, atFloor.Of(tooShort{a.run.Plan.Window.Seconds(), 2 * a.run.Plan.Window.Seconds()}))
 	}
 	return append(all, a.ended()...)
 }
@@ -245,8 +229,8 @@ func (a *searched) recovery() []fact.Fact {
 		return nil
 	}
 	because := a.ended()
-	// All windows that follow an overload were used, and they do not agree (see Recovers of a capacity.Finding).
-	if a.AgainOf >= capacity.MostAgain {
+	// All windows that follow an overload were used, and they do not agree (see Recovers of a [Finding]).
+	if a.AgainOf >= MostAgain {
 		because = []fact.Fact{recoveryNoise}
 	}
 	return []fact.Fact{recoveryOpen.Of(keptAgain{a.AgainKept, a.AgainOf, a.Low}).Since(because...)}
@@ -254,7 +238,7 @@ func (a *searched) recovery() []fact.Fact {
 
 // ended explains why a search ended before it found more.
 func (a *searched) ended() []fact.Fact {
-	if a.Stopped == capacity.AtBudget || len(a.Windows) >= a.options.Windows {
+	if a.Stopped == AtBudget || len(a.Windows) >= a.options.Windows {
 		return []fact.Fact{searchBudget}
 	}
 	if cut := a.cut(); cut != nil {
@@ -279,13 +263,13 @@ func (a *searched) why() []fact.Fact {
 	plan, most := a.run.Plan, float64(a.options.Windows)
 	why := append(a.cut(), a.refusals(searchRefusals, "")...)
 	// Neither a larger budget nor longer windows help against others.
-	if busy := Busy(a.run.Others, a.run.Env); !busy.None() {
+	if busy := judge.Busy(a.run.Others, a.run.Env); !busy.None() {
 		return append(why, searchBusy.Since(busy))
 	}
 	// All windows were used before it was settled, but none of them contradicts it.
 	if agree := a.LowKept == a.LowOf && a.HighBroken == a.HighOf; agree && a.Used > 0 && len(a.Windows) >= a.options.Windows {
 		// The budget pays for windows, so it grows in proportion.
-		longer := math.Ceil(plan.Budget.Seconds() * (most + capacity.Reserved) / most)
+		longer := math.Ceil(plan.Budget.Seconds() * (most + Reserved) / most)
 		why = append(why, searchShort.Of(longerBudget{longer}))
 	}
 	if len(why) > 0 {
@@ -308,7 +292,7 @@ func (a *searched) refusals(kind fact.Kind[refusedWindows], arm string) []fact.F
 	}
 	late, least, full, helps := 0, math.Inf(1), 0.0, searchOthers
 	for _, w := range a.Windows {
-		if ofGenerator(w.Refused) && w.Purpose != capacity.Overload && w.Busy >= busyShare {
+		if ofGenerator(w.Refused) && w.Purpose != Overload && w.Busy >= busyShare {
 			late++
 			least, full = min(least, w.Rate), max(full, w.Busy)
 		}
@@ -324,9 +308,9 @@ func (a *searched) refusals(kind fact.Kind[refusedWindows], arm string) []fact.F
 // no further windows: two arms differ if the intervals in which their capacities lie are apart.
 // Open arms are left out, and so are arms that starve clients: their capacity is of some clients
 // only.
-func comparedCapacities(arms []record.ArmCapacity) []fact.Fact {
+func comparedCapacities(arms []ArmCapacity) []fact.Fact {
 	facts, alike := []fact.Fact{}, []string{}
-	arms = slices.DeleteFunc(slices.Clone(arms), func(a record.ArmCapacity) bool { return !a.Starves.None() })
+	arms = slices.DeleteFunc(slices.Clone(arms), func(a ArmCapacity) bool { return !a.Starves.None() })
 	for i, a := range arms {
 		base := arms[0]
 		if i == 0 || !a.Outcome.Decided() || !base.Outcome.Decided() {
@@ -349,59 +333,14 @@ func comparedCapacities(arms []record.ArmCapacity) []fact.Fact {
 	return facts
 }
 
-const (
-	// MostRequests limits the requests of one trial. Each takes about 140 bytes of memory: 48 for
-	// a request.Request, 88 for its stamps. Vegeta's garbage, about 2 KB
-	// per hit, is left to the collector: see pauseGC.
-	MostRequests = 5_000_000
-
-	// runMargin is the factor by which a window's expected requests must exceed a quantile's
-	// minimum, so that a window of Poisson arrivals rarely falls short of the minimum.
-	runMargin = 1.1
-
-	// StepCost is what a window of a search takes beside its load: start, settling and drain of its
-	// server.
-	StepCost = 100 * time.Millisecond
-
-	// ProbeCost is what the probe of X_max takes.
-	ProbeCost = 2150 * time.Millisecond
-)
-
-// SearchBudget returns the shortest budget of an arm's search with such windows, rounded up.
-func SearchBudget(warmup, window time.Duration) time.Duration {
-	const unit = 100 * time.Millisecond
-	return (capacity.Least*(warmup+window+StepCost) + ProbeCost + unit - 1).Truncate(unit)
-}
-
-// SearchWindow returns a window of whole seconds that is long enough to judge an arm that does most
-// requests per second, where one of length window can judge from floor requests per second on; a day
-// at most. Twice as many requests as needed leave room for the rates below.
-func SearchWindow(window time.Duration, floor, most float64) time.Duration {
-	longer := float64(window)*2*floor/most + float64(time.Second)
-	return time.Duration(min(longer, float64(24*time.Hour))).Round(time.Second)
-}
-
-// SearchOptions returns the search options of a plan. Floor is the lowest rate that its windows
-// can judge, Ceiling the highest rate that MostRequests allows. Rates are requests per second.
-func SearchOptions(p record.Plan, slo stats.SLO) capacity.Options {
-	return capacity.Options{
-		SLO: slo, Seed: p.Seed, Windows: p.Windows, Floor: runMargin * float64(Hardest(slo).Requests()) / p.Window.Seconds(), Ceiling: MostRequests / (p.Warmup.Seconds() + p.Window.Seconds()),
-	}
-}
-
-// Hardest returns the term that needs the most requests in a window.
-func Hardest(slo stats.SLO) stats.Term {
-	return slices.MaxFunc(slo, func(a, b stats.Term) int { return cmp.Compare(a.Requests(), b.Requests()) })
-}
-
-// Reduced reduces a trial of a search to its window. It depends on nothing else, so that the search and the judge of its
+// reduced reduces a trial of a search to its window. It depends on nothing else, so that the search and the judge of its
 // record get the same windows. A window with too few requests to judge one of the terms is refused, unless it overloads the
 // server.
-func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) record.RateWindow {
+func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) RateWindow {
 	// The plan has no rate: the search chose it.
 	c.Rate = t.Rate
 	w := window.Reduce(t, e, c)
-	out := record.RateWindow{
+	out := RateWindow{
 		Trial: t.Number, Purpose: t.Purpose, Rate: t.Rate, Sent: float64(w.Requests) / t.Window.Seconds(),
 		Goodput: w.Values[stats.Goodput].Float(), Errors: w.Values[stats.Errors].Float(), Values: map[stats.Measure]float64{}, Refused: unfit(&w, e, slo),
 		CPU: w.Values[stats.CPUPerRequest].Float(), Busy: w.Generator,
@@ -416,28 +355,12 @@ func Reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 		switch {
 		case w.Requests >= term.Requests() && !math.IsNaN(v):
 			out.Values[term.Metric] = v
-		case out.Refused.None() && out.Purpose != capacity.Overload:
+		case out.Refused.None() && out.Purpose != Overload:
 			out.Refused = tooFewForTerm.At(term.Metric.String())
 		}
 	}
-	out.Kept = out.Refused.None() && capacity.Keeps(out, slo)
+	out.Kept = out.Refused.None() && Keeps(out, slo)
 	return out
-}
-
-// TooSlow explains, for an error or an answer, why an arm with this X_max (requests per second)
-// cannot be searched in windows of this plan, and which window would do, with the budget that it
-// takes if that is above the plan's. It begins with a verb, to follow the arm's name.
-func TooSlow(p record.Plan, o capacity.Options, xmax float64) string {
-	term, other, with := Hardest(o.SLO), "promise less", ""
-	if term.Metric.Quantile > 0 {
-		other = "ask for a lower quantile"
-	}
-	longer := SearchWindow(p.Window.Duration, o.Floor, xmax)
-	if needs := SearchBudget(p.Warmup.Duration, longer); needs > p.Budget.Duration {
-		with = fmt.Sprintf(" with --budget %v", needs)
-	}
-	return fmt.Sprintf("does %s at most, and a window of %g s needs %s to judge %s; lengthen --window to %.0fs%s or %s",
-		prose.PerSecond(xmax), p.Window.Seconds(), prose.PerSecond(o.Floor), term, longer.Seconds(), with, other)
 }
 
 // rateLimit is the largest relative difference allowed between the sent rate and the planned rate,
@@ -455,7 +378,7 @@ func ofGenerator(why fact.Fact) bool {
 // looks for exactly that. Noise is no reason either, because the search tries every rate several
 // times.
 func unfit(w *window.Window, e record.Env, slo stats.SLO) (why fact.Fact) {
-	for _, b := range w.Breaches(serverCPUs(e), nil, false) { // [Reduced] handles too few requests
+	for _, b := range w.Breaches(judge.ServerCPUs(e), nil, false) { // [reduced] handles too few requests
 		// Both break for a server that falls behind, which is an answer and no fault.
 		if b.Rule != window.RuleBacklog && b.Rule != window.RuleLittle {
 			return ruleBroken.Of(broken{b.Rule, b.Value, b.Limit})

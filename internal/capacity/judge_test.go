@@ -1,4 +1,4 @@
-package judge
+package capacity
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/capacity"
+	"schedlab/internal/experiment"
 	"schedlab/internal/fact"
 	"schedlab/internal/outcome"
 	"schedlab/internal/queueing"
@@ -48,8 +48,8 @@ func TestAWindowsValuesAreTheObjectives(t *testing.T) {
 		}
 		return 2 * time.Millisecond
 	}
-	w := Reduced(searchedTrial(1, "a", "curve", 1000, took, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	if w.Refused.Code != tooFewForTerm.Code || w.Purpose != capacity.Curve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
+	w := reduced(searchedTrial(1, "a", "curve", 1000, took, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	if w.Refused.Code != tooFewForTerm.Code || w.Purpose != Curve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
 		t.Errorf("reduced to %+v", w)
 	}
 	for i, want := range []float64{.040, .00276, 0, 1000, math.NaN()} { // 3000 requests are too few for p99.9
@@ -63,8 +63,8 @@ func TestErrorsAreNotJudgedFromFewRequests(t *testing.T) {
 	t.Parallel()
 	brief := func(int) time.Duration { return time.Millisecond }
 	slo := objective(t, "p90<=10ms,errors<=0.1%")
-	few := Reduced(searchedTrial(1, "a", "curve", 300, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	enough := Reduced(searchedTrial(1, "a", "curve", 340, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	few := reduced(searchedTrial(1, "a", "curve", 300, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
+	enough := reduced(searchedTrial(1, "a", "curve", 340, brief, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
 	_, told := few.Values[stats.Measure{Figure: stats.Errors}]
 	if of, known := enough.Values[stats.Measure{Figure: stats.Errors}]; told || few.Refused.Code != tooFewForTerm.Code || few.Refused.Metric != "errors" || !enough.Refused.None() || !known || of != 0 {
 		t.Errorf("errors are %v in 900 requests and %v in 1,020; 0.1 %% needs 1,000", few, enough)
@@ -72,7 +72,8 @@ func TestErrorsAreNotJudgedFromFewRequests(t *testing.T) {
 	for text, floor := range map[string]float64{
 		"p99<=10ms": 1100. / 3, "p99<=10ms,errors<=0.05%": 2200. / 3, "p99<=10ms,errors<=1%": 1100. / 3, "p50<=10ms,errors<=0%": 22. / 3,
 	} {
-		if o := SearchOptions(record.Plan{Window: record.Lasting(3 * time.Second)}, objective(t, text)); math.Abs(o.Floor/floor-1) > 1e-9 {
+		o := Objective{objective(t, text)}.options(record.Plan{Window: record.Lasting(3 * time.Second)})
+		if math.Abs(o.Floor/floor-1) > 1e-9 {
 			t.Errorf("%s is searched from %v/s on, want %v/s", text, o.Floor, floor)
 		}
 	}
@@ -84,7 +85,7 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 	e := record.Env{CPUs: 2}
 	// Behind by a second at the end: what a search looks for.
 	behind := searchedTrial(1, "a", "refute", 1000, func(i int) time.Duration { return time.Duration(i) * time.Second / 3500 }, 200)
-	if w := Reduced(behind, e, record.Clients{}, slo); !w.Refused.None() || w.Kept {
+	if w := reduced(behind, e, record.Clients{}, slo); !w.Refused.None() || w.Kept {
 		t.Errorf("an overloaded window is refused: %v, kept: %v", w.Refused, w.Kept)
 	}
 	brief := func(int) time.Duration { return time.Millisecond }
@@ -117,7 +118,7 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 	} {
 		trial := searchedTrial(1, "a", "near", 1000, brief, 200)
 		c.spoil(&trial)
-		w := Reduced(trial, e, record.Clients{}, slo)
+		w := reduced(trial, e, record.Clients{}, slo)
 		why := w.Refused
 		if why.None() != (c.refused == "") || !strings.HasPrefix(words(why), c.refused) || ofGenerator(why) != (c.refused != "") {
 			t.Errorf("%s: refused for %q, want %q", c.name, words(why), c.refused)
@@ -127,17 +128,17 @@ func TestOnlyTheInstrumentRefusesAWindow(t *testing.T) {
 
 // recordSearch records a search of one arm whose p99 is 5 ms below 1000/s and
 // 50 ms from there on.
-func recordSearch(t *testing.T, trials ...record.TrialRecord) *record.Search {
+func recordSearch(t *testing.T, trials ...record.TrialRecord) *Search {
 	t.Helper()
 	return recordSearchFor(t, "p99<=10ms,errors<=0.2%", trials...)
 }
 
-func recordSearchFor(t *testing.T, slo string, trials ...record.TrialRecord) *record.Search {
+func recordSearchFor(t *testing.T, slo string, trials ...record.TrialRecord) *Search {
 	t.Helper()
 	return recordSearchAs(t, record.Complete, slo, trials...)
 }
 
-func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...record.TrialRecord) *record.Search {
+func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...record.TrialRecord) *Search {
 	t.Helper()
 	dir, err := record.Create(t.TempDir(), "demo", time.Now(), func() uint32 { return 1 })
 	if err != nil {
@@ -156,7 +157,7 @@ func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...re
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.(*record.Search)
+	return r.(*Search)
 }
 
 func TestASearchIsJudgedFromItsRecord(t *testing.T) {
@@ -203,29 +204,29 @@ func TestASearchIsJudgedFromItsRecord(t *testing.T) {
 
 func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 	t.Parallel()
-	window := func(why string, rate, p99 float64) record.RateWindow {
-		return record.RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99, {Figure: stats.Goodput}: rate}}
+	window := func(why string, rate, p99 float64) RateWindow {
+		return RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99, {Figure: stats.Goodput}: rate}}
 	}
-	refused := func(rate float64, why fact.Fact) record.RateWindow {
-		w := window(capacity.Reach, rate, .005)
+	refused := func(rate float64, why fact.Fact) RateWindow {
+		w := window(Reach, rate, .005)
 		w.Refused = why
 		return w
 	}
 	off := rateOff.Of(offRate{.1, .01})
 	steal := ruleBroken.Of(broken{"steal (ratio)", .2, .01})
-	times := func(n int, w record.RateWindow) []record.RateWindow { return slices.Repeat([]record.RateWindow{w}, n) }
-	kept := func(rate float64) []record.RateWindow {
-		return append(times(5, window(capacity.Curve, rate, .005)), times(3, window(capacity.Verify, rate, .005))...)
+	times := func(n int, w RateWindow) []RateWindow { return slices.Repeat([]RateWindow{w}, n) }
+	kept := func(rate float64) []RateWindow {
+		return append(times(5, window(Curve, rate, .005)), times(3, window(Verify, rate, .005))...)
 	}
-	breaking := func(rate float64) []record.RateWindow {
-		return append(times(5, window(capacity.Curve, rate, .050)), times(2, window(capacity.Refute, rate, .050))...)
+	breaking := func(rate float64) []RateWindow {
+		return append(times(5, window(Curve, rate, .050)), times(2, window(Refute, rate, .050))...)
 	}
-	died := &record.SearchEnd{Died: true, Rate: 4800, Why: "the server ended at 4800/s (exit status 7)"}
+	died := &record.ArmEnd{Died: true, Rate: 4800, Why: "the server ended at 4800/s (exit status 7)"}
 	for _, c := range []struct {
-		windows []record.RateWindow
+		windows []RateWindow
 		budget  int // windows
 		xmax    float64
-		end     *record.SearchEnd
+		end     *record.ArmEnd
 		slo     string
 		want    string
 	}{
@@ -235,26 +236,26 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 			"a keeps p99<=10ms at 2,000/s, and no rate that could be offered breaks it; 2,500/s was refused for rate off (ratio): 0.1, limit 0.01"},
 		{append(kept(2000), refused(2500, steal)), 24, 1900, nil, "",
 			"a keeps p99<=10ms at 2,000/s, and nothing up to 2,000/s broke it; 2,500/s was refused for steal (ratio): 0.2, limit 0.01" + others},
-		{kept(MostRequests / 3.5), 24, 1e6, nil, "", "a keeps p99<=10ms at 1,428,571/s, and no rate that could be offered breaks it; more than 1,428,571/s is more than a window has room for"},
+		{kept(experiment.MostRequests / 3.5), 24, 1e6, nil, "", "a keeps p99<=10ms at 1,428,571/s, and no rate that could be offered breaks it; more than 1,428,571/s is more than a window has room for"},
 		{breaking(1100. / 3), 24, 700, nil, "", "a does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"},
 		{breaking(900), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it; the budget ended there: raise --budget"},
-		{append(breaking(900), window(capacity.Verify, 700, .030)), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
+		{append(breaking(900), window(Verify, 700, .030)), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
 		{breaking(900), 24, 1700, nil, "p99<=10ms,goodput>=1000/s", "a keeps p99<=10ms,goodput>=1000/s at no rate: 2 of 2 windows at 900/s break it, and no lower one has goodput>=1000/s"},
-		{append(kept(490), times(2, window(capacity.Refute, 545, .050))...), 24, 600, nil, "p99<=10ms,goodput>=500/s",
+		{append(kept(490), times(2, window(Refute, 545, .050))...), 24, 600, nil, "p99<=10ms,goodput>=500/s",
 			"a for p99<=10ms,goodput>=500/s: open, 545/s is refuted, and 500/s itself, which goodput>=500/s asks for, is neither verified nor refuted; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell"},
 		{nil, 24, 40, nil, "", "a is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s with --budget 14m11.2s or ask for a lower quantile"},
 		{nil, 24, 1000, nil, "p99<=10ms,errors<=0.03%", "a is too slow to judge: it does 1,000/s at most, and a window of 3 s needs 1,222/s to judge errors<=0.03%; lengthen --window to 8s with --budget 2m11.2s or promise less"},
 		{breaking(5000)[:4], 24, 4700, died, "", "a died at 4,800/s: the server ended at 4800/s (exit status 7)"},
-		{append(kept(4000), times(2, window(capacity.Refute, 4400, .050))...), 24, 4700, died, "",
+		{append(kept(4000), times(2, window(Refute, 4400, .050))...), 24, 4700, died, "",
 			"a keeps p99<=10ms up to between 4,000/s and 4,400/s; it does not recover: at 4,800/s it died (the server ended at 4800/s (exit status 7))"},
-		{nil, 24, 0, &record.SearchEnd{Why: "not one good reply"}, "", "a for p99<=10ms: open, not one good reply"},
+		{nil, 24, 0, &record.ArmEnd{Why: "not one good reply"}, "", "a for p99<=10ms: open, not one good reply"},
 	} {
 		slo := objective(t, cmp.Or(c.slo, "p99<=10ms"))
 		run := record.Run{Plan: record.Plan{Window: record.Lasting(3 * time.Second), Warmup: record.Lasting(500 * time.Millisecond), Budget: record.Lasting(90 * time.Second), Windows: c.budget}, XMax: map[string]float64{"a": c.xmax}}
 		if c.end != nil {
-			run.Ends = map[string]record.SearchEnd{"a": *c.end}
+			run.Ends = map[string]record.ArmEnd{"a": *c.end}
 		}
-		a := searched{plan: record.PlanArm{Name: "a"}, run: run, options: SearchOptions(run.Plan, slo)}
+		a := searched{plan: record.PlanArm{Name: "a"}, run: run, options: Objective{slo}.options(run.Plan)}
 		a.Windows = c.windows
 		if a.find(); words(a.conclusion()) != c.want {
 			t.Errorf("says %q, want %q", words(a.conclusion()), c.want)
@@ -264,10 +265,10 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 
 func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	t.Parallel()
-	between := func(name string, low, high float64) record.ArmCapacity {
-		return record.ArmCapacity{Contestant: record.Contestant{Name: name}, Outcome: outcome.Yes, Low: low, High: high, Fact: fact.Fact{Code: capacityBetween.Code}}
+	between := func(name string, low, high float64) ArmCapacity {
+		return ArmCapacity{Contestant: record.Contestant{Name: name}, Outcome: outcome.Yes, Low: low, High: high, Fact: fact.Fact{Code: capacityBetween.Code}}
 	}
-	c := &record.Search{SLO: "p99<=10ms", Arms: []record.ArmCapacity{
+	c := &Search{SLO: "p99<=10ms", Arms: []ArmCapacity{
 		between("base", 1000, 1100), between("more", 1200, 1300), between("less", 800, 990), between("like", 1090, 1150),
 		{Contestant: record.Contestant{Name: "open"}, Outcome: outcome.Open, Low: 2000},
 	}}
@@ -289,4 +290,11 @@ func TestCapacitiesAreComparedOnlyWhereTheyLieApart(t *testing.T) {
 	if h := report.Headline(c); h != "more has the most capacity for p99<=10ms: at least 1,200/s, the others at most 1,150/s." {
 		t.Errorf("got %q", h)
 	}
+}
+
+func words(f fact.Fact) string {
+	if f.None() {
+		return ""
+	}
+	return f.String()
 }

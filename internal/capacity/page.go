@@ -1,6 +1,7 @@
-package report
+package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"schedlab/internal/doubt"
 	"schedlab/internal/outcome"
+	"schedlab/internal/prose"
 	"schedlab/internal/record"
 	"schedlab/internal/report/chart"
 	"schedlab/internal/report/document"
@@ -16,35 +18,102 @@ import (
 	"schedlab/internal/stats"
 )
 
-// capacityDocument builds the report of a search for capacity: the highest rate at which an arm
-// keeps an objective such as p99<10ms.
+// This file is the page of a search: the parts that package report frames. See [report.Content].
 //
 // The record has an interval for each arm, from the highest rate that was verified to the
 // lowest that was refuted, with every window of load in between.
-func capacityDocument(r *record.Search) document.Document {
-	var note document.Facts
-	if r.Note != "" {
-		note = document.Facts{{Label: "Note", Text: r.Note}}
+
+// Called is what the run is called.
+func (s *Search) Called() string { return "a search for capacity" }
+
+// Measured tells how many windows were measured.
+func (s *Search) Measured() (plan, had string) {
+	windows := 0
+	for _, a := range s.Arms {
+		windows += len(a.Windows)
 	}
-	return document.Document{
-		Name: r.Scenario, Question: r.Question, State: state(r), Answer: Headline(r), Context: append(context(r), searched(r), machine(r)), Data: complete(r),
-		Parts: []document.Part{
-			document.Section{
-				ID: "capacity", Title: "Capacity", Parts: []document.Part{document.Table{Rows: capacityTable(r), Marks: marks(r)}, document.Lines(capacityLines(r))},
-				Lead: "The capacity lies between the highest rate at which three windows of three kept " + r.SLO + " and the lowest at which most broke it. " +
-					"The estimate is where a robust line through the windows meets the limit; it is no answer by itself.",
-			},
-			rateSection(r),
-			document.Page{document.Section{ID: "windows", Title: "Every window", Parts: details(r)}},
-			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{numbered(r.Doubts), note}},
-			recordSection(r, fingerprint(r), nil),
+	return "the search", say.Plural(windows, "window") + " measured"
+}
+
+// Conditions are the objective, the windows and the budget.
+func (s *Search) Conditions() []string {
+	return []string{"objective " + s.SLO, say.Seconds(s.Window.Seconds()) + " windows", "up to " + say.Seconds(s.Budget.Seconds()) + " for each arm"}
+}
+
+// Screen is the table without the estimate, which lies in the interval, and the saturation, which lies beyond it, and how
+// the arms compare.
+func (s *Search) Screen() (figures document.Table, means []string) {
+	for _, row := range s.table() {
+		figures.Rows = append(figures.Rows, slices.Concat(row[:2], row[3:5], row[6:len(row)-1]))
+	}
+	return figures, append(s.open(), s.compared()...)
+}
+
+// Sections are the table, the response time over the rate, and every window.
+func (s *Search) Sections(marks []document.Mark) []document.Part {
+	return []document.Part{
+		document.Section{
+			ID: "capacity", Title: "Capacity", Parts: []document.Part{document.Table{Rows: s.table(), Marks: marks}, document.Lines(s.lines())},
+			Lead: "The capacity lies between the highest rate at which three windows of three kept " + s.SLO + " and the lowest at which most broke it. " +
+				"The estimate is where a robust line through the windows meets the limit; it is no answer by itself.",
 		},
+		rateSection(s),
+		document.Page{document.Section{ID: "windows", Title: "Every window", Parts: details(s)}},
 	}
+}
+
+// Beside is the drawing.
+func (s *Search) Beside() (file string, write func(io.Writer) error) {
+	return "capacity.svg", s.writeSVG
+}
+
+// Copy returns a copy of the search with lists of its own.
+func (s *Search) Copy() record.Result { return new(*s) }
+
+// Found returns the answer in one sentence: the capacity of the only arm, or the arm
+// with the most capacity. An arm has the most only if the low end of its interval is above the high ends of
+// all others, and all are decided. Arms that starve clients are left out where another arm is left.
+func (s *Search) Found() string {
+	const most = 4 // arms that a headline can name
+	arms := slices.DeleteFunc(slices.Clone(s.Arms), func(a ArmCapacity) bool { return !a.Starves.None() })
+	if len(arms) == 0 {
+		arms = s.Arms
+	}
+	open := 0
+	for _, a := range arms {
+		if !a.Outcome.Decided() {
+			open++
+		}
+	}
+	if len(arms) == 1 || open == len(arms) {
+		return arms[0].Fact.String() + "."
+	}
+	low := func(a ArmCapacity) float64 { low, _ := a.Bounds(); return low }
+	best := slices.MaxFunc(arms, func(a, b ArmCapacity) int { return cmp.Compare(low(a), low(b)) })
+	next := 0.0 // the highest capacity that any other arm may still have
+	for _, a := range arms {
+		if _, high := a.Bounds(); a.Name != best.Name {
+			next = max(next, high)
+		}
+	}
+	// While one arm is open, its capacity may be the highest, so no arm has the most.
+	if open == 0 && low(best) > next {
+		return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.",
+			best.Name, s.SLO, prose.PerSecond(low(best)), prose.PerSecond(next))
+	}
+	var spans []string
+	for _, a := range arms[:min(len(arms), most)] {
+		spans = append(spans, a.Name+" "+interval(a))
+	}
+	if more := len(arms) - most; more > 0 {
+		spans = append(spans, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("No arm is sure to have the most capacity for %s: %s.", s.SLO, strings.Join(spans, ", "))
 }
 
 // rateSection draws the response time as a function of the rate, a chart for each arm; an empty
 // part where no window has a time.
-func rateSection(r *record.Search) document.Part {
+func rateSection(r *Search) document.Part {
 	all := rateCharts(r, 0)
 	if all == nil {
 		return document.Section{}
@@ -54,7 +123,7 @@ func rateSection(r *record.Search) document.Part {
 	for i, c := range all {
 		figure := c.Figure()
 		if i == 0 { // Markdown links one file with the charts of all arms, so only the first chart names it
-			figure.Alt, figure.File = "Response time over the rate, with the objective and the windows", "capacity.svg" // by CapacitySVG
+			figure.Alt, figure.File = "Response time over the rate, with the objective and the windows", "capacity.svg" // by writeSVG
 		}
 		charts = append(charts, document.Charts{figure})
 	}
@@ -67,17 +136,17 @@ func rateSection(r *record.Search) document.Part {
 
 // plotted returns the term of the objective to draw: the first that is a time; the zero term for
 // none, for example in an objective on errors alone.
-func plotted(c *record.Search) record.SLOTerm {
+func plotted(c *Search) SLOTerm {
 	for _, t := range c.Terms {
 		if timed(t) {
 			return t
 		}
 	}
-	return record.SLOTerm{}
+	return SLOTerm{}
 }
 
 // timed reports whether a term is about a time. Errors are a ratio and goodput is a rate.
-func timed(t record.SLOTerm) bool {
+func timed(t SLOTerm) bool {
 	return t.Metric.Figure != stats.Errors && t.Metric.Figure != stats.Goodput
 }
 
@@ -85,7 +154,7 @@ func timed(t record.SLOTerm) bool {
 // can be compared by eye: windows as points, the objective as a line, and the interval as a
 // band. Each chart begins room below the previous one, for a drawing of all
 // arms; room is 0 for charts in a page. It returns nil if there is nothing to draw.
-func rateCharts(r *record.Search, room chart.Px) (charts []chart.Chart) {
+func rateCharts(r *Search, room chart.Px) (charts []chart.Chart) {
 	term := plotted(r)
 	times, rates := []float64{term.Limit}, []float64{}
 	for _, a := range r.Arms {
@@ -129,9 +198,9 @@ func rateCharts(r *record.Search, room chart.Px) (charts []chart.Chart) {
 
 // drawnWindows returns the windows of an arm with a value of the term to plot, or none without a term. A window of purpose
 // overload is left out: it is far beyond the capacity on purpose, to see whether the server recovers, and would stretch the axes.
-func drawnWindows(a record.ArmCapacity, term record.SLOTerm) (drawn []record.RateWindow) {
+func drawnWindows(a ArmCapacity, term SLOTerm) (drawn []RateWindow) {
 	for _, w := range a.Windows {
-		if _, ok := w.Values[term.Metric]; ok && w.Purpose != "overload" {
+		if _, ok := w.Values[term.Metric]; ok && w.Purpose != Overload {
 			drawn = append(drawn, w)
 		}
 	}
@@ -140,7 +209,7 @@ func drawnWindows(a record.ArmCapacity, term record.SLOTerm) (drawn []record.Rat
 
 // windowPoint returns the point of an arm's window with a time in seconds. Filled means kept, open means broken, and a refused
 // window is grey whatever it showed.
-func windowPoint(arm chart.Series, w record.RateWindow, seconds float64) chart.Point {
+func windowPoint(arm chart.Series, w RateWindow, seconds float64) chart.Point {
 	at := chart.Point{
 		X: w.Rate, Y: seconds, Class: "window " + arm.Class,
 		Title: fmt.Sprintf("%s, trial %d (%s): %s at %s", arm.Name, w.Trial, w.Purpose, say.Seconds(seconds), say.Rate(w.Rate)),
@@ -160,7 +229,7 @@ type ratePoint struct{ rate, seconds float64 }
 
 // fitted returns points on the curve 1/(intercept + slope·rate), in seconds, where it is positive. In an
 // M/M/1 queue 1/R = μ - λ, so the inverse of a response time is a straight line over the rate.
-func fitted(l record.RateLine, x chart.Axis) (points []ratePoint) {
+func fitted(l RateLine, x chart.Axis) (points []ratePoint) {
 	const fitPoints = 60 // straight lines, enough to look round at 640 px
 	for i := range fitPoints + 1 {
 		at := x.Low + (x.High-x.Low)*float64(i)/fitPoints
@@ -185,20 +254,20 @@ func addFit(p *chart.Panel, l chart.Line, points []ratePoint) {
 	p.Lines = append(p.Lines, l)
 }
 
-// CapacitySVG draws the response time as a function of the rate as an SVG file, one chart per arm, each below
+// writeSVG draws the response time as a function of the rate as an SVG file, one chart per arm, each below
 // the previous one. Without anything to draw it writes an empty drawing.
-func CapacitySVG(w io.Writer, r *record.Search) error {
+func (s *Search) writeSVG(w io.Writer) error {
 	const room = 344 // the height of a chart with its title
 	all := chart.Chart{Width: 640}
-	for _, c := range rateCharts(r, room) {
-		c.Panels[0].Title = c.Caption + ": " + plotted(r).Metric.String() + " over the rate"
+	for _, c := range rateCharts(s, room) {
+		c.Panels[0].Title = c.Caption + ": " + plotted(s).Metric.String() + " over the rate"
 		all.Panels, all.Height = append(all.Panels, c.Panels...), all.Height+room
 	}
 	return say.SVG(w, all.File())
 }
 
 // details returns a folded table of all windows for each arm, in the order they ran.
-func details(r *record.Search) []document.Part {
+func details(r *Search) []document.Part {
 	head := []string{"trial", "for", "offered", "sent", "goodput"}
 	var metrics []stats.Measure // beside goodput
 	for _, t := range r.Terms {
@@ -219,7 +288,7 @@ func details(r *record.Search) []document.Part {
 }
 
 // windowRow returns the row of a window in the table of all, with its values of these metrics.
-func windowRow(w record.RateWindow, metrics []stats.Measure) []string {
+func windowRow(w RateWindow, metrics []stats.Measure) []string {
 	row := []string{say.Count(w.Trial), w.Purpose, say.Rate(w.Rate), say.Rate(w.Sent), say.Rate(w.Goodput)}
 	for _, metric := range metrics {
 		v, ok := w.Values[metric]
@@ -241,20 +310,6 @@ func windowRow(w record.RateWindow, metrics []stats.Measure) []string {
 	return append(row, outcome.Expectation.Phrase(outcome.No))
 }
 
-// searched describes the objective and the search in one line: loads, windows, budget, seed,
-// and the sizes of servers.
-func searched(r *record.Search) string {
-	parts := append(loads(r.Contestants()), "objective "+r.SLO, say.Seconds(r.Window.Seconds())+" windows", "up to "+say.Seconds(r.Budget.Seconds())+" for each arm")
-	parts = append(parts, fmt.Sprintf("seed %d", r.Seed))
-	if r.Asked != "" {
-		parts = append(parts, r.Asked)
-	}
-	if all := sizes(r.Contestants()); all != "" {
-		parts = append(parts, all)
-	}
-	return strings.Join(parts, ", ")
-}
-
 // ofSome marks a figure of an arm that serves only some of its clients. noRate is the capacity of an arm
 // that kept the objective at no rate.
 const (
@@ -262,12 +317,12 @@ const (
 	noRate = "none"
 )
 
-// capacityTable returns the arms' results, with the head first. A figure that was not measured
+// table returns the arms' results, with the head first. A figure that was not measured
 // is a dash. The counts of windows tell how well a bound is supported: "3 of 3" kept at the low
 // end, "2 of 3" not kept at the high end.
-func capacityTable(r *record.Search) [][]string {
+func (s *Search) table() [][]string {
 	rows := [][]string{{"arm", "capacity", "estimate", "verified", "refuted", "saturation (extrapolated)", "X_max", "recovers", "CPU a request"}}
-	for _, a := range r.Arms {
+	for _, a := range s.Arms {
 		capacity, most, recovers := interval(a), measured(a.XMax, say.Rate), windowsOf(a.AgainKept, a.AgainOf)
 		if !a.Starves.None() {
 			capacity += ofSome
@@ -280,10 +335,10 @@ func capacityTable(r *record.Search) [][]string {
 		}
 		// The capacity names no rate that settled nothing, so the counts of its windows do.
 		verified, refuted := windowsOf(a.LowKept, a.LowOf), windowsOf(a.HighBroken, a.HighOf)
-		if last := a.LastRate("verify"); a.Low == 0 && last > 0 && a.LowOf > 0 {
+		if last := a.LastRate(Verify); a.Low == 0 && last > 0 && a.LowOf > 0 {
 			verified += " at " + say.Rate(last)
 		}
-		if last := a.LastRate("refute"); a.High == 0 && last > 0 && a.HighOf > 0 {
+		if last := a.LastRate(Refute); a.High == 0 && last > 0 && a.HighOf > 0 {
 			refuted += " at " + say.Rate(last)
 		}
 		rows = append(rows, []string{
@@ -310,7 +365,7 @@ func windowsOf(n, all int) string {
 }
 
 // interval returns an arm's capacity for a table cell, in the words of its outcome.
-func interval(a record.ArmCapacity) string {
+func interval(a ArmCapacity) string {
 	switch a.Outcome {
 	case outcome.Yes:
 		if a.High > 0 {
@@ -341,13 +396,13 @@ func interval(a record.ArmCapacity) string {
 	return "open"
 }
 
-// capacityLines returns the arms' answers, how they compare, and a note on what a request
+// lines returns the arms' answers, how they compare, and a note on what a request
 // costs. It leaves out the answer of a single arm, which is the headline.
-func capacityLines(r *record.Search) (lines []string) {
+func (s *Search) lines() (lines []string) {
 	var rates []float64
-	for _, a := range r.Arms {
+	for _, a := range s.Arms {
 		rates = append(rates, a.CPURates...)
-		if len(r.Arms) > 1 {
+		if len(s.Arms) > 1 {
 			line := a.Fact.String()
 			if !a.Starves.None() {
 				line += " " + ofSome
@@ -355,7 +410,7 @@ func capacityLines(r *record.Search) (lines []string) {
 			lines = append(lines, line)
 		}
 	}
-	lines = append(lines, capacityCompared(r)...)
+	lines = append(lines, s.compared()...)
 	if len(rates) > 0 {
 		lines = append(lines, fmt.Sprintf("CPU a request is the median of windows at %s to %s, where a server sleeps and wakes between requests; X_max is a closed loop, in which it may never: a request costs less there, so X_max may be above what that CPU time allows",
 			strings.TrimSuffix(say.Rate(slices.Min(rates)), "/s"), say.Rate(slices.Max(rates))))
@@ -363,14 +418,14 @@ func capacityLines(r *record.Search) (lines []string) {
 	return lines
 }
 
-// capacityCompared tells which arms have more capacity, which starve clients, which intervals reach above
+// compared tells which arms have more capacity, which starve clients, which intervals reach above
 // X_max, and, for an objective of several terms, which term breaks first in each arm.
-func capacityCompared(r *record.Search) []string {
+func (s *Search) compared() []string {
 	var lines, notes, beyond, broken []string
-	for _, f := range r.Lines {
+	for _, f := range s.Lines {
 		lines = append(lines, f.String())
 	}
-	for _, a := range r.Arms {
+	for _, a := range s.Arms {
 		switch of, _ := doubt.StickyPool.In(a.Starves); {
 		case !a.Starves.None():
 			note := fmt.Sprintf("%s %s: of %s only, for it starves %d of %d kept connections; it is compared with no other arm",
@@ -383,7 +438,7 @@ func capacityCompared(r *record.Search) []string {
 					}
 				}
 				note += fmt.Sprintf("; none: with %d clients it missed %s at %s already, the lowest rate that was tried, and a lower one would starve the same clients",
-					of.Connections, r.SLO, say.Rate(lowest))
+					of.Connections, s.SLO, say.Rate(lowest))
 			}
 			notes = append(notes, note)
 		// The upper end is a rate that was offered, and X_max a rate that was served. A Low above X_max is a
@@ -391,7 +446,7 @@ func capacityCompared(r *record.Search) []string {
 		case a.XMax > 0 && a.Low <= a.XMax && a.XMax < a.High:
 			beyond = append(beyond, a.Name)
 		}
-		if a.Term != "" && len(r.Terms) > 1 {
+		if a.Term != "" && len(s.Terms) > 1 {
 			broken = append(broken, a.Name+": "+a.Term+" gives way first")
 		}
 	}
@@ -402,38 +457,38 @@ func capacityCompared(r *record.Search) []string {
 	return slices.Concat(lines, notes, broken)
 }
 
-// capacityOpen tells why arms are open, and what would decide them; nil where the headline does.
-func capacityOpen(r *record.Search) (open []string) {
-	for _, a := range r.Arms {
+// open tells why arms are open, and what would decide them; nil where the headline does.
+func (s *Search) open() (open []string) {
+	for _, a := range s.Arms {
 		if !a.Outcome.Decided() && a.Starves.None() {
 			open = append(open, a.Fact.String())
 		}
 	}
-	if len(open) == len(r.Arms) {
+	if len(open) == len(s.Arms) {
 		return nil
 	}
 	return open
 }
 
-// capacityCSV writes a search for capacity as CSV: one row per window, with the result of its
+// Rows are one row per window, with the result of its
 // arm repeated in each. Rates are per second and times in seconds; the columns of times depend
 // on the objective. A time with too few requests is an empty cell.
-func capacityCSV(w io.Writer, r *record.Search) error {
+func (s *Search) Rows() [][]string {
 	head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
 	var metrics []stats.Measure
-	for _, t := range r.Terms {
+	for _, t := range s.Terms {
 		if timed(t) {
 			metrics, head = append(metrics, t.Metric), append(head, t.Metric.String())
 		}
 	}
 	rows := [][]string{append(head, "kept", "refused")}
-	for _, a := range r.Arms {
+	for _, a := range s.Arms {
 		for _, x := range a.Windows {
-			row := []string{r.Run, r.Scenario, a.Name, a.Mode, string(a.Outcome), float(a.Low), float(a.High),
-				strconv.Itoa(x.Trial), x.Purpose, float(x.Rate), float(x.Sent), float(x.Goodput), float(x.Errors)}
+			row := []string{s.Run, s.Scenario, a.Name, a.Mode, string(a.Outcome), say.Exact(a.Low), say.Exact(a.High),
+				strconv.Itoa(x.Trial), x.Purpose, say.Exact(x.Rate), say.Exact(x.Sent), say.Exact(x.Goodput), say.Exact(x.Errors)}
 			for _, m := range metrics {
 				if v, ok := x.Values[m]; ok {
-					row = append(row, float(v))
+					row = append(row, say.Exact(v))
 				} else {
 					row = append(row, "")
 				}
@@ -441,5 +496,5 @@ func capacityCSV(w io.Writer, r *record.Search) error {
 			rows = append(rows, append(row, strconv.FormatBool(x.Kept), x.Refused.String()))
 		}
 	}
-	return writeCSV(w, rows)
+	return rows
 }
