@@ -256,7 +256,8 @@ func belowFigures(r *record.Comparison, arms []record.Arm, used map[string]bool)
 		for _, a := range counted(arms) {
 			peaks = append(peaks, fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted)))
 		}
-		lines = append(lines, "Most connections open at once, and accepted (sampled ten times a second, so it can differ from the goodput by some per cent), medians over the blocks: "+strings.Join(peaks, ", ")+".")
+		lines = append(lines, "Most connections open at once, and accepted a second (by ten samples a second, to within some per cent), medians over the blocks: "+
+			strings.Join(peaks, ", ")+". Accepted is not goodput: it counts connections, answered or not, and none that was open before.")
 	}
 	return lines
 }
