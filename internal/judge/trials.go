@@ -13,9 +13,6 @@ import (
 	"schedlab/internal/record"
 )
 
-// longestName bounds the name of an arm in a record, in characters. That of a copy is longer than a scenario allows.
-const longestName = 121
-
 // Trials are the trials of a run, whatever kind of result it has: which of them can be judged, what their servers told, and
 // what speaks against the result. It is not safe for concurrent use.
 type Trials struct {
@@ -29,8 +26,9 @@ type Trials struct {
 // NewTrials returns the trials of a run, none so far. It returns an error if run.json is damaged. path is for messages only.
 func NewTrials(name, path string, run record.Run) (Trials, error) {
 	for i, arm := range run.Plan.Arms {
-		if n := utf8.RuneCountInString(arm.Name); n == 0 || n > longestName {
-			return Trials{}, fmt.Errorf("judging %q: run.json is damaged: arm %d has a name of %d characters; one has 1 to %d", path, i+1, n, longestName)
+		const longest = record.LongestName + 1 // a copy's name ends with a ' more
+		if n := utf8.RuneCountInString(arm.Name); n == 0 || n > longest {
+			return Trials{}, fmt.Errorf("judging %q: run.json is damaged: arm %d has a name of %d characters; one has 1 to %d", path, i+1, n, longest)
 		}
 	}
 	// The order comes from a file, and the judge uses it as indices.

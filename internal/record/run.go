@@ -118,6 +118,9 @@ type Before struct {
 	Window Span `json:"window"`
 }
 
+// LongestName bounds the name that a user gives an arm, in characters.
+const LongestName = 120
+
 // A PlanArm is one contestant in a plan.
 // Name, Mode and Role are as in Arm, which has its figures after the run.
 type PlanArm struct {

@@ -45,14 +45,11 @@ type Arm struct {
 // Given returns the name that the user gave the arm. For the baseline's copy, that is the baseline's.
 func (a Arm) Given() string { return cmp.Or(a.CopyOf, a.Name) }
 
-// longestName bounds the name of an arm, in characters.
-const longestName = 120
-
 // armName is the form of an arm's name. It excludes ', which only the name of the baseline's copy has.
-var armName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,%d}$`, longestName-1))
+var armName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._=,+-]{0,%d}$`, record.LongestName-1))
 
 // armNameForm tells the form of a name in errors.
-var armNameForm = fmt.Sprintf("a name has up to %d letters, digits and . _ = , + -", longestName)
+var armNameForm = fmt.Sprintf("a name has up to %d letters, digits and . _ = , + -", record.LongestName)
 
 // armFlags are the serve flags that an arm may set. Mode.Check tells whether a mode takes them.
 var armFlags = mode.ArmFlags()
