@@ -74,6 +74,8 @@ func TestAuditOfRealTools(t *testing.T) {
 		{"vegeta JSON", "vegeta", vegeta("json"), []string{"requests", "seconds", "sum", "p99"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			// A run in which a busy machine kept the tool from its rate is not sound, and is measured again. The last one is
+			// judged, sound or not.
 			var printed string
 			var text *audit.Text
 			for range 5 {

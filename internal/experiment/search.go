@@ -19,9 +19,8 @@ import (
 
 // Limits and costs of trials.
 const (
-	// MostRequests limits the requests of one trial. Each takes about 140 bytes of memory: 48 for
-	// a request.Request, 88 for its stamps. Vegeta's garbage, about 2 KB
-	// per hit, is left to the collector: see pauseGC.
+	// MostRequests limits the requests of one trial. Each takes about 140 bytes of memory: 48 for a request.Request, 88 for
+	// its stamps. Vegeta's garbage, about 2 KB a hit, is left to the collector: see pauseGC.
 	MostRequests = 5_000_000
 
 	// StepCost is what a window of a search takes beside its load: start, settling and drain of its
@@ -39,8 +38,8 @@ const (
 type Search interface {
 	// Record notes in a plan what a reader of the record needs.
 	Record(p *record.Plan)
-	// Times returns the times of the search. asked are those that somebody gave, 0 where nobody did. No arm can do more than
-	// most, which is +Inf if that is not known.
+	// Times returns the times of the search: those in asked, and a default for each that is 0. No arm can answer more than
+	// most requests a second; most is +Inf if no limit is known.
 	Times(asked SearchTimes, most float64) (SearchTimes, error)
 	// TooSlow tells why no window of the plan can judge an arm with this closed-loop throughput; "" if one can. It begins with
 	// a verb, to follow the arm's name.

@@ -20,8 +20,8 @@ type strategy interface {
 	cast(asked []scenario.Arm) ([]contestant, error)
 	// schedule sets windows, blocks and budget of a plan that has its arms.
 	schedule(p *plan) error
-	// lacks returns what the strategy is called, and which arms it needs beside those that serve all their clients;
-	// both are "" if these can answer.
+	// lacks reports whether the arms that serve all their clients are too few. Then it returns what the strategy is called and
+	// which arms it needs, for a message; else both are "".
 	lacks(serving []arm) (what, which string)
 	// policy returns what the steps before the first trial need to know of it.
 	policy() policy

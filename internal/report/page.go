@@ -28,7 +28,7 @@ type Content interface {
 	Sections(marks []document.Mark) []document.Part
 	// Rows are the figures for a program, with the head first.
 	Rows() [][]string
-	// Beside is a file that a record has beside its page, and how it is written.
+	// Beside names the file with figures that is written next to the report's page, and writes it.
 	Beside() (file string, write func(io.Writer) error)
 	// Copy is a copy of the result. It may share what its head only points to.
 	Copy() record.Result
@@ -159,8 +159,8 @@ func (p comparisonPage) Beside() (file string, write func(io.Writer) error) {
 	return "bench.txt", func(w io.Writer) error { return Bench(w, p.Comparison) }
 }
 
-// Beside returns the file that a record of this result has beside its page, and how it is written: for benchstat, or
-// what another kind of result has.
+// Beside names the file with figures that is written next to the report's page, and returns the function that writes it. For a
+// comparison that is benchstat's format.
 func Beside(r record.Result) (file string, write func(io.Writer) error) { return pageOf(r).Beside() }
 
 func (p comparisonPage) data() record.Result {
