@@ -213,6 +213,7 @@ func TestLoopServesInSteps(t *testing.T) {
 			const n = 5000
 			all.Go(func() { io.WriteString(c, strings.Repeat(get("/plaintext"), n)) })
 			for i := range n {
+				c.SetDeadline(time.Now().Add(soon)) // each in time: all of them can take longer beside other tests
 				if a, err := c.read("GET"); err != nil || a.Status != 200 {
 					t.Errorf("pipelined request %d: got %d %v, want 200", i, a.Status, err)
 					return
