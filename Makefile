@@ -50,7 +50,7 @@ test-explain: ## ten planted faults and ten pairs of equal arms: does explain na
 # What the race detector can find something in: the packages whose code or tests start
 # goroutines, take locks or use atomics, and experiment, which runs them together. All
 # others compute on one goroutine.
-RACED = $(addprefix ./,$(sort internal/experiment/ $(dir \
+RACED = $(addprefix ./,$(sort internal/measuring/runner/ $(dir \
 	$(shell grep -rlE --include='*.go' '^\s*go [a-z]|sync/atomic|sync\.(Cond|Map|Mutex|Pool|RWMutex|WaitGroup)' cmd internal loadtests/recipes))))
 # What of these it can find nothing in, and would take minutes of: simulations; a browser,
 # Prometheus, nginx, vegeta and a program built without the detector, where our own processes
@@ -124,9 +124,9 @@ bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=
 	$(if $(filter .,$(BENCH)),tools/peers --speed --print | tee bin/peers.md)
 
 timed: ## the tests with limits of time, alone; for a machine that does nothing else (make test logs the times and judges none)
-	SCHEDLAB_TIMED=1 $(GOTEST) -count=1 -v -run '^(TestHostile|TestDefaultTimeouts|TestDescriptorsRunOut)' ./internal/model | grep -vE '^ *(=== |--- PASS)'
+	SCHEDLAB_TIMED=1 $(GOTEST) -count=1 -v -run '^(TestHostile|TestDefaultTimeouts|TestDescriptorsRunOut)' ./internal/serving/model | grep -vE '^ *(=== |--- PASS)'
 
-mutate: bin/gremlins ## change operators of the pure rooms one by one and list those that no test notices (PKG=internal/stats does one, an hour for all)
+mutate: bin/gremlins ## change operators of the pure rooms one by one and list those that no test notices (PKG=internal/shared/stats does one, an hour for all)
 	@tools/mutate $(PKG)
 
 deps: ## install what the tests drive: Prometheus with promtool, Chromium, nginx, systemd-analyze, wrk, ab, httperf, h2load; jq, gcc for the measuring tools; ip (apt); and fetch the Go modules that tests build from

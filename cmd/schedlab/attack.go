@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/arrivals"
-	"schedlab/internal/attack"
-	"schedlab/internal/experiment"
-	"schedlab/internal/load"
-	"schedlab/internal/session"
-	"schedlab/internal/workload"
+	"schedlab/internal/capabilities/attack"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/arrivals"
+	"schedlab/internal/measuring/load"
+	"schedlab/internal/measuring/runner"
+	"schedlab/internal/shared/workload"
 )
 
 // newAttack declares the flags of attack. The defaults are for an attack without a scenario.
@@ -102,8 +102,8 @@ within --duration.`,
 	fl.IntVar(&l.Session, "session", 0, "of a closed loop: requests per connection, which is then closed and opened anew")
 	fl.IntVar(&l.Pipeline, "pipeline", 1, "of a closed loop: requests under way on each connection")
 	// How the load itself waits for the next request.
-	oneOf(fl, &r.Rest, "rest", experiment.RestAuto, "while nothing is due: spin, on a CPU of its own; wait, asleep in the kernel; auto: spin where the server leaves a CPU",
-		experiment.RestAuto, experiment.RestSpin, experiment.RestWait)
+	oneOf(fl, &r.Rest, "rest", runner.RestAuto, "while nothing is due: spin, on a CPU of its own; wait, asleep in the kernel; auto: spin where the server leaves a CPU",
+		runner.RestAuto, runner.RestSpin, runner.RestWait)
 	// The request, where neither a scenario nor a file has one.
 	fl.StringVar(&r.Method, "method", http.MethodGet, "method, with --target and no scenario")
 	fl.StringVar(&r.Body, "body", "", "request body, or @file")

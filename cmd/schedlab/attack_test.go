@@ -17,9 +17,9 @@ import (
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
-	"schedlab/internal/attack"
-	"schedlab/internal/record"
-	"schedlab/internal/request"
+	"schedlab/internal/capabilities/attack"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/request"
 )
 
 // An attacker is a running `schedlab attack` that writes results.

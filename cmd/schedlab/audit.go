@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/audit"
-	"schedlab/internal/outcome"
+	"schedlab/internal/capabilities/audit"
+	"schedlab/internal/shared/outcome"
 )
 
 // newAudit makes the command that judges another tool's output. It sends nothing: the flags only

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"schedlab/internal/audit"
-	"schedlab/internal/outcome"
+	"schedlab/internal/capabilities/audit"
+	"schedlab/internal/shared/outcome"
 )
 
 // What real tools print of a sound run, of a server that is not pressed, is read to the
@@ -110,7 +110,7 @@ func TestAuditOfRealTools(t *testing.T) {
 func TestAuditKeepsTheSchema(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"audit", filepath.Join("..", "..", "internal", "audit", "testdata", "seed-004.txt"), "--output", "json"}, &stdout, &stderr); code != exitExpectation {
+	if code := run(t.Context(), []string{"audit", filepath.Join("..", "..", "internal", "capabilities", "audit", "testdata", "seed-004.txt"), "--output", "json"}, &stdout, &stderr); code != exitExpectation {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
 	var document any

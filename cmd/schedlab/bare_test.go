@@ -13,7 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"schedlab/internal/model"
+	"schedlab/internal/serving/model"
 )
 
 // bareServer is the program that benchmarks hold `schedlab serve` against:

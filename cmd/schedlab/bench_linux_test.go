@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"schedlab/internal/model"
-	"schedlab/internal/stats"
+	"schedlab/internal/serving/model"
+	"schedlab/internal/shared/stats"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"schedlab/internal/model"
+	"schedlab/internal/serving/model"
 )
 
 // bareRaw is the floor: one event loop of raw system calls on one thread that

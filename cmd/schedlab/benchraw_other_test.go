@@ -6,7 +6,7 @@ import (
 	"errors"
 	"net"
 
-	"schedlab/internal/model"
+	"schedlab/internal/serving/model"
 )
 
 // bareRaw needs epoll.

@@ -17,12 +17,12 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/fact"
-	"schedlab/internal/outcome"
-	"schedlab/internal/record"
-	"schedlab/internal/report"
-	"schedlab/internal/responses"
-	"schedlab/internal/stats"
+	"schedlab/internal/measuring/report"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/responses"
+	"schedlab/internal/shared/stats"
 )
 
 // TestReportInBrowser opens a report in a real Chromium: its headline, its
@@ -80,7 +80,7 @@ func TestReportInBrowser(t *testing.T) {
 func TestPageButtons(t *testing.T) {
 	t.Parallel()
 	chromium := need(t, "chromium")
-	rooms := filepath.Join(moduleRoot(t), "internal", "report")
+	rooms := filepath.Join(moduleRoot(t), "internal", "measuring", "report")
 	script := "<script>" + read(t, filepath.Join(rooms, "document", "page.js")) + "</script>"
 	page := strings.Replace(read(t, filepath.Join(rooms, "testdata", "quick.html")), "<script></script>", script, 1)
 	const clicks = `<pre id="said"></pre><script>

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
 )
 
 // newCapacity declares the flags of capacity. The budget is each arm's, unlike in compare.

@@ -116,7 +116,7 @@ func TestAttackReplaysLogs(t *testing.T) {
 		asked[r.RequestURI]++
 	}))
 	t.Cleanup(s.Close)
-	logs, err := filepath.Abs(filepath.Join("..", "..", "internal", "arrivals", "testdata"))
+	logs, err := filepath.Abs(filepath.Join("..", "..", "internal", "measuring", "arrivals", "testdata"))
 	if err != nil {
 		t.Fatal(err)
 	}

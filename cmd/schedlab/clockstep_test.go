@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/record"
+	"schedlab/internal/shared/record"
 )
 
 // stepping takes the place of reading the clock in package runtime, to have a wall clock that somebody

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/cluster"
-	"schedlab/internal/record"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/cluster"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/shared/record"
 )
 
 // clusterFlags are the flags of the commands below cluster.

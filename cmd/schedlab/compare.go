@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/load"
-	"schedlab/internal/report"
-	"schedlab/internal/scenario"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/load"
+	"schedlab/internal/measuring/report"
+	"schedlab/internal/measuring/scenario"
 )
 
 // newCompare declares the flags of compare.

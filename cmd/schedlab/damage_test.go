@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/report"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/report"
 )
 
 // A record may come from anybody. Whatever number it holds, judging it and writing it in every format ends

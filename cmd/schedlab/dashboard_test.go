@@ -15,7 +15,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"schedlab/internal/model"
+	"schedlab/internal/serving/model"
 )
 
 // readDashboard returns the dashboard in deploy: its variables' and its panels' queries.

@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/doctor"
-	"schedlab/internal/outcome"
-	"schedlab/internal/record"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/doctor"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
 )
 
 // newDoctor declares the flags of doctor.

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"schedlab/internal/doctor"
-	"schedlab/internal/outcome"
+	"schedlab/internal/capabilities/doctor"
+	"schedlab/internal/shared/outcome"
 )
 
 // examined runs a doctor to its end. A process that is not allowed what its

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/command"
-	"schedlab/internal/scenario/demo"
-	"schedlab/internal/size"
+	"schedlab/internal/capabilities/size"
+	"schedlab/internal/measuring/scenario/demo"
+	"schedlab/internal/shared/cmdline"
 	"schedlab/loadtests"
 )
 
@@ -217,7 +217,7 @@ func sized(t *testing.T, c shown) {
 	if err != nil || s.Test == "" {
 		return // none is offered; that the page says why is another test's
 	}
-	argv, err := command.Split(s.Test)
+	argv, err := cmdline.Split(s.Test)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/explain"
-	"schedlab/internal/record"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/explain"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/shared/record"
 )
 
 // newExplain declares the flags of explain. The shell completes the run, and then the run's arms.

@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/explain"
-	"schedlab/internal/fact"
-	"schedlab/internal/host"
-	"schedlab/internal/outcome"
-	"schedlab/internal/report"
+	"schedlab/internal/capabilities/explain"
+	"schedlab/internal/measuring/host"
+	"schedlab/internal/measuring/report"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
 )
 
 // Before anything else, compare --explain says how long measuring and explaining take together.

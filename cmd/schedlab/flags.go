@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/mode"
-	"schedlab/internal/model"
-	"schedlab/internal/record"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/serving/model"
+	"schedlab/internal/shared/mode"
+	"schedlab/internal/shared/record"
 )
 
 // A choice is a flag that takes one of a few words, which the shell completes. Its present value is

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/scenario"
+	"schedlab/internal/measuring/scenario"
 )
 
 // A choice takes its words in capitals or not, and names them to any other.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/command"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/shared/cmdline"
 )
 
 // newGate declares the flags of gate. --arm and --close come with bind and are hidden: a gate
@@ -83,7 +83,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 			r.Watched = nil
 		}
 		// The record tells which builds it compared, since their paths may be temporary.
-		r.Note = cmp.Or(r.Note, command.Join(invocation(cmd)))
+		r.Note = cmp.Or(r.Note, cmdline.Join(invocation(cmd)))
 		if o.Output == "markdown" {
 			o.Output = "summary" // of a gate, the comment on a pull request
 		}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
 )
 
 // The first signal ends a command that waits for its input, of whatever kind: standard input, or a

@@ -27,11 +27,11 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/experiment"
-	"schedlab/internal/load/null"
-	"schedlab/internal/report/document"
-	"schedlab/internal/scenario"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/load/null"
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/measuring/runner"
+	"schedlab/internal/measuring/scenario"
 )
 
 // Exit codes of every command, as requests end with them (package session).
@@ -175,7 +175,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return settle(cmd)
 	}
 	cmd, err := root.ExecuteContextC(ctx)
-	_, impossible := errors.AsType[*experiment.Impossible](err)
+	_, impossible := errors.AsType[*runner.Impossible](err)
 	_, coded := errors.AsType[*exitError](err)
 	switch {
 	case err == nil:
@@ -363,14 +363,14 @@ func newMan() *cobra.Command {
 
 // newNullServer makes the command by which the load measures itself: a server that does nothing, or
 // takes a known time. People do not call it. It prints its address as JSON on stderr before it
-// serves, for a caller that asked for port 0. Its name is experiment.NullServer, by which package
+// serves, for a caller that asked for port 0. Its name is runner.NullServer, by which package
 // experiment starts it.
 func newNullServer() *cobra.Command {
 	var addr string
 	var service time.Duration
 	var stations int
 	cmd := &cobra.Command{
-		Use:    experiment.NullServer,
+		Use:    runner.NullServer,
 		Short:  "Serve the same short reply to everything, for the load's own floor",
 		Hidden: true,
 		Args:   cobra.NoArgs,

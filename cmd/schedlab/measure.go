@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/experiment"
-	"schedlab/internal/record"
-	"schedlab/internal/report"
-	"schedlab/internal/scenario"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/report"
+	"schedlab/internal/measuring/runner"
+	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/record"
 )
 
 // A measuring is one of the commands that start servers and load them: compare, gate and capacity. order turns its
@@ -169,7 +169,7 @@ func bindWaitIdle(fl *pflag.FlagSet, w *session.Where) {
 }
 
 func bindProfiles(fl *pflag.FlagSet, value *bool) {
-	fl.BoolVar(value, "profiles", false, "then start each arm once more, for about "+experiment.ProfileTakes.String()+", and capture its profiles under the same load (docs/guide/profiles.md)")
+	fl.BoolVar(value, "profiles", false, "then start each arm once more, for about "+runner.ProfileTakes.String()+", and capture its profiles under the same load (docs/guide/profiles.md)")
 }
 
 // bindAsked declares --path and --targets, and with logs also --log.

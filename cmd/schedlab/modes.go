@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/mode"
-	"schedlab/internal/model"
-	"schedlab/internal/record"
-	"schedlab/internal/report/document"
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/serving/model"
+	"schedlab/internal/shared/mode"
+	"schedlab/internal/shared/record"
 	"schedlab/loadtests/recipes"
 )
 
@@ -151,7 +151,7 @@ an http.Handler without fasthttp take nethttp-gate, a limit on connections.`,
 // instead returns a sentence that names the replacement for a mode without a recipe. Without an
 // entry for the mode it points at the source.
 func instead(mode string) string {
-	return cmp.Or(recipes.Instead[mode], "There is no recipe for "+mode+": its file in internal/model is the code.")
+	return cmp.Or(recipes.Instead[mode], "There is no recipe for "+mode+": its file in internal/serving/model is the code.")
 }
 
 // writeRecipes lists all modes, and which have a recipe. The last column is a mode's summary, or

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"schedlab/internal/mode"
-	"schedlab/internal/model"
-	"schedlab/internal/queueing"
+	"schedlab/internal/serving/model"
+	"schedlab/internal/shared/mode"
+	"schedlab/internal/shared/queueing"
 )
 
 // What a row of the table says is what its readers understand.
@@ -81,7 +81,7 @@ func TestNoNameOfAModeDecides(t *testing.T) {
 			for _, v := range values {
 				if lit, ok := v.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 					if text, _ := strconv.Unquote(lit.Value); slices.Contains(names, text) {
-						t.Errorf("%s: %q is the name of a mode; make what it stands for a field of the table in internal/model/modes.go", files.Position(lit.Pos()), text)
+						t.Errorf("%s: %q is the name of a mode; make what it stands for a field of the table in internal/serving/model/modes.go", files.Position(lit.Pos()), text)
 					}
 				}
 			}

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/experiment"
-	"schedlab/internal/scenario"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/runner"
+	"schedlab/internal/measuring/scenario"
 )
 
 // An oldFlag is one or more flags that another spelling replaces. They are read for one release: on the
@@ -38,7 +38,7 @@ var oldFlags = []oldFlag{
 			case pin == "none" && server+load != "":
 				return nil, usagef("--pin none leaves no use for --server-cpus and --load-cpus; drop one of them")
 			case pin == "none":
-				return map[string]string{"cpus": experiment.FreeCPUs}, nil
+				return map[string]string{"cpus": runner.FreeCPUs}, nil
 			case server+load == "": // --pin auto
 				return nil, nil
 			}

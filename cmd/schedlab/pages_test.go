@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"schedlab/docs/experiments"
-	"schedlab/internal/experiment"
-	"schedlab/internal/record"
-	"schedlab/internal/scenario"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/runner"
+	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/record"
 )
 
 // A section is what docs/experiments/answers.tsv has of one scenario, and the scenario planned as it would be
@@ -52,7 +52,7 @@ func sections(t *testing.T) (all []section) {
 		}
 		s := p.scenario
 		s.Needs = scenario.Needs{} // planned here all the same
-		c, err := experiment.Plan(s, experiment.Options{Self: "schedlab", Modes: modeFacts()})
+		c, err := runner.Plan(s, runner.Options{Self: "schedlab", Modes: modeFacts()})
 		if err != nil {
 			t.Fatalf("%s: %v", p.name, err)
 		}

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"schedlab/internal/command"
-	"schedlab/internal/experiment"
-	"schedlab/internal/fact"
-	"schedlab/internal/record"
-	"schedlab/internal/report"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/report"
+	"schedlab/internal/measuring/runner"
+	"schedlab/internal/shared/cmdline"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/record"
 )
 
 // writePlans prints the plans of a dry run, their time, and the scenarios that do not fit into --total
@@ -55,7 +55,7 @@ func writePlans(w io.Writer, a session.Answer) error {
 // writePlan prints a comparison or a search that has not begun: the question, its time, the metrics
 // that it cannot decide, and the commands of its arms, which a person can run. Each line begins with
 // a label of up to eleven letters.
-func writePlan(w io.Writer, c *experiment.Comparison) error {
+func writePlan(w io.Writer, c *runner.Comparison) error {
 	p := c.Planned()
 	span := func(s record.Span) time.Duration { return s.Round(time.Millisecond) }
 	fmt.Fprintf(w, "scenario    %s: %s\n", p.Scenario, p.Question)
@@ -96,14 +96,14 @@ func writePlan(w io.Writer, c *experiment.Comparison) error {
 		if search {
 			label = "arm"
 		}
-		fmt.Fprintf(w, "%-11s %s: %s\n", label, a.Name, command.Join(a.Command))
+		fmt.Fprintf(w, "%-11s %s: %s\n", label, a.Name, cmdline.Join(a.Command))
 	}
 	_, err := fmt.Fprintln(w)
 	return err
 }
 
 // writeBudget prints how long a comparison may take, and which metrics it can decide in that time.
-func writeBudget(w io.Writer, c *experiment.Comparison) {
+func writeBudget(w io.Writer, c *runner.Comparison) {
 	p := c.Planned()
 	budget, blocks := c.Budget()
 	about := ""
@@ -122,7 +122,7 @@ func writeBudget(w io.Writer, c *experiment.Comparison) {
 		if f.NeedsRate > 0 {
 			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is open then is told\n", f.NeedsRate)
 		}
-		for _, u := range experiment.Undecided(*f, false) {
+		for _, u := range runner.Undecided(*f, false) {
 			fmt.Fprintf(w, "open        %s\n", u.String())
 		}
 	}

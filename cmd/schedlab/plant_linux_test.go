@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"schedlab/internal/server"
+	"schedlab/internal/serving/server"
 )
 
 func init() { plant = makeFault }

@@ -16,15 +16,15 @@ import (
 
 	"golang.org/x/term"
 
-	"schedlab/internal/fact"
-	"schedlab/internal/judge"
-	"schedlab/internal/prose"
-	"schedlab/internal/record"
-	"schedlab/internal/report"
-	"schedlab/internal/report/document"
-	"schedlab/internal/session"
-	"schedlab/internal/stats"
-	"schedlab/internal/window"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/judge"
+	"schedlab/internal/measuring/report"
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/measuring/window"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
 )
 
 // plainEvery is how often progress is printed where a line cannot be redrawn, as in the log of a CI
@@ -91,7 +91,7 @@ func terminalSize(w io.Writer) (is bool, columns, rows int) {
 }
 
 // Step shows the step that runs, done of total steps, and the time left. It has the signature of
-// experiment.Progress.
+// runner.Progress.
 func (p *progress) Step(doing string, done, total int, left time.Duration) {
 	p.screen.Step, p.screen.Done, p.screen.Total, p.screen.Left = doing, done, total, left.Seconds()
 	switch {

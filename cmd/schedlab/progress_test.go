@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"schedlab/internal/record"
-	"schedlab/internal/session"
-	"schedlab/internal/stats"
-	"schedlab/internal/window"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/window"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
 )
 
 // After a look the answer is told if it says something else than the last one, not if only its figures

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"schedlab/internal/model"
+	"schedlab/internal/serving/model"
 )
 
 // TestPrometheusScrapes lets a real Prometheus with the shipped configuration

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"schedlab/internal/stats"
+	"schedlab/internal/shared/stats"
 )
 
 // A change in README's sample is the quotient of the two figures beside it, as on every screen.

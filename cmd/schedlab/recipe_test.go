@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"schedlab/internal/model"
-	"schedlab/internal/stats"
+	"schedlab/internal/serving/model"
+	"schedlab/internal/shared/stats"
 	"schedlab/loadtests/recipes"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/record"
-	"schedlab/internal/report"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/report"
+	"schedlab/internal/shared/record"
 )
 
 // render writes a result to stdout. format is a name of report.Formats. Text fits the terminal, and is

@@ -10,14 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/command"
-	"schedlab/internal/prose"
-	"schedlab/internal/record"
-	"schedlab/internal/report"
-	"schedlab/internal/report/document"
-	"schedlab/internal/runs"
-	"schedlab/internal/session"
-	"schedlab/internal/stats"
+	"schedlab/internal/capabilities/runs"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/report"
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/shared/cmdline"
+	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
 )
 
 // newRuns makes the command about recorded runs: it lists them, and its subcommands show, compare and
@@ -37,7 +37,7 @@ its record. A run that cannot be read is listed with the reason.`,
   schedlab runs prune --dry-run`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("%q is no command of runs; a run is shown by: schedlab runs show %s", args[0], command.Quote(args[0]))
+				return usagef("%q is no command of runs; a run is shown by: schedlab runs show %s", args[0], cmdline.Quote(args[0]))
 			}
 			return nil
 		},

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/experiment"
-	"schedlab/internal/report/document"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/measuring/runner"
 )
 
 // newScenarios makes the command that lists, prints and checks scenarios. A faulty scenario is
@@ -102,12 +102,12 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 
 // checkScenario finds a scenario and plans it, which finds all faults that parsing does not. It
 // starts nothing. A machine that is too small for it is no fault.
-func checkScenario(name string) (p experiment.Packed, err error) {
+func checkScenario(name string) (p runner.Packed, err error) {
 	s, err := session.Find(name)
 	if err != nil {
 		return p, err
 	}
-	if p, err = experiment.PlanPacked(s, experiment.Options{Modes: modeFacts()}); err != nil {
+	if p, err = runner.PlanPacked(s, runner.Options{Modes: modeFacts()}); err != nil {
 		err = usagef("%s: %w", name, err)
 	}
 	return p, err

@@ -25,7 +25,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"schedlab/internal/record"
+	"schedlab/internal/shared/record"
 )
 
 // TestScripts runs the command line as people do: testdata/script/*.txtar, with

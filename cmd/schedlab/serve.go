@@ -18,9 +18,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/mode"
-	"schedlab/internal/process"
-	"schedlab/internal/server"
+	"schedlab/internal/measuring/process"
+	"schedlab/internal/serving/server"
+	"schedlab/internal/shared/mode"
 )
 
 // serveFlags are the flags of serve; compare reads its arms' flags with them. The flags are the

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/scenario"
+	"schedlab/internal/measuring/scenario"
 )
 
 // settle gives every flag that is not on the command line its value from the environment, or else

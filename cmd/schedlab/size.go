@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"schedlab/internal/outcome"
-	"schedlab/internal/session"
-	"schedlab/internal/size"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/capabilities/size"
+	"schedlab/internal/shared/outcome"
 )
 
 // sizeFlags describe the load of the pool to be sized. One of held, workload and histogram is the source

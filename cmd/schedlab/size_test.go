@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"schedlab/internal/command"
-	"schedlab/internal/size"
+	"schedlab/internal/capabilities/size"
+	"schedlab/internal/shared/cmdline"
 )
 
 // sizeOf is the advice for a workload, as the command gives it.
@@ -44,7 +44,7 @@ func TestSizePageIsReal(t *testing.T) {
 		t.Error("no example on the page")
 	}
 	for _, e := range examples {
-		args, err := command.Split(e[1])
+		args, err := cmdline.Split(e[1])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"schedlab/internal/record"
+	"schedlab/internal/shared/record"
 )
 
 // stranger builds the service of testdata/stranger, whose requests cost so much

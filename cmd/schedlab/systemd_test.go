@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/server"
+	"schedlab/internal/serving/server"
 )
 
 // systemdUnit returns the unit in deploy with another program in place of the installed one.

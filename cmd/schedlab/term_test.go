@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/model"
+	"schedlab/internal/serving/model"
 )
 
 // SIGTERM under load loses no request, in any mode: what the server took it has

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/arrivals"
-	"schedlab/internal/load"
-	"schedlab/internal/model"
-	"schedlab/internal/record"
-	"schedlab/internal/request"
-	"schedlab/internal/stats"
-	"schedlab/internal/timeline"
+	"schedlab/internal/measuring/arrivals"
+	"schedlab/internal/measuring/load"
+	"schedlab/internal/serving/model"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/request"
+	"schedlab/internal/shared/stats"
+	"schedlab/internal/shared/timeline"
 )
 
 // timeline reads the server's stamps.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"schedlab/internal/record"
-	"schedlab/internal/session"
-	"schedlab/internal/ui"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/capabilities/ui"
+	"schedlab/internal/shared/record"
 )
 
 // newUI makes the command that serves the pages of package ui. Each comparison that a page starts is a process of its

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"schedlab/internal/record"
+	"schedlab/internal/shared/record"
 )
 
 // startUI starts `schedlab ui` on a port of its own, and returns the address that lets a browser in and a

@@ -17,8 +17,8 @@ import (
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
-	"schedlab/internal/model"
-	"schedlab/internal/record"
+	"schedlab/internal/serving/model"
+	"schedlab/internal/shared/record"
 )
 
 // vegetaReport is what of `vegeta report -type=json` is compared.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
-	"schedlab/internal/session"
+	"schedlab/internal/capabilities/session"
 )
 
 var (

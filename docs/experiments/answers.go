@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"schedlab/internal/outcome"
-	"schedlab/internal/stats"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/stats"
 )
 
 //go:embed answers.tsv

@@ -20,7 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"schedlab/internal/record"
+	"schedlab/internal/shared/record"
 )
 
 // Not -update: 'make golden' must not rewrite what is frozen.

@@ -13,17 +13,17 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"schedlab/internal/capacity"
-	_ "schedlab/internal/doctor"     // its kinds of facts
-	_ "schedlab/internal/experiment" // and its: a doubt's weight is known where its kind is
-	"schedlab/internal/explain"
-	"schedlab/internal/fact"
-	"schedlab/internal/mode"
-	"schedlab/internal/model"
-	"schedlab/internal/outcome"
-	"schedlab/internal/record"
-	"schedlab/internal/session"
-	"schedlab/internal/stats"
+	"schedlab/internal/capabilities/capacity"
+	_ "schedlab/internal/capabilities/doctor" // its kinds of facts
+	"schedlab/internal/capabilities/explain"
+	"schedlab/internal/capabilities/session"
+	_ "schedlab/internal/measuring/runner" // and its: a doubt's weight is known where its kind is
+	"schedlab/internal/serving/model"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/mode"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
 )
 
 // This file turns judged records into rows. The rows have words of their own, so that a type, a word

@@ -15,9 +15,9 @@ import (
 
 	fast "github.com/valyala/fasthttp"
 
-	"schedlab/internal/dispatch"
-	"schedlab/internal/model"
-	"schedlab/internal/workload"
+	"schedlab/internal/serving/dispatch"
+	"schedlab/internal/serving/model"
+	"schedlab/internal/shared/workload"
 	"schedlab/loadtests/recipes/fasthttp"
 	"schedlab/loadtests/recipes/goroutine"
 	"schedlab/loadtests/recipes/nethttp"

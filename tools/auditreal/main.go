@@ -32,7 +32,7 @@ const (
 	runLimit = 15 * time.Second
 	// largestSample is the largest output that is kept as a sample, in bytes.
 	largestSample = 6 << 10
-	samplesDir    = "internal/audit/testdata/real"
+	samplesDir    = "internal/capabilities/audit/testdata/real"
 )
 
 func main() {

@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// A capability has its packages, below internal/, and the names that other packages declare for it.
+// A capability has its packages, below internal/capabilities or measuring, and the names that other packages declare for it.
 type capability struct {
 	name     string
 	packages []string
@@ -64,7 +64,7 @@ func main() {
 		all := outside(c, files)
 		fmt.Printf("%-10s %-8d %s\n", c.name, len(all), strings.Join(all, " "))
 	}
-	fmt.Printf("\nrecord exports %d names at the top level, methods and fields not counted\n", exported(files, "internal/record"))
+	fmt.Printf("\nrecord exports %d names at the top level, methods and fields not counted\n", exported(files, "internal/shared/record"))
 }
 
 // parsed returns the files below cmd and internal, without tests.
@@ -93,7 +93,7 @@ func parsed(root string) (files []file, err error) {
 // outside returns the packages that name a capability without belonging to it, in order.
 func outside(c capability, files []file) (all []string) {
 	for _, f := range files {
-		below := strings.TrimPrefix(f.dir, "internal/")
+		below := room(f.dir)
 		if !slices.Contains(c.packages, below) && !slices.Contains(all, below) && names(c, f) {
 			all = append(all, below)
 		}
@@ -102,15 +102,24 @@ func outside(c capability, files []file) (all []string) {
 	return all
 }
 
+// room returns a package's path without internal/ and the folder below it, such as internal/shared.
+func room(dir string) string {
+	if below, ok := strings.CutPrefix(dir, "internal/"); ok {
+		_, dir, _ = strings.Cut(below, "/")
+	}
+	return dir
+}
+
 // names reports whether a file outside a capability names it: the file uses one of the capability's packages, or a name that
 // another package declares for the capability. The package that declares such a name counts as naming it.
 func names(c capability, f file) (found bool) {
-	imports := map[string]string{} // by name in the file, the path below internal/
+	imports := map[string]string{} // by name in the file, the path below its folder of internal/
 	for _, i := range f.ast.Imports {
-		at, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "schedlab/internal/")
+		whole, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "schedlab/")
 		if !ours {
 			continue
 		}
+		at := room(whole)
 		name := path.Base(at)
 		if i.Name != nil {
 			name = i.Name.Name

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"schedlab/docs/experiments"
-	"schedlab/internal/stats"
+	"schedlab/internal/shared/stats"
 )
 
 // A chart is the drawing at the head of a page: panels below each other, of one kind of rows each.

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"schedlab/docs/experiments"
-	"schedlab/internal/judge"
-	"schedlab/internal/prose"
-	"schedlab/internal/record"
-	"schedlab/internal/stats"
+	"schedlab/internal/measuring/judge"
+	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
 )
 
 // A choice is a row of docs/choosing.md for each thing that matters: the experiment that asks for the requests of a kind, the

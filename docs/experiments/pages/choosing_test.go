@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"schedlab/docs/experiments"
-	"schedlab/internal/scenario"
+	"schedlab/internal/measuring/scenario"
 	"schedlab/loadtests"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"schedlab/docs/experiments"
-	"schedlab/internal/outcome"
-	"schedlab/internal/prose"
-	"schedlab/internal/stats"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/stats"
 )
 
 // A page is a page of docs/experiments with its tables written anew, and its chart, an SVG.

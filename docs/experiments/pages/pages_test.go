@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"schedlab/docs/experiments"
-	"schedlab/internal/outcome"
-	"schedlab/internal/stats"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/stats"
 )
 
 // The directory of the pages, and the top of the tree, from here.

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"schedlab/docs/experiments"
-	"schedlab/internal/expect"
-	"schedlab/internal/explain"
-	"schedlab/internal/judge"
-	"schedlab/internal/outcome"
-	"schedlab/internal/record"
-	"schedlab/internal/report"
-	"schedlab/internal/stats"
+	"schedlab/internal/capabilities/explain"
+	"schedlab/internal/measuring/expect"
+	"schedlab/internal/measuring/judge"
+	"schedlab/internal/measuring/report"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
 )
 
 // recorded returns the rows of a run's record, which is judged again.

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/docs/experiments"
-	"schedlab/internal/explain"
-	"schedlab/internal/fact"
-	"schedlab/internal/outcome"
-	"schedlab/internal/record"
-	"schedlab/internal/stats"
+	"schedlab/internal/capabilities/explain"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
 )
 
 // The rows of a run have its figures with their verdicts, but no copy of the baseline. A verdict that the run refuses,

@@ -7,7 +7,7 @@ import (
 
 	"github.com/panjf2000/ants/v2"
 
-	"schedlab/internal/workload"
+	"schedlab/internal/shared/workload"
 	"schedlab/loadtests/arms/arm"
 )
 

@@ -1,5 +1,5 @@
 // Package arm is what the programs of loadtests/arms share: the flag -listen, the answers of
-// schedlab's own endpoints (internal/workload, so that a request costs and returns the same),
+// schedlab's own endpoints (internal/shared/workload, so that a request costs and returns the same),
 // and the end at SIGTERM. It knows no framework.
 package arm
 
@@ -19,7 +19,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"schedlab/internal/workload"
+	"schedlab/internal/shared/workload"
 )
 
 // Server is the Server field of every answer, as schedlab's own modes send it.

@@ -14,7 +14,7 @@ import (
 	"github.com/panjf2000/gnet/v2/pkg/logging"
 	"github.com/valyala/fasthttp"
 
-	"schedlab/internal/workload"
+	"schedlab/internal/shared/workload"
 	"schedlab/loadtests/arms/arm"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/cloudwego/hertz/pkg/app/server"
 	"github.com/cloudwego/hertz/pkg/common/hlog"
 
-	"schedlab/internal/workload"
+	"schedlab/internal/shared/workload"
 	"schedlab/loadtests/arms/arm"
 )
 

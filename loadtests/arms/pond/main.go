@@ -7,7 +7,7 @@ import (
 
 	"github.com/alitto/pond/v2"
 
-	"schedlab/internal/workload"
+	"schedlab/internal/shared/workload"
 	"schedlab/loadtests/arms/arm"
 )
 

@@ -1,0 +1,93 @@
+package attack
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"schedlab/internal/measuring/arrivals"
+	"schedlab/internal/measuring/load"
+)
+
+// Asked returns the requests of an attack without a scenario. There is one for the URL target, or,
+// if file is not "", one for each entry of that file in vegeta's formats http or json; the file "-" is stdin.
+// Each header is written "Name: value" and overrides the file's header of that name. A body that
+// begins with @ is the name of the file to send. method and body are ignored with a file. Errors
+// name the flag.
+func Asked(target, file, method, body string, headers []string, stdin io.Reader) ([]load.Target, error) {
+	// Add makes names canonical, so that flags of one name add up.
+	header := http.Header{}
+	for _, h := range headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok {
+			return nil, fmt.Errorf("--header %q is not 'Name: value'", h)
+		}
+		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	// One URL: its body may be in a file. In a file of targets, vegeta itself reads such a body.
+	if file == "" {
+		text := []byte(body)
+		if name, ok := strings.CutPrefix(body, "@"); ok {
+			var err error
+			if text, err = os.ReadFile(name); err != nil {
+				return nil, fmt.Errorf("--body: %w", err)
+			}
+		}
+		return []load.Target{{Method: method, URL: target, Header: header, Body: text}}, nil
+	}
+	if file != "-" {
+		in, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("--targets: %w", err)
+		}
+		defer in.Close()
+		stdin = in
+	}
+	// No address: the file names the servers.
+	targets, err := load.ReadTargets(stdin, "")
+	if err != nil {
+		return nil, fmt.Errorf("--targets %s: %w", file, err)
+	}
+	for i := range targets {
+		if targets[i].Header == nil {
+			targets[i].Header = http.Header{}
+		}
+		maps.Copy(targets[i].Header, header)
+	}
+	return targets, nil
+}
+
+// LogAsks returns the error for an access log that is combined with other flags about the requests.
+func LogAsks(log arrivals.Process) error {
+	return fmt.Errorf("with --arrivals %s give the server as --target http://host:port, and nothing else of the requests: the log says what is asked", log)
+}
+
+// Logged returns the distinct requests of an access log, directed at server, a URL without a path.
+// from is the --arrivals that named the log.
+func Logged(from arrivals.Process, log *arrivals.AccessLog, server string) (targets []load.Target, err error) {
+	// A path would be ambiguous, since the log has the paths.
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+		return nil, LogAsks(from)
+	}
+	for _, t := range load.LogTargets(log) {
+		targets = append(targets, t.At(u.Host))
+	}
+	return Secured(targets, u), nil
+}
+
+// Secured changes targets from http to https, in place, if the server's URL has https, and returns them.
+//
+// The targets of a log or scenario are made with http, because load.Target.At writes it.
+func Secured(targets []load.Target, server *url.URL) []load.Target {
+	for i, t := range targets {
+		if rest, plain := strings.CutPrefix(t.URL, "http://"); plain && server.Scheme == "https" {
+			targets[i].URL = "https://" + rest
+		}
+	}
+	return targets
+}

@@ -1,0 +1,162 @@
+package capacity
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/stats"
+)
+
+// The reasons why a search stopped, and went no further up or down.
+const (
+	AtFloor   = "floor"   // windows of a lower rate cannot judge the objective
+	AtCeiling = "ceiling" // no higher rate may be offered
+	AtBench   = "refused" // windows of a higher rate were refused
+	AtBudget  = "budget"  // all windows of the search were used up
+)
+
+// A Finding is the answer from the windows of one arm. Of the ArmCapacity it holds the outcome with its rates
+// and counts; the caller knows the arm and its windows.
+//
+// The verdict is a count: Low is the highest rate at which three windows or more were verified and all kept the
+// objective, High the lowest at which two or more, and more than half, broke it. The estimate decides only where
+// these windows are measured, and whether any limit is in sight.
+type Finding struct {
+	ArmCapacity
+	Least         float64    // lowest rate of a window that counts, requests per second
+	Used, Refused int        // windows that count, and windows that were refused; a refused overload is neither
+	Refusal       fact.Fact  // why the last of these was refused
+	Unoffered     RateWindow // if Stopped is AtBench: the first window above Low that was refused
+}
+
+// recovers returns whether the server recovered from its overload; "" if this was not tried. A first window that keeps the objective settles it; after one that
+// breaks it, two that keep it do.
+//
+// The rate is the low end of the interval, at which a server that was never overloaded breaks the
+// objective now and then, too. So "no" takes [MostAgain] broken windows: if the overload changed
+// nothing, three that break after three that kept are one order of twenty (Fisher's exact test).
+func recovers(kept, of int) outcome.Outcome {
+	switch {
+	case of == 1 && kept == 1, kept >= majority:
+		return outcome.Yes
+	case of-kept >= MostAgain:
+		return outcome.No
+	case of > 0:
+		return outcome.Open
+	}
+	return ""
+}
+
+// finite returns v, or 0, which is an unknown rate in the record, if it is infinite or no number.
+func finite(v float64) float64 {
+	if math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0
+	}
+	return v
+}
+
+// findingOf computes the finding from the windows of one arm and the options of its search, at any time during it. The
+// outcome is Open unless the windows settle another one.
+func findingOf(o Options, windows []RateWindow) (f Finding) {
+	f.Outcome, f.Windows = outcome.Open, windows
+	slo := o.SLO
+	b, term := o.binding(windows)
+	f.Estimate, f.HalfWidth = finite(b.rate), finite(b.half)
+	if f.Estimate > 0 {
+		f.Term = slo[term].String()
+	}
+	if f.Line = b.line; f.Line != nil {
+		// The line is 1/time, so the time is infinite where the line meets 0.
+		f.Saturation = -f.Line.Intercept / f.Line.Slope
+	}
+	kept := false
+	for _, w := range windows {
+		switch {
+		// An overload is meant to break the objective, so it tells nothing about the capacity.
+		case !w.Refused.None() && w.Purpose == Overload:
+			continue
+		case !w.Refused.None():
+			f.Refused, f.Refusal = f.Refused+1, w.Refused
+			continue
+		case w.Purpose == Again:
+			f.AgainOf++
+			f.AgainKept += stats.Count(Keeps(w, slo))
+		}
+		f.Used++
+		kept = kept || evidence(w) && Keeps(w, slo)
+	}
+	f.Recovers = recovers(f.AgainKept, f.AgainOf)
+	f.Least, _ = span(windows)
+	f.Low, f.LowKept, f.LowOf = settled(windows, slo, Verify)
+	f.High, f.HighBroken, f.HighOf = settled(windows, slo, Refute)
+	switch {
+	// At lower rates fewer requests are offered than the goodput term promises, so no rate can keep it.
+	case f.High > 0 && f.High <= slo.Goodput().Limit:
+		f.Outcome, f.Never = outcome.No, true
+	// Without a High, the windows that broke a term, if any, are exceptions: there is nothing to refute.
+	case f.Low > 0 && (f.High > f.Low || f.High == 0 && math.IsInf(b.rate, 1)):
+		f.Outcome = outcome.Yes
+	case f.High > 0 && !kept:
+		f.Outcome = outcome.No
+	}
+	f.Stopped = o.stop(&f)
+	return f
+}
+
+// stop returns the reason why the search found no interval, and sets Unoffered.
+func (o Options) stop(f *Finding) string {
+	// Windows that look for the limit may not use up the windows reserved for the verdict.
+	looking := 0
+	for _, w := range f.Windows {
+		looking += stats.Count(w.Purpose == Curve || w.Purpose == Reach || w.Purpose == Near)
+	}
+	// The bench could not offer the higher rate, even after the retries.
+	refused := slices.IndexFunc(f.Windows, func(w RateWindow) bool {
+		return w.Purpose == Reach && !w.Refused.None() && w.Rate > f.Low
+	})
+	below, beyond := f.Outcome == outcome.No && !f.Never, f.Outcome == outcome.Yes && f.High == 0
+	switch {
+	case !below && !beyond:
+	case below && f.Least <= o.Floor:
+		return AtFloor
+	case beyond && o.Ceiling > 0 && f.Low >= o.Ceiling:
+		return AtCeiling
+	case beyond && refused >= 0:
+		f.Unoffered = f.Windows[refused]
+		return AtBench
+	case looking >= o.Windows-Reserved || len(f.Windows) >= o.Windows:
+		return AtBudget
+	}
+	return ""
+}
+
+// settled returns the highest rate that was verified, or the lowest that was refuted, as purpose asks, and how many of its
+// windows say so. If no rate is settled, rate is 0 and the counts are those at the last rate tried.
+//
+// One broken window is enough against a verified rate, but noise alone may break one of a refuted rate.
+func settled(windows []RateWindow, slo stats.SLO, purpose string) (rate float64, yes, of int) {
+	verify, last := purpose == Verify, 0.
+	all, good := map[float64]int{}, map[float64]int{} // windows by rate, and those that say yes
+	for _, w := range windows {
+		// Below the promised goodput a window cannot verify.
+		if w.Purpose == purpose && w.Refused.None() && !(verify && w.Rate < slo.Goodput().Limit) {
+			all[w.Rate]++
+			good[w.Rate] += stats.Count(Keeps(w, slo) == verify)
+			last = w.Rate
+		}
+	}
+	rates := slices.Sorted(maps.Keys(all))
+	if verify {
+		slices.Reverse(rates)
+	}
+	for _, r := range rates {
+		yes, of = good[r], all[r]
+		if verify && yes >= trials && yes == of || !verify && yes >= refuting && 2*yes > of {
+			return r, yes, of
+		}
+	}
+	return 0, good[last], all[last]
+}

@@ -1,0 +1,392 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"schedlab/internal/capabilities/attack"
+	"schedlab/internal/measuring/arrivals"
+	"schedlab/internal/measuring/load"
+	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/request"
+	"schedlab/internal/shared/workload"
+)
+
+// An Attack asks for one load on one server that runs already. It starts no server, compares nothing and keeps no
+// record but the files it is asked for.
+//
+// Run does it in steps: check looks at the request alone, load turns it and a scenario into an
+// [attack.Load], and [attack.Run] sends it.
+type Attack struct {
+	Scenarios []string // one at most; without it Target or Targets say what is asked
+	// Given are the settings that the user chose, by the names of their flags. A scenario fills in the others, also
+	// where a chosen one is 0.
+	Given []string
+
+	Target, Targets string
+	Engine          string
+	Insecure        bool
+	Arrivals        arrivals.Process
+	Rate            PerSecond // 0 is the default of the loop
+	Duration        time.Duration
+	Warmup          time.Duration
+	Seed            *uint64       // nil: drawn
+	Clients         scenario.Load // as a scenario has them; its Rate stays zero
+	OpenRate        float64
+	Rest            string
+
+	// The request without a scenario, the files to write, and what their times count from.
+	Method, Body  string
+	Headers       []string
+	Results, HGRM string // "" for none
+	Stamp         load.Stamp
+	AllowRemote   bool
+}
+
+// given reports whether the user chose a setting.
+func (r *Attack) given(name string) bool { return slices.Contains(r.Given, name) }
+
+// Run carries out the attack. Everything that can be refused is refused before the first request:
+// settings, targets on other machines, too many connections, files that exist. The summary decides the
+// code: NoAnswer if more than one request in a thousand got no reply, or no reply was good. With an error the result
+// is what was sent so far, or nil; say gets the lines about the attack's progress.
+func (r Attack) Run(ctx context.Context, p Program, say func(line string)) (*record.Comparison, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	l, err := r.load(seedOf(r.Seed))
+	if err != nil {
+		return nil, err
+	}
+	l.Version = p.Version
+	// A result of several targets names its target, which a closed loop does not note.
+	if r.Results != "" && l.Closed() && len(l.Targets) > 1 {
+		return nil, Usagef("--results of a closed loop with several targets cannot say which was asked; give one target")
+	}
+	if err := r.stayLocal(ctx, l.Targets); err != nil {
+		return nil, err
+	}
+	// A limit of descriptors is found before the first connection and not amid the attack.
+	if err := load.CheckConnections(l.Connections + l.Idle); err != nil {
+		return nil, Usagef("--connections %d and --idle %d: %w", l.Connections, l.Idle, err)
+	}
+	if err := p.begin(ctx); err != nil {
+		return nil, err
+	}
+	files, err := attack.OpenFiles(r.Results, r.HGRM, l.Targets, l.Trace.Which, r.Stamp)
+	if err != nil {
+		return nil, Usage(err)
+	}
+	defer files.Close()
+	result, times, err := attack.Run(ctx, l, files, say)
+	// Nothing was sent: leave no files behind.
+	if result == nil {
+		return nil, errors.Join(Usage(err), files.Discard())
+	}
+	// After an interrupt, or when a file could not be written, the requests sent so far are still
+	// worth a summary.
+	if werr := files.Finish(times); werr != nil {
+		return result, errors.Join(err, werr)
+	}
+	arm := result.Arms[0]
+	lost := slices.IndexFunc(result.Doubts, attack.Lost.Is)
+	switch {
+	case ctx.Err() != nil:
+		return result, &Error{Interrupted, errors.New("interrupted; the requests sent so far are summed up")}
+	case err != nil:
+		return result, err
+	case lost >= 0:
+		losses, _ := attack.Lost.In(result.Doubts[lost])
+		return result, &Error{NoAnswer, fmt.Errorf("%d of %d requests got no reply: %s", losses.Lost, arm.Requests, request.Mostly(request.Lost(arm.Failures)))}
+	case arm.Requests > 0 && arm.Errors == arm.Requests:
+		return result, &Error{NoAnswer, fmt.Errorf("no reply was good: %s; check the URL and the method", request.Mostly(arm.Failures))}
+	}
+	return result, nil
+}
+
+// longestClosed limits a closed loop: its number of requests is not known in advance, and all of
+// them are kept in memory.
+const longestClosed = 5 * time.Minute
+
+// ofLoop are the settings that make sense in one loop only. Giving one in the other loop is a mistake,
+// not something to ignore.
+var ofLoop = map[string][]string{
+	"open":   {"arrivals", "idle"},
+	"closed": {"warmup", "ramp", "think", "session", "pipeline"},
+}
+
+// check refuses settings that are missing, impossible or contradictory. It looks at the request alone;
+// fromScenario calls it again when the scenario has filled some.
+func (r *Attack) check() error {
+	l := r.Clients
+	for loop, flags := range ofLoop {
+		if i := slices.IndexFunc(flags, r.given); loop != l.Loop && i >= 0 {
+			return Usagef("--%s belongs to --loop %s; this loop is %s", flags[i], loop, l.Loop)
+		}
+	}
+	closed, vegeta := l.Loop == "closed", r.Engine == load.EngineVegeta
+	longest, unfit := max(r.Duration, r.Warmup, time.Duration(l.Ramp)), scenario.CheckEngine(r.Engine, l)
+	switch {
+	// vegeta's attacker is one for open loops, and spin speaks no TLS.
+	case unfit != nil:
+		return Usage(unfit)
+	case vegeta && r.OpenRate > 0:
+		return Usagef("--engine vegeta opens no connections beforehand; leave out --open-rate %g, or --engine", r.OpenRate)
+	case !vegeta && r.Insecure:
+		return Usagef("--insecure is about https, which only --engine vegeta speaks; add that")
+	case r.Target == "" && r.Targets == "":
+		return Usagef("--target is missing: name the URL to ask, like http://127.0.0.1:8080/plaintext")
+	case r.Target != "" && r.Targets != "":
+		return Usagef("--target and --targets exclude each other")
+	case r.Target != "" && !strings.Contains(r.Target, "://"):
+		return Usagef("--target %q has no scheme; add http://, as in --target http://%[1]s", r.Target)
+	// Limits that keep a slip of the finger from filling the memory or running for days.
+	case r.Duration <= 0 || r.Duration > 24*time.Hour:
+		return Usagef("--duration %v is outside 0 to 24h", r.Duration)
+	case closed && longest > longestClosed:
+		return Usagef("--duration, --warmup and --ramp of a closed loop are at most %v, because it keeps every request", longestClosed)
+	case l.Connections < 0:
+		return Usagef("--connections %d must not be negative", l.Connections)
+	case l.Idle < 0:
+		return Usagef("--idle %d must not be negative", l.Idle)
+	case l.Idle > 0 && !l.KeepAlive:
+		return Usagef("--idle %d are connections that are kept; drop --keepalive=false", l.Idle)
+	case l.Timeout <= 0:
+		return Usagef("--timeout %v must be above 0", time.Duration(l.Timeout))
+	}
+	return nil
+}
+
+// load returns the load to send. There are three sources of requests: a scenario, an access log, or --target
+// and --targets. Errors about the flags or files have the exit code of wrong usage.
+func (r *Attack) load(seed uint64) (l attack.Load, err error) {
+	var from *scenario.Scenario
+	isLog := r.Arrivals.Kind == arrivals.KindLog
+	switch {
+	case len(r.Scenarios) == 1:
+		if from, err = r.fromScenario(r.Scenarios[0]); err != nil {
+			return l, err
+		}
+		u, _ := url.Parse(r.Target) // fromScenario has parsed it
+		l.Scenario, l.Targets = from.Name, attack.Secured(from.Targets(u.Host), u)
+	case isLog && (r.Targets != "" || r.given("method") || r.given("body") || len(r.Headers) > 0):
+		return l, Usage(attack.LogAsks(r.Arrivals))
+	case !isLog:
+		if l.Targets, err = attack.Asked(r.Target, r.Targets, r.Method, r.Body, r.Headers, os.Stdin); err != nil {
+			return l, Usage(err)
+		}
+	}
+	// Connections that are not kept need no limit: each request opens its own.
+	if !r.Clients.KeepAlive && !r.given("connections") && r.Clients.Loop == "open" {
+		r.Clients.Connections = 0
+	}
+	// A record names the engine only if one was chosen.
+	engine := ""
+	if r.given("engine") {
+		engine = r.Engine
+	}
+	l.Name, l.Rest, l.Pause = cmp.Or(r.Targets, r.Target), r.Rest, r.Clients.Think.Pauses()
+	l.Clients = r.Clients.Recorded(engine)
+	l.Rate, l.Duration, l.Warmup, l.Seed, l.OpenRate, l.SkipVerify = r.Rate.PerSecond, r.Duration, r.Warmup, seed, r.OpenRate, r.Insecure
+	switch {
+	case !l.Closed():
+		return l, r.schedule(&l, from, seed)
+	case from != nil:
+		l.Trace = from.Cycle(seed, workload.Calibrate)
+	}
+	return l, nil
+}
+
+// schedule adds the schedule of an open loop to its load, and the requests where an access log gives them.
+func (r *Attack) schedule(l *attack.Load, from *scenario.Scenario, seed uint64) error {
+	ask, err := r.ask(from, seed)
+	if err != nil {
+		return Usage(err)
+	}
+	schedule, err := ask.Schedule()
+	switch log := ask.Process.Log(); {
+	case err != nil:
+		return Usage(err)
+	case schedule.Times == nil && len(schedule.At) == 0:
+		return Usagef("%.3g requests per second for %v is not one request; raise --rate or --duration", ask.MeanRate(), ask.Span)
+	case log != nil:
+		l.LeftOut = log.LeftOut()
+		if from == nil {
+			if l.Targets, err = attack.Logged(r.Arrivals, log, r.Target); err != nil {
+				return Usage(err)
+			}
+		}
+	}
+	l.Clients.Arrivals, l.Rate, l.Duration, l.Trace, l.Times = ask.Process.String(), ask.MeanRate(), ask.Span, schedule.Trace, schedule.Times
+	return nil
+}
+
+// ask returns the schedule to draw for an open loop, from the flags and a scenario, which may be nil. Flags go before the
+// scenario, and the scenario before the log's own rate. It opens the file of a trace or log, and calibrates the CPU demand
+// if it needs that (some 10 ms). Errors name the flag to change.
+func (r *Attack) ask(from *scenario.Scenario, seed uint64) (a arrivals.Ask, err error) {
+	a = arrivals.Ask{Process: r.Arrivals, Rate: r.Rate.PerSecond, Span: r.Duration, Seed: seed, Streams: r.Engine == load.EngineSpin}
+	var its scenario.Rate // the scenario's
+	if from != nil {
+		its, a.Demands = from.Load.Rate, from.Demands(seed, workload.Calibrate)
+		if !r.given("arrivals") {
+			if a.Process, err = arrivals.Parse(from.Load.Arrivals); err != nil {
+				return a, err
+			}
+		}
+	}
+	isLog := a.Process.Kind == arrivals.KindLog
+	switch {
+	case a.Process.Fixed() && a.Rate > 0:
+		return a, fmt.Errorf("--rate %s has no use beside --arrivals %s, which has rates of its own; drop one", r.Rate, a.Process)
+	case a.Rate > 0 && a.Process.Speed > 0:
+		return a, fmt.Errorf("--rate %s and the speed in --arrivals %s both say how fast; drop one", r.Rate, a.Process)
+	case a.Rate > 0 || a.Process.Fixed():
+	case its.OfSlowest > 0:
+		return a, fmt.Errorf("scenario %q asks for %s of a throughput that attack does not measure; give --rate like 1000/s", from.Name, its)
+	case !isLog || its.PerSecond > 0:
+		a.Rate = cmp.Or(its.PerSecond, defaultRate)
+	}
+	// The column cpu of a trace becomes iterations of this machine.
+	if isLog || a.Process.Kind == arrivals.KindTrace {
+		if a.Process, err = a.Process.Open(workload.Calibrate()); err != nil {
+			return a, fmt.Errorf("--arrivals: %w", err)
+		}
+		if isLog && a.Rate == 0 {
+			a.Rate = a.Process.OwnRate()
+		}
+		if !r.given("duration") {
+			a.Span = a.Process.Span(a.Rate)
+		}
+	}
+	a.Process = a.Process.WithConnections(r.Clients.Connections)
+	return a, nil
+}
+
+// defaultRate is the rate of an open loop where neither a flag nor a scenario or log tells one, in requests per second.
+const defaultRate = 100
+
+// fromScenario returns a scenario whose requests can be directed at --target, and takes its clients.
+func (r *Attack) fromScenario(name string) (*scenario.Scenario, error) {
+	s, err := Find(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Open(); err != nil {
+		return nil, Usage(err)
+	}
+	// The scenario has the path, --target only the server.
+	u, err := url.Parse(r.Target)
+	aimed := err == nil && u.Host != "" && r.Targets == "" && strings.Trim(u.Path, "/") == ""
+	switch {
+	case !aimed:
+		return nil, Usagef("with scenario %q give the server as --target http://host:port, without a path", s.Name)
+	// The scenario's clients and their pauses would mean nothing in an open loop.
+	case s.Load.Loop == "closed" && r.Clients.Loop != "closed":
+		return nil, Usagef("scenario %q is a closed loop; add --loop closed", s.Name)
+	case r.Arrivals.Kind == arrivals.KindLog:
+		return nil, Usagef("--arrivals %s says what is asked, and scenario %q does too; drop one", r.Arrivals, s.Name)
+	}
+	if err := r.take(s.Load); err != nil {
+		return nil, Usagef("scenario %q: %w", s.Name, err)
+	}
+	// A flag and a setting of the scenario may contradict each other.
+	return &s, r.check()
+}
+
+// take fills settings that were not given from a scenario's load. All but the connections is taken only
+// if both have the same loop, and settings of kept connections only where connections are kept. What the scenario does
+// not say keeps its default. ask takes an open loop's rate.
+func (r *Attack) take(l scenario.Load) error {
+	c := &r.Clients
+	if !r.given("keepalive") {
+		c.KeepAlive = l.KeepAlive
+	}
+	if !r.given("connections") && l.Connections != 0 {
+		c.Connections = l.Connections
+	}
+	if !r.given("timeout") && l.Timeout != 0 {
+		c.Timeout = l.Timeout
+	}
+	if l.Loop != c.Loop {
+		return nil
+	}
+	if !r.given("think") && l.Think != (workload.Dist{}) {
+		c.Think = l.Think
+	}
+	if c.KeepAlive {
+		if !r.given("idle") && l.Idle != 0 {
+			c.Idle = l.Idle
+		}
+		if !r.given("session") && l.Session != 0 {
+			c.Session = l.Session
+		}
+		if !r.given("pipeline") && l.Pipeline != 0 {
+			c.Pipeline = l.Pipeline
+		}
+	}
+	if l.Loop == "closed" && !r.given("rate") && l.Rate != (scenario.Rate{}) {
+		if l.Rate.OfSlowest > 0 {
+			return fmt.Errorf("rate: %w", errShare)
+		}
+		r.Rate.Rate = l.Rate
+	}
+	return nil
+}
+
+// stayLocal refuses to send load to other machines by mistake, and https with an engine that does
+// not speak it. --allow-remote allows other machines, and changes nothing about https. All errors
+// are wrong usage.
+func (r *Attack) stayLocal(ctx context.Context, targets []load.Target) error {
+	checked := map[string]bool{} // a log may have many on one server
+	for _, t := range targets {
+		u, err := url.Parse(t.URL)
+		switch {
+		case err != nil:
+			return Usagef("--target %q: %w", t.URL, err)
+		case u.Scheme == "https" && r.Engine != load.EngineVegeta:
+			return Usagef("--target %q is https, which only --engine vegeta speaks; add that, in an open loop", t.URL)
+		case r.AllowRemote || checked[u.Scheme+u.Host]:
+			continue
+		}
+		checked[u.Scheme+u.Host] = true
+		if err := OnLoopback(ctx, "--target", strings.Replace(t.URL, "https://", "http://", 1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A PerSecond is the rate of an attack, or of the requests to advise on: a number per second.
+// Unlike in a scenario it is no share of the slowest arm's throughput, because there is no such
+// arm. The zero value means not given.
+type PerSecond struct{ scenario.Rate }
+
+// errShare is the error of a rate that is a share.
+var errShare = errors.New("a share of a throughput that is not measured here; give requests per second like 100/s")
+
+// Set implements pflag.Value. A number without a unit is refused with the right spelling, as 100 may
+// be meant per second or per minute.
+func (r *PerSecond) Set(s string) error {
+	number, unitless := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	var rate scenario.Rate
+	switch err := rate.Set(s); {
+	case unitless == nil && number > 0:
+		return fmt.Errorf("no unit; say %s/s", strings.TrimSpace(s))
+	case err != nil:
+		return errors.New("not a rate; give requests per second, above 0 and up to 1000000/s, like 100/s")
+	case rate.OfSlowest > 0:
+		return errShare
+	}
+	r.Rate = rate
+	return nil
+}

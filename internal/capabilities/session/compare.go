@@ -1,0 +1,85 @@
+package session
+
+import (
+	"context"
+
+	"schedlab/internal/measuring/judge"
+	"schedlab/internal/measuring/report"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+)
+
+// Run compares, and returns a single comparison's result, or the entries of several.
+func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer, err error) {
+	c, err := newConduct(p, r.Common, show)
+	if err != nil {
+		return none, err
+	}
+	c.grid, c.expect, c.explain = r.Grid, r.Expect, r.Explain
+	if r.Keep != "" {
+		if c.keep, err = stats.ParseSLO(r.Keep); err != nil {
+			return none, Usagef("--slo: %w", err)
+		}
+	}
+	if err := c.check(); err != nil {
+		return none, err
+	}
+	if r.Explain && c.o.Site != nil {
+		return none, Usagef("--explain: its tests run on one machine only; explain a run of this machine, or leave it out")
+	}
+	if len(c.Scenarios) == 0 {
+		c.Scenarios = []string{DefaultScenario}
+	}
+	// Questions first, then the machine, then plans: mistakes in files are found before anything
+	// takes time.
+	asked, err := c.questions()
+	if err != nil {
+		return none, err
+	}
+	if asked, err = c.onGrid(asked); err != nil {
+		return none, err
+	}
+	if err := c.goOn(r, asked); err != nil {
+		return none, err
+	}
+	if r.Explain && len(asked) > 1 {
+		return none, Usagef("--explain is about one run, and these are %d scenarios; name one, or run 'schedlab explain' on the record that matters", len(asked))
+	}
+	// A single comparison asks for the expectations of the request alone, or without any
+	// expectation for the standing of every arm. A pack wants every verdict. Whoever gives a budget wants
+	// it used: what a run needs is estimated from its blocks so far, and a disturbed one spoils the estimate.
+	single := len(asked) == 1 || len(r.Grid) > 0 // each cell of a grid is asked like a comparison of its own
+	aim := judge.Winner{WholeBudget: r.Budget > 0}
+	if single {
+		aim.Standings, aim.Keep = len(asked[0].Assertions()) == 0, c.keep
+	}
+	c.o.Aim = aim
+	if single && len(r.Expect) > 0 {
+		c.o.Aim = judge.Expectations{Winner: aim, Asked: r.Expect}
+	}
+	return c.run(ctx, asked, r.Strict, func(result *record.Comparison) int {
+		code, _ := deserved([]report.PackEntry{{Result: result}}, r.Strict)
+		return code
+	})
+}
+
+// deserved returns the code that results deserve, and how many expectations failed. The code is NotKept
+// if one failed, and Done if something that was asked could be judged ([record.Comparison.Judged]). Otherwise,
+// and with strict if an expectation is open or refused, it is NoAnswer.
+func deserved(entries []report.PackEntry, strict bool) (code, failed int) {
+	answers, judged := map[outcome.Outcome]int{}, false
+	for _, e := range entries {
+		for answer, n := range e.Answers() {
+			answers[answer] += n
+		}
+		judged = judged || e.Result != nil && e.Result.Judged()
+	}
+	switch {
+	case answers[outcome.No] > 0:
+		return NotKept, answers[outcome.No]
+	case strict && answers[outcome.Open]+answers[outcome.Refused] > 0, !judged:
+		return NoAnswer, 0
+	}
+	return Done, 0
+}

@@ -1,0 +1,218 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/measuring/judge"
+	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/cmdline"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+)
+
+// outMark stands for the built program in Build and Start of a Gate. The path that replaces it is quoted for the shell.
+const outMark = "{out}"
+
+// Run builds what must be built and compares the two builds. A gate is a comparison of two arms, old and new, with its
+// own question: is new worse? The code is the answer: Done fine, NotKept worse, NoAnswer open or refused; verdicts and
+// expectations have no part in it. Without Adhoc it asks for the path /.
+func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, err error) {
+	// At a quarter of its throughput a server queues little. Queueing makes both a small difference and the
+	// noise large.
+	if r.Rate == (scenario.Rate{}) && r.Log == "" {
+		r.Rate.OfSlowest = .25
+	}
+	c, err := newConduct(p, r.Common, show)
+	if err == nil {
+		err = c.check()
+	}
+	if err == nil {
+		err = r.checkBuilds()
+	}
+	if err == nil {
+		c.o.Aim, err = r.aim()
+	}
+	if err != nil {
+		return none, err
+	}
+	if !c.Adhoc.given() {
+		c.Path = "/"
+	}
+	before, after := r.Old, r.New
+	if r.OldRef != "" {
+		if err := p.begin(ctx); err != nil {
+			return none, err
+		}
+		// The programs have to stay until the last trial.
+		dir, err := os.MkdirTemp("", "schedlab-gate-")
+		if err != nil {
+			return none, fmt.Errorf("making a folder for the builds: %w", err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		if before, err = r.build(ctx, dir, "old-ref", r.OldRef, show); err != nil {
+			return none, err
+		}
+		if after, err = r.build(ctx, dir, "new-ref", r.NewRef, show); err != nil {
+			return none, err
+		}
+	}
+	// The old build is the first arm, so it is the baseline and has the copy. Reports name the arms.
+	for _, build := range [][2]string{{"old", before}, {"new", after}} {
+		a, err := scenario.ParseServer(build[0], build[1])
+		if err != nil {
+			return none, Usagef("--%s: %w", build[0], err)
+		}
+		c.builds = append(c.builds, a)
+	}
+	c.Scenarios = nil
+	asked, err := c.questions()
+	if err != nil {
+		return none, err
+	}
+	return c.run(ctx, asked, false, func(result *record.Comparison) int {
+		switch result.GateOutcome() {
+		case outcome.Yes:
+			return Done
+		case outcome.No:
+			return NotKept
+		}
+		return NoAnswer
+	})
+}
+
+// GateWords returns the words for all metrics of a gate in a request, like cpu for
+// cpu_per_request, in the order of judge.GateMetrics. defaults are what a gate allows of each, as
+// Allow takes it.
+func GateWords() (words, defaults []string) {
+	for _, m := range judge.GateMetrics() {
+		word := cmp.Or(m.Word, m.Name)
+		words = append(words, word)
+		defaults = append(defaults, fmt.Sprintf("%s=%.0f%%", word, 100*m.Allow))
+	}
+	return words, defaults
+}
+
+// aim returns what the gate allows of each metric. Metrics and Watched choose the metrics, and Allow changes the share
+// of chosen ones. Errors are wrong usage: a word that is no metric, a share that is no percentage, or no metric at all.
+func (r Gate) aim() (judge.Gate, error) {
+	words, _ := GateWords()
+	if len(r.Metrics) == 0 {
+		return nil, Usagef("--metric is empty; name one of %s, or leave it out", strings.Join(words, ", "))
+	}
+	// Users write words, like cpu; results have the metrics' names.
+	named := func(flag, word string) (stats.Metric, error) {
+		if i := slices.Index(words, word); i >= 0 {
+			return judge.GateMetrics()[i], nil
+		}
+		return stats.Metric{}, Usagef("--%s: %q is none of %s", flag, word, strings.Join(words, ", "))
+	}
+	asked := judge.Gate{}
+	// What must be fine is not only watched, so --metric comes after --watch; --allow is about both.
+	for i, word := range slices.Concat(r.Watched, r.Metrics) {
+		flag := "metric"
+		if i < len(r.Watched) {
+			flag = "watch"
+		}
+		m, err := named(flag, word)
+		if err != nil {
+			return nil, err
+		}
+		asked[m.Figure] = record.Allowance{Share: m.Allow, Watched: flag == "watch"}
+	}
+	for _, text := range r.Allow {
+		word, size, _ := strings.Cut(text, "=")
+		m, err := named("allow", word)
+		if err != nil {
+			return nil, err
+		}
+		// An allowance for a metric that is not judged would be believed and have no effect.
+		a, ok := asked[m.Figure]
+		if !ok {
+			return nil, Usagef("--allow %s: --metric leaves %s out", text, word)
+		}
+		// The % must be there: 20 might be meant as a factor.
+		number, percent := strings.CutSuffix(size, "%")
+		v, err := strconv.ParseFloat(number, 64)
+		if err != nil || !percent || !(v > 0 && v <= 1000) {
+			return nil, Usagef("--allow %s: want METRIC=SHARE, like %s=20%%, up to 1000%%", text, word)
+		}
+		a.Share = v / 100
+		asked[m.Figure] = a
+	}
+	return asked, nil
+}
+
+// checkBuilds refuses a gate without two builds, or with builds given in both ways. It finds out
+// before anything is built.
+func (r Gate) checkBuilds() error {
+	commits := r.OldRef != ""
+	switch {
+	case !commits && (r.Build != "" || r.NewRef != "HEAD"):
+		return Usagef("--build and --new-ref belong to --old-ref, which names the old commit")
+	case !commits && (r.Old == "" || r.New == ""):
+		return Usagef("a gate needs two builds: --old 'CMD {addr}' --new 'CMD {addr}', " +
+			"or --old-ref COMMIT --build 'go build -o {out} ./cmd/app' --run '{out} -listen {addr}'")
+	// Two ways to name builds, and no way to tell which one is meant.
+	case commits && r.Old+r.New != "":
+		return Usagef("--old and --new name two programs, and --old-ref two commits to build; give one or the other")
+	case commits && !strings.Contains(r.Build, outMark):
+		return Usagef("--build %q does not say where {out} is written; give one like 'go build -o {out} ./cmd/app'", r.Build)
+	case commits && !strings.Contains(r.Start, outMark):
+		return Usagef("--run %q does not start {out}; give one like '{out} -listen {addr}'", r.Start)
+	}
+	return nil
+}
+
+// build builds a commit into dir from a git worktree, and returns the command that starts it. The
+// user's own working tree is not touched, and changes that are not committed are not built. A commit
+// that git does not know is wrong usage, and so is a build command that leaves no program; a build
+// that fails is a failure of the job. flag is the one that names the commit.
+func (r Gate) build(ctx context.Context, dir, flag, ref string, show Observer) (start string, err error) {
+	// A build may take minutes.
+	show.Say("building " + ref)
+	out := filepath.Join(dir, flag)
+	tree := out + "-tree"
+	if err := said(exec.CommandContext(ctx, "git", "worktree", "add", "--quiet", "--detach", tree, ref)); err != nil {
+		return "", Usagef("--%s %s: %w", flag, ref, err)
+	}
+	if err := buildIn(ctx, tree, strings.ReplaceAll(r.Build, outMark, cmdline.Quote(out))); err != nil {
+		return "", fmt.Errorf("--%s %s: %w", flag, ref, err)
+	}
+	// A build command that ignores {out} succeeds and leaves nothing there.
+	if info, err := os.Stat(out); err != nil || info.Mode()&0o111 == 0 {
+		return "", Usagef("--build %q left no program at {out} for --%s %s", r.Build, flag, ref)
+	}
+	return strings.ReplaceAll(r.Start, outMark, cmdline.Quote(out)), nil
+}
+
+// buildIn runs a shell command in a git worktree, and then removes the worktree: also after an
+// interrupt, or git would go on listing it.
+func buildIn(ctx context.Context, tree, build string) error {
+	defer func() {
+		_ = exec.CommandContext(context.WithoutCancel(ctx), "git", "worktree", "remove", "--force", tree).Run()
+	}()
+	// The shell, because a build command may have several steps.
+	cmd := exec.CommandContext(ctx, "sh", "-c", build)
+	cmd.Dir = tree
+	return said(cmd)
+}
+
+// said runs a command, and adds the end of its output to its error: the last five lines, where
+// compilers and git name the mistake. The command is quoted, so that a reader can run it again.
+func said(cmd *exec.Cmd) error {
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return fmt.Errorf("%s: %w: %s", cmdline.Join(cmd.Args), err, strings.Join(lines[max(0, len(lines)-5):], "; "))
+}

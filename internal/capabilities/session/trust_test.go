@@ -1,0 +1,93 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/record"
+)
+
+// Only a plan that this user signed, unchanged, is the user's own; a record needs that for other
+// programs, addresses and variables, and not for schedlab's own servers.
+func TestForeignRecordsAreAskedAbout(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", home)
+	t.Setenv("HOME", home)
+	dir, err := record.Create(t.TempDir(), "demo", time.Now(), func() uint32 { return 1 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := record.Plan{Scenario: "demo", Rate: 1.0 / 3, Arms: []record.PlanArm{{Name: "a", Command: []string{"./a", "{addr}"}}}, Doubts: []fact.Fact{}}
+	arm := func(text string) scenario.Scenario {
+		a, err := scenario.ParseArm(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return scenario.Scenario{Arms: []scenario.Arm{a}}
+	}
+	ask := func(text string, allow bool) error {
+		e := explaining{Explain: Explain{RunCommands: allow}}
+		return e.mayRun(t.Context(), dir, plan, arm(text))
+	}
+	foreign := []string{"a=./a {addr}", "a=http://127.0.0.1:1", "nethttp,env.LD_PRELOAD=./a.so"}
+	for _, text := range foreign {
+		err := ask(text, false)
+		if exit, ok := err.(*Error); !ok || exit.Code != Mistake || !strings.Contains(err.Error(), "--run-commands") {
+			t.Errorf("%s: got %v, want a question", text, err)
+		}
+		if err := ask(text, true); err != nil {
+			t.Errorf("%s with --run-commands: %v", text, err)
+		}
+	}
+	if err := ask("pool,workers=8", false); err != nil {
+		t.Errorf("schedlab's own server: %v", err)
+	}
+	if err := ask("a=http://192.0.2.1:1", true); err == nil || !strings.Contains(err.Error(), "--allow-remote") {
+		t.Errorf("another machine: got %v, want --allow-remote", err)
+	}
+
+	if err := dir.Sign(plan); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read record.Plan
+	if err := json.Unmarshal(text, &read); err != nil || !dir.Signed(read) {
+		t.Errorf("a signed plan, read from its record: %v, want it known", err)
+	}
+	for _, text := range foreign {
+		if err := ask(text, false); err != nil {
+			t.Errorf("%s of an own record: %v", text, err)
+		}
+	}
+	plan.Arms[0].Command[0] = "./b"
+	if ask(foreign[0], false) == nil {
+		t.Error("a changed plan is the user's own")
+	}
+	plan.Arms[0].Command[0] = "./a"
+	configured, err := os.UserConfigDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(configured, "schedlab", "record.key")
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Fatalf("the key: %v, %v, want mode 0600", info, err)
+	}
+	for _, key := range [][]byte{nil, bytes.Repeat([]byte("k"), 32)} { // cut short, of another user
+		if err := os.WriteFile(path, key, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if ask(foreign[0], false) == nil {
+			t.Errorf("with the key %q the plan is the user's own", key)
+		}
+	}
+}

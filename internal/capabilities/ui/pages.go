@@ -1,0 +1,270 @@
+package ui
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"schedlab/internal/capabilities/runs"
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/report"
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/record"
+)
+
+//go:embed pages.html
+var source string
+
+var pages = template.Must(template.New("ui").Funcs(template.FuncMap{
+	"has": slices.Contains[[]string], "megabytes": runs.Megabytes,
+	"part":    document.Fragment,
+	"figures": report.Figures, "diff": runs.Diff,
+	"dict": func(j *job, token string) map[string]any { return map[string]any{"Job": j, "Token": token} }, // for a form about a job
+	"span": func(seconds float64) time.Duration { return record.Duration(seconds).Round(time.Second) },
+}).Parse(source))
+
+// shown is how many runs the first page lists.
+const shown = 100
+
+// A page is what the templates are filled with.
+type page struct {
+	*Server
+	Title   string
+	Token   string // of the forms
+	Live    template.HTML
+	Form    url.Values
+	Problem string // why the form was refused, or a page cannot be shown
+	Runs    []runs.Run
+	Total   int
+}
+
+// show writes a page, or what went wrong with it.
+func (s *Server) show(w http.ResponseWriter, status int, name string, p page) {
+	p.Server, p.Token = s, s.action
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, name, p); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	w.Write([]byte(document.Harmless(b.String())))
+}
+
+// refuse writes a page that says why there is nothing else.
+func (s *Server) refuse(w http.ResponseWriter, status int, why string) {
+	s.show(w, status, "refused", page{Title: http.StatusText(status), Problem: why})
+}
+
+// first writes the first page, with the form as it was sent if there is a problem with it.
+func (s *Server) first(w http.ResponseWriter, status int, form url.Values, problem string) {
+	names, err := record.Runs(s.Root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // no run yet is no mistake
+		s.refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	p := page{Title: "schedlab", Form: form, Problem: problem, Total: len(names)}
+	for _, name := range names[:min(len(names), shown)] {
+		p.Runs = append(p.Runs, s.read(name))
+	}
+	s.mu.Lock()
+	p.Live = s.live()
+	s.mu.Unlock()
+	s.show(w, status, "home", p)
+}
+
+// read reads a run. One that has ended is read once.
+func (s *Server) read(name string) runs.Run {
+	if r, known := s.past.Load(name); known {
+		return r.(runs.Run)
+	}
+	r := runs.Read(s.Root, name)
+	if r.Problem == "" && r.Status != string(record.Running) {
+		s.past.Store(name, r)
+	}
+	return r
+}
+
+// live draws the jobs, as parts of the page that change. s.mu is held.
+func (s *Server) live() template.HTML {
+	var now *job // the job that runs, or else the one that ended last
+	for _, j := range slices.Backward(s.jobs) {
+		if j.State != waiting && (now == nil || j.State == running || j.State == stopping) {
+			now = j
+		}
+	}
+	rest := slices.DeleteFunc(slices.Clone(s.jobs), func(j *job) bool { return j == now })
+	var table, charts document.Part = document.Lines{}, document.Charts{}
+	if now != nil {
+		table, charts = figuresOf(now.Progress)
+	}
+	var b strings.Builder
+	if err := pages.ExecuteTemplate(&b, "live", map[string]any{"Now": now, "Rest": rest, "Table": table, "Charts": charts, "Token": s.action}); err != nil {
+		return template.HTML(template.HTMLEscapeString(err.Error()))
+	}
+	return template.HTML(document.Harmless(b.String())) // html/template has escaped it
+}
+
+// events tells a browser of the jobs, now and at each change. It sends the newest state only, so a slow
+// browser misses some states. A browser that does not read is dropped.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		http.Error(w, "too many pages watch already; close some and reload", http.StatusServiceUnavailable)
+		return
+	}
+	conn := http.NewResponseController(w)
+	if err := conn.SetReadDeadline(time.Time{}); err != nil { // a browser sends nothing more
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for {
+		text, changed := s.event()
+		if conn.SetWriteDeadline(time.Now().Add(5*time.Second)) != nil {
+			return
+		}
+		if _, err := w.Write([]byte(text)); err != nil || conn.Flush() != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// event returns the jobs as an event, drawn once for all browsers, and a channel that closes when they change.
+func (s *Server) event() (string, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.drawn == "" {
+		s.drawn = "data: " + strings.ReplaceAll(string(s.live()), "\n", "\ndata: ") + "\n\n"
+	}
+	return s.drawn, s.changed
+}
+
+func (s *Server) start(w http.ResponseWriter, r *http.Request) {
+	request, err := s.request(r.PostForm)
+	switch {
+	case err != nil:
+		s.first(w, http.StatusBadRequest, r.PostForm, err.Error())
+	case !s.add(request):
+		s.first(w, http.StatusServiceUnavailable, r.PostForm, fmt.Sprintf("%d comparisons wait already; stop one of them first", maxQueued))
+	default:
+		http.Redirect(w, r, "/#now", http.StatusSeeOther)
+	}
+}
+
+func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
+	id, _ := strconv.Atoi(r.PostForm.Get("job")) // 0 is no job
+	s.end(id)
+	http.Redirect(w, r, "/#now", http.StatusSeeOther)
+}
+
+// known reports whether a run of that name is listed. Nothing else is ever opened.
+func (s *Server) known(name string) bool {
+	names, err := record.Runs(s.Root)
+	return err == nil && slices.Contains(names, name)
+}
+
+// report writes the report of a run, or its explanation. A run without a result was killed and is judged
+// now, which takes CPU time, so not while another is measured.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if !s.known(name) {
+		s.refuse(w, http.StatusNotFound, "There is no such run.")
+		return
+	}
+	dir, run, err := record.Open(name, s.Root)
+	result := run.Result
+	if err == nil && result == nil {
+		if s.busy() {
+			s.refuse(w, http.StatusConflict, "This run has no result yet, and judging it would disturb the one that is measured now. Come back when that has ended.")
+			return
+		}
+		result, err = session.Judge(dir, run)
+	}
+	if err == nil {
+		err = session.Attach(dir, result)
+	}
+	var b bytes.Buffer
+	file := path.Base(r.URL.Path) // the report is the page of the run itself
+	switch own := ownPage(result, file); {
+	case err != nil:
+	case strings.HasSuffix(r.URL.Path, "/"):
+		err = report.HTML(&b, result)
+	case own == nil:
+		s.refuse(w, http.StatusNotFound, "This run is not explained: schedlab explain "+name)
+		return
+	default:
+		err = say.HTML(&b, *own)
+	}
+	if err != nil {
+		s.refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Security-Policy", reportPolicy)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Write(b.Bytes())
+}
+
+// ownPage returns the page of that file that an attachment of the result has; nil without one.
+func ownPage(r record.Result, file string) *document.Document {
+	if r == nil {
+		return nil
+	}
+	for _, a := range r.Head().Attached {
+		if own, ok := a.(report.OwnPage); ok {
+			if name, page := own.Page(); name == file {
+				return &page
+			}
+		}
+	}
+	return nil
+}
+
+// busy reports whether a comparison runs now.
+func (s *Server) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.jobs, func(j *job) bool { return j.State == running || j.State == stopping })
+}
+
+// beside writes the page that compares two runs: one column per run, and their differences.
+func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
+	p := page{Title: "Two runs"}
+	names := r.URL.Query()["run"]
+	if len(names) != 2 {
+		s.refuse(w, http.StatusBadRequest, "Choose two runs of the list, and no more.")
+		return
+	}
+	slices.Sort(names) // a name begins with the time: the older one first
+	for _, name := range names {
+		if !s.known(name) {
+			s.refuse(w, http.StatusNotFound, "There is no such run.")
+			return
+		}
+		run := s.read(name)
+		if run.Record.Result == nil {
+			s.refuse(w, http.StatusConflict, name+" has no result.")
+			return
+		}
+		p.Runs = append(p.Runs, run)
+	}
+	s.show(w, http.StatusOK, "beside", p)
+}

@@ -1,0 +1,214 @@
+// Package expect is the language of a scenario's expectations. It parses them, and decides each
+// over the blocks of a judged run. It sees the run only as a [Run].
+package expect
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/stats"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+)
+
+// An Expectation is one assertion of a scenario, written in the language of expr with the words of
+// docs/reference/scenarios.md. It is split at and, or and not into statements, and the blocks of a run decide each
+// statement separately. The zero value is not valid. An Expectation does not change, and may be used by many goroutines.
+type Expectation struct{ root ast.Node }
+
+// An Error is a mistake in an expectation. At is its position, in runes from the start of the text as it was written.
+//
+// The user writes 10ms, which the library expr cannot read, so the text is rewritten before it is parsed, and positions
+// are mapped back. What expr cannot check, such as the name of an arm, is checked in the tree.
+type Error struct {
+	At  int
+	msg string
+}
+
+// Error returns the mistake without its position.
+func (e *Error) Error() string { return e.msg }
+
+// token matches a text in quotes, a name, or a number with a unit of time written against it, as in 10ms: then group 1 is
+// the number and group 2 the unit. Texts and names are matched so that a digit in them, as in p50, begins no number. 250/s
+// needs no rewriting: it is a quotient, since s is a second.
+var token = regexp.MustCompile("\"[^\"]*\"?|'[^']*'?|`[^`]*`?|[A-Za-z_][A-Za-z0-9_]*|" + `(\d+(?:\.\d+)?)(ns|us|ms|s)\b`)
+
+// rewrite turns 10ms into (10*ms), which the language can read, but not in quotes. from holds one entry for each character
+// of code, and one for its end: the index of the character of text that it came from.
+func rewrite(text string) (code string, from []int) {
+	var b strings.Builder
+	at, done := 0, 0 // characters and bytes of text that are copied
+	// put appends s to the code: a copy of the text from at on, or without advance a part that belongs to the character at.
+	put := func(s string, advance bool) {
+		for range utf8.RuneCountInString(s) {
+			from = append(from, at)
+			if advance {
+				at++
+			}
+		}
+		b.WriteString(s)
+	}
+	for _, m := range token.FindAllStringSubmatchIndex(text, -1) {
+		if m[2] < 0 {
+			continue
+		}
+		put(text[done:m[2]], true)
+		put("(", false)
+		put(text[m[2]:m[3]], true)
+		put("*", false)
+		put(text[m[4]:m[5]], true)
+		put(")", false)
+		done = m[1]
+	}
+	put(text[done:], true)
+	return b.String(), append(from, at)
+}
+
+// language returns the options that every expectation is compiled with. Of the library's own functions they keep only abs,
+// min and max. So a statement has no loops and reads no clock. result is the option for the type of its value.
+func language(words map[string]any, result expr.Option) []expr.Option {
+	return []expr.Option{
+		expr.Env(words), result,
+		expr.DisableAllBuiltins(), expr.EnableBuiltin("abs"), expr.EnableBuiltin("min"), expr.EnableBuiltin("max"),
+		expr.Optimize(false), // the optimizer may rewrite the tree, and the tree is what decide walks
+	}
+}
+
+// Parse parses an assertion. It checks the grammar, the types, and that the arms, metrics and phases it names exist. If
+// arms is nil, it does not check arms. The error is an [*Error]. Parse may be called by many goroutines.
+func Parse(text string, arms []string) (Expectation, error) {
+	root, err := parse(text, arms, expr.AsBool())
+	return Expectation{root}, err
+}
+
+// parse parses an assertion or a figure, with the same checks. result is the option for its type.
+func parse(text string, arms []string, result expr.Option) (ast.Node, error) {
+	code, from := rewrite(text)
+	// Only the types of the words matter here.
+	program, err := expr.Compile(code, language(values(vocabulary), result)...)
+	if bad, ok := errors.AsType[*file.Error](err); ok {
+		return nil, &Error{from[bad.From], bad.Message} // expr counts positions in the rewritten code
+	} else if err != nil {
+		return nil, &Error{0, prose.FirstLine(err.Error())}
+	}
+	root := program.Node()
+	for _, c := range calls(root) {
+		for i, arg := range c.Arguments {
+			// A name that is computed, and not written as a text, is checked when it is used.
+			name, ok := arg.(*ast.StringNode)
+			if !ok {
+				continue
+			}
+			kind, known := vocabulary[c.Callee.String()].names(i, arms)
+			if known != nil && !slices.Contains(known, name.Value) {
+				return nil, &Error{from[arg.Location().From], fmt.Sprintf("no %s %q (want one of %s)", kind, name.Value, strings.Join(known, ", "))}
+			}
+		}
+	}
+	for _, n := range plain(root) {
+		if probes := probed(n); len(probes) > mostProbes {
+			return nil, &Error{from[n.Location().From], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probes), mostProbes)}
+		}
+	}
+	return root, nil
+}
+
+// calls returns the calls of words below a node, in the order of the text; those in arguments before the call around them.
+func calls(n ast.Node) (all []*ast.CallNode) {
+	ast.Find(n, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallNode); ok {
+			all = append(all, c)
+		}
+		return false
+	})
+	return all
+}
+
+// UsesAny reports whether one of the expectations calls one of the words. A word in quotes counts, too, which costs a
+// needless measurement.
+func UsesAny(texts []string, words ...string) bool {
+	called := regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\(`)
+	return slices.ContainsFunc(texts, called.MatchString)
+}
+
+// quantileName finds the name of a quantile as a whole word.
+var quantileName = regexp.MustCompile(`\b(` + strings.Join(stats.Names(stats.Quantiles()), "|") + `)\b`)
+
+// Quantiles returns the quantiles that expectations name, ascending, without duplicates.
+func Quantiles(texts []string) (all []stats.Figure) {
+	for _, text := range texts {
+		for _, name := range quantileName.FindAllString(text, -1) {
+			f, _ := stats.FigureOf(name)
+			all = append(all, f)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// A Sentence is what a claim says, with figures in braces: its mean is {mean("pool")}. The zero value says nothing. A
+// Sentence does not change, and may be used by many goroutines.
+type Sentence struct {
+	texts   []string   // between the figures: one more than figures
+	figures []ast.Node // numbers; Say writes their medians over the blocks
+}
+
+// ParseSentence parses the sentence of a claim. It checks the figures as [Parse] checks an
+// assertion. The error is an [*Error]. arms are the arms that it may name; nil allows any.
+func ParseSentence(text string, arms []string) (s Sentence, err error) {
+	for at, rest := 0, text; ; {
+		before, inside, found := strings.Cut(rest, "{")
+		s.texts = append(s.texts, before)
+		if !found {
+			return s, nil
+		}
+		// at is now the position of the figure. An error of the figure counts from its own start.
+		at += utf8.RuneCountInString(before) + 1
+		figure, after, closed := strings.Cut(inside, "}")
+		if !closed {
+			return s, &Error{at - 1, "a { without its }"}
+		}
+		root, err := parse(figure, arms, expr.AsFloat64())
+		if bad, ok := errors.AsType[*Error](err); ok {
+			bad.At += at
+			return s, bad
+		}
+		s.figures = append(s.figures, root)
+		at, rest = at+utf8.RuneCountInString(figure)+1, after
+	}
+}
+
+// Say returns the sentence with the medians over a run's blocks: times as in 20.9 ms, rates as in 1,048/s, other numbers
+// with three digits, and … for a figure that the run does not have. The units of the words tell times and rates.
+func (s Sentence) Say(r Run) string {
+	var said strings.Builder
+	for i, text := range s.texts {
+		said.WriteString(text)
+		if i < len(s.figures) {
+			said.WriteString(figureSaid(r, s.figures[i]))
+		}
+	}
+	return said.String()
+}
+
+// figureSaid writes the median of a figure.
+func figureSaid(r Run, n ast.Node) string {
+	v, ok := median(r, n)
+	switch {
+	case !ok || r.Blocks() == 0 || math.IsNaN(v):
+		return "…"
+	case power(n) == 1:
+		return prose.Seconds(v)
+	case power(n) == -1:
+		return prose.PerSecond(v)
+	}
+	return prose.Digits(v)
+}

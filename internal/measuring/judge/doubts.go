@@ -1,0 +1,295 @@
+package judge
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"schedlab/internal/measuring/window"
+	"schedlab/internal/shared/cmdline"
+	"schedlab/internal/shared/cpuset"
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/request"
+	"schedlab/internal/shared/stats"
+)
+
+// doubts returns everything that speaks against a result, the heaviest first. That others took much of the CPUs comes
+// before all; if noise left verdicts open, what else explains it follows. of holds the doubts about the record and the servers. A doubt never changes a verdict: a reason that is
+// strong enough refuses it instead (refuse.go, verdicts.go).
+func (b blocks) doubts(r *record.Comparison, of []fact.Fact) []fact.Fact {
+	busy := b.busy(r)
+	all := fact.ByWeight(slices.Concat(
+		b.standing(r), b.stoodStill(), othersDoubts(b.run.Others), withoutAdvice(withoutFirstLook(b.run.Plan.Doubts, r.Others), busy), of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), HostDoubts(r.Env),
+	))
+	if openByNoise(r) {
+		slices.SortStableFunc(all, func(a, b fact.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })
+	}
+	if f := b.copyHides(r); !f.None() {
+		all = slices.Insert(all, 0, f)
+	}
+	if !busy.None() {
+		all = slices.Insert(all, 0, busy)
+	}
+	return all
+}
+
+// openByNoise reports whether noise may be the reason that a run has no answer: a primary verdict is open, or a
+// disturbance refused one, or no block counts. A run that was cut short has another reason.
+func openByNoise(r *record.Comparison) bool {
+	return r.Status == record.Complete && slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+		return v.Primary && (v.Verdict.Outcome == outcome.Open || ofNoise(v.Reason))
+	})
+}
+
+// standing returns the doubts that apply to every verdict. r has its arms and counts already.
+func (b blocks) standing(r *record.Comparison) (all []fact.Fact) {
+	all = Planted(b.run.Plan)
+	add := func(f fact.Fact) { all = append(all, f) }
+	if r.Status != record.Complete {
+		add(notComplete(b.run, &r.Valid))
+	}
+	if n := r.Ran - r.Valid; n > 0 {
+		add(blocksLeftOut.Of(blocksLost{n, r.Ran, strings.Join(r.LeftOutFor(), ", ")}))
+	}
+	for _, a := range r.Arms {
+		if a.Starves() {
+			add(b.starved(a))
+		}
+		if f := b.redirects(a); !f.None() {
+			add(f)
+		}
+		if d := a.Disturbed; d != nil && d.Load > window.ShareLimit && a.Role != record.Copy {
+			add(loadTookCPU.Of(fromLoad{d.Load, window.ShareLimit, r.Env.SharedCPUs().Words()}).On(a.Name))
+		}
+		switch {
+		case b.over[a.Name] && b.generatorBound[a.Name]:
+			add(doubt.GeneratorLimit.On(a.Name))
+		case b.over[a.Name]:
+			add(doubt.Overloaded.On(a.Name))
+		}
+	}
+	return append(all, oneCPU(r)...)
+}
+
+// plantFlags matches the flags of serve that plant a fault, with their values.
+var plantFlags = regexp.MustCompile(`--plant(-cpu)?[= ]\S+`)
+
+// Planted returns a doubt for each arm that is started with a planted fault, to test schedlab itself.
+func Planted(p record.Plan) (all []fact.Fact) {
+	for _, a := range p.Arms {
+		if flags := plantFlags.FindAllString(cmdline.Join(a.Command), -1); flags != nil && a.Role != record.Copy {
+			all = append(all, faultPlanted.Of(planted{strings.Join(flags, " ")}).On(a.Name))
+		}
+	}
+	return all
+}
+
+// notComplete returns the doubt about a run that is not complete, with its status and the first line of its error. valid is
+// the number of blocks by which it is judged, nil for a search.
+func notComplete(run record.Run, valid *int) fact.Fact {
+	return runNotComplete.Of(incomplete{Status: string(run.Status), Error: prose.FirstLine(run.Failure), Valid: valid})
+}
+
+// oneCPU returns a doubt if no arm had more than one CPU.
+func oneCPU(r record.Result) []fact.Fact {
+	more := func(a record.Contestant) bool { return cpuset.Count(a.CPUs, 1) > 1 }
+	if ServerCPUs(r.Head().Env) > 1 || slices.ContainsFunc(r.Contestants(), more) {
+		return nil
+	}
+	return []fact.Fact{onlyOneCPU}
+}
+
+// tenths rounds a time to tenths of a millisecond, upwards.
+func tenths(seconds float64) float64 { return math.Ceil(seconds*1e4) / 1e4 }
+
+// HostDoubts returns the doubts about any run with server and load on one machine, or on another site.
+func HostDoubts(e record.Env) (all []fact.Fact) {
+	if c := e.Site; c != nil {
+		both := slices.DeleteFunc(slices.Clone(c.ServerMachines), func(name string) bool { return !slices.Contains(c.LoadMachines, name) })
+		return []fact.Fact{onOtherSite.Of(machines{tenths(c.ClockError), tenths(c.Late), strings.Join(both, ", ")})}
+	}
+	if e.Virtualised {
+		all = append(all, virtualised)
+	}
+	return append(all, oneHost)
+}
+
+// lost returns a doubt for each arm with a server that could not keep all its stamps. It refuses
+// no verdict, because the newest requests have their stamps.
+func (b blocks) lost(arms []record.Arm) (all []fact.Fact) {
+	for _, a := range arms {
+		windows := 0
+		for _, w := range b.of(a.Name) {
+			// A server may drop stamps of requests outside the window, which lacks nothing then.
+			windows += stats.Count(w.Phases.Lost > 0 && w.Phases.Joined < w.Phases.Good)
+		}
+		if windows > 0 {
+			all = append(all, stampsLost.Of(lost{windows, len(b.valid), a.Joined}).On(a.Name))
+		}
+	}
+	return all
+}
+
+// unsent returns a doubt for each arm that left more than unsentLimit of its paced requests unsent.
+func (b blocks) unsent() (all []fact.Fact) {
+	for _, a := range b.run.Plan.Arms {
+		if unsent := b.unsentShare(a.Name); unsent > 0 && a.Role != record.Copy {
+			all = append(all, unsentRequests.Of(notSent{unsent, a.Clients.Rate}).On(a.Name))
+		}
+	}
+	return all
+}
+
+// limited returns a doubt for each arm with servers on another site that their CPU limit stopped for more
+// than 1 % of the median window. It refuses no verdict: an arm that wants more CPU is stopped more.
+func (b blocks) limited() (all []fact.Fact) {
+	for _, a := range b.run.Plan.Arms {
+		stopped := medianOf(b.of(a.Name), func(w *modelled) float64 { return w.Trial.Server.Throttled / w.Trial.Window.Seconds() })
+		if stopped > .01 && a.Role != record.Copy {
+			all = append(all, serverLimited.Of(share{stopped}).On(a.Name))
+		}
+	}
+	return all
+}
+
+// lacking returns the doubts about an incomplete record. found is the number of trials that it has, short the number that
+// were left half-written. A run that goes on has no number of trials yet, and misses none.
+func lacking(run record.Run, found, short int) (all []fact.Fact) {
+	if n := run.Trials - found; n > 0 {
+		all = append(all, missingTrials.Of(missing{n, run.Trials}))
+	}
+	if short > 0 {
+		all = append(all, trialsCut.Of(cut{short}))
+	}
+	return all
+}
+
+// redirects returns the doubt about an arm that sent clients elsewhere; no fact for other arms. The status is
+// the most frequent one.
+func (b blocks) redirects(a record.Arm) (f fact.Fact) {
+	if a.Role == record.Copy {
+		return f
+	}
+	share, most, status := 0., 0., 0
+	for code := uint16(300); code < 400; code++ {
+		if !request.Redirect(code) {
+			continue
+		}
+		of := 0.
+		for _, w := range b.of(a.Name) {
+			of += w.Status[code] / float64(len(b.valid))
+		}
+		if share += of; of > most {
+			most, status = of, int(code)
+		}
+	}
+	if share > statusLimit {
+		f = doubt.Redirects.Of(doubt.Redirection{Share: share, Status: status}).On(a.Name)
+	}
+	return f
+}
+
+// starved returns the doubt about an arm that starved connections, or that had too little time to serve them.
+func (b blocks) starved(a record.Arm) fact.Fact {
+	f := starving{Starved: a.StarvedConnections}
+	if of := a.Fairness; of != nil {
+		f.Asked = of.Asked
+		if of.Short && of.Turns > 0 {
+			// The time in which as many replies go out as there are connections: their turns would be
+			// even in it if they came in order.
+			round := b.run.Plan.Window.Seconds() / of.Turns * float64(of.Asked) / float64(of.Served)
+			f.Turns, f.Warmup, f.Window = of.Turns, math.Ceil(2*round), math.Ceil(5*round)
+		}
+	}
+	return starvedConnections.Of(f).On(a.Name)
+}
+
+// timeOf maps each cause that takes CPU time to the kind of its fact.
+var timeOf = map[record.Cause]fact.Kind[usage]{
+	record.Stolen: stolenTime, record.Interrupt: interruptTime, record.SoftIRQ: softIRQTime,
+	record.Program: programTime, record.Own: ownTime, record.Passing: passingTime,
+}
+
+// took returns the fact that a cause took a share of one CPU's time.
+func took(t record.Trouble) fact.Fact {
+	return timeOf[t.Cause].Of(usage{Share: t.Share, CPU: t.CPU, PID: t.PID, Processes: t.Processes, Side: string(t.Side), Program: t.Program, Parent: t.Parent})
+}
+
+// TroubleSoFar returns the fact, for the screen, about a cause that disturbs a run while it goes on.
+func TroubleSoFar(t record.Trouble) fact.Fact {
+	return stillGoingOn.Since(took(t))
+}
+
+// doubtShare is the ratio of a CPU's time, over the whole run, from which a cause is a doubt. Time without a known cause is a
+// difference of two clocks that tick apart, so its limit doubtPassing is higher.
+const doubtShare, doubtPassing = .01, .10
+
+// othersDoubts returns one doubt about everything else that used the CPUs over the whole run, with the causes as its
+// Because; nil if nothing used enough to matter, or so much that the machine was busy, which is another doubt (see Busy).
+func othersDoubts(o *record.Others) []fact.Fact {
+	if o == nil || !o.Quiet() {
+		return nil
+	}
+	var all []fact.Fact
+	for _, t := range o.Troubles {
+		if t.Share >= doubtPassing || t.Cause != record.Passing && t.Share >= doubtShare {
+			all = append(all, took(t))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []fact.Fact{othersUsedCPUs.Of(watched{o.Seconds}).Since(all...)}
+}
+
+// An unchecked rule silently passes a window that lacks the figure it needs, and so looks like one that was kept.
+// lacks gets a window and whether its server should have stamped.
+type unchecked struct {
+	rule, why string
+	machine   bool // about the machine and the load's process, and not about an arm
+	lacks     func(w *modelled, stamped bool) bool
+}
+
+// dataRules holds the rules that need a figure which a record may lack. Their names are the ones in a report.
+var dataRules = []unchecked{
+	{"unjoined requests and negative parts", "no server-side stamps were taken", false, func(w *modelled, stamped bool) bool { return !stamped || !w.Phases.Stamped }},
+	{"imbalance of foreign load", "what others used of them is not known", false, func(w *modelled, _ bool) bool { return w.Trial.Server.Foreign < 0 }},
+	{window.LawUtilisation, "the server's CPU time is not known", false, func(w *modelled, _ bool) bool { return w.Trial.Server.CPU < 0 }},
+	{window.LawFlow + " (connections)", "the server shows no counters", false, func(w *modelled, _ bool) bool { return w.Trial.Server.Accepted < 0 }},
+	{window.LawFlow + " (requests)", "the record does not tell what the load sent", false, func(w *modelled, _ bool) bool { return w.Trial.Client.Proof == nil }},
+	{"imbalance of steal", "the kernel does not tell it", true, func(w *modelled, _ bool) bool { return w.Trial.Client.Steal < 0 }},
+	{"imbalance of throttling", "the kernel does not tell it", true, func(w *modelled, _ bool) bool { return w.Trial.Client.Throttled < 0 }},
+}
+
+// notChecked lists, for people, the rules that could not be checked because the record lacks a figure. A rule about arms
+// names the arms that lack it, unless all do. The list is empty and not nil if all was checked.
+func (b blocks) notChecked() []string {
+	missing := []string{}
+	for _, u := range dataRules {
+		var names []string // arms that lack the figure in a valid window, or in any if none is valid; the copy only without its baseline
+		all := true
+		for _, a := range b.run.Plan.Arms {
+			lacks := false
+			for block, arms := range b.windows {
+				if w, ok := arms[a.Name]; ok && (len(b.valid) == 0 || slices.Contains(b.valid, block)) {
+					lacks = lacks || u.lacks(w, Accounts(b.run.Plan, a.Name))
+				}
+			}
+			all = all && lacks
+			if lacks && (a.Role != record.Copy || len(names) == 0) {
+				names = append(names, a.Name)
+			}
+		}
+		if len(names) > 0 && (all || u.machine) {
+			missing = append(missing, u.rule+": "+u.why)
+		} else if len(names) > 0 {
+			missing = append(missing, u.rule+" of "+strings.Join(names, ", ")+": "+u.why)
+		}
+	}
+	return missing
+}

@@ -1,0 +1,211 @@
+package profile_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"runtime/trace"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	googleprofile "github.com/google/pprof/profile"
+
+	"schedlab/internal/measuring/profile"
+)
+
+// synthetic is a profile of stacks, written root first with dots: "main.a main.b" → value.
+func synthetic(t *testing.T, stacks map[string]int64) *profile.Tree {
+	t.Helper()
+	tree, err := profile.Parse(encoded(t, "cpu", stacks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func encoded(t *testing.T, kind string, stacks map[string]int64) []byte {
+	t.Helper()
+	p := &googleprofile.Profile{SampleType: []*googleprofile.ValueType{{Type: kind, Unit: "count"}}}
+	known := map[string]*googleprofile.Location{}
+	for stack, v := range stacks {
+		s := &googleprofile.Sample{Value: []int64{v}}
+		for name := range strings.FieldsSeq(stack) {
+			l := known[name]
+			if l == nil {
+				f := &googleprofile.Function{ID: uint64(len(known) + 1), Name: name}
+				l = &googleprofile.Location{ID: f.ID, Line: []googleprofile.Line{{Function: f}}}
+				known[name] = l
+				p.Function, p.Location = append(p.Function, f), append(p.Location, l)
+			}
+			s.Location = append([]*googleprofile.Location{l}, s.Location...)
+		}
+		p.Sample = append(p.Sample, s)
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestLayout(t *testing.T) {
+	t.Parallel()
+	base := synthetic(t, map[string]int64{"main.a main.b": 50, "main.a": 50})
+	tree := synthetic(t, map[string]int64{"main.a main.b": 2, "main.a main.c": 1, "main.d": 1})
+	want := []profile.Frame{
+		{Name: "all", Share: 1},
+		{Name: "main.a", Depth: 1, Share: .75, Change: -.25},
+		{Name: "main.b", Depth: 2, Share: .5, Change: 0},
+		{Name: "main.c", Depth: 2, Left: .5, Share: .25, Change: .25},
+		{Name: "main.d", Depth: 1, Left: .75, Share: .25, Change: .25},
+	}
+	if diff := cmp.Diff(want, tree.Layout(base)); diff != "" {
+		t.Errorf("beside another (-want, +got):\n%s", diff)
+	}
+	for i := range want {
+		want[i].Change = 0
+	}
+	if diff := cmp.Diff(want, tree.Layout(nil)); diff != "" {
+		t.Errorf("alone (-want, +got):\n%s", diff)
+	}
+}
+
+// A function that only calls others has no share of its own; one that the other profile lacks
+// has 0 there; and what a few samples make appear is left out.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	from := synthetic(t, map[string]int64{"main.a main.b": 800, "main.a main.c": 200})
+	to := synthetic(t, map[string]int64{"main.a main.b": 500, "main.d main.c": 200, "main.e": 299, "main.once": 1})
+	want := []profile.FunctionShare{{Function: "main.b", From: .8, To: .5}, {Function: "main.e", To: .299}}
+	if diff := cmp.Diff(want, profile.Changes(from, to, 5)); diff != "" {
+		t.Errorf("changes (-want, +got):\n%s", diff)
+	}
+	few := synthetic(t, map[string]int64{"main.b": 7, "main.c": 2})
+	if got := profile.Changes(few, to, 5); got != nil {
+		t.Errorf("of nine samples: %v", got)
+	}
+}
+
+func TestParseTellsOfAnEmptyOrDamagedProfile(t *testing.T) {
+	t.Parallel()
+	if _, err := profile.Parse(encoded(t, "cpu", nil)); !errors.Is(err, profile.ErrEmpty) {
+		t.Errorf("empty: got %v, want ErrEmpty", err)
+	}
+	if _, err := profile.Parse([]byte("no profile")); err == nil || errors.Is(err, profile.ErrEmpty) {
+		t.Errorf("damaged: got %v, want an error of parsing", err)
+	}
+}
+
+// Goroutines count with the time between the profiles, and those that serve a profile do not.
+func TestWall(t *testing.T) {
+	t.Parallel()
+	one := encoded(t, "goroutine", map[string]int64{"main.a main.wait": 3, "net/http.serve net/http/pprof.Index": 1})
+	two := encoded(t, "goroutine", map[string]int64{"main.a main.wait": 1, "main.a": 4})
+	data, err := profile.Wall([][]byte{one, two}, 10*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := googleprofile.ParseData(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := int64(0)
+	for _, s := range p.Sample {
+		sum += s.Value[0]
+	}
+	if want := int64(80 * time.Millisecond); sum != want || p.SampleType[0].Type != "wall" || len(p.Sample) != 2 {
+		t.Errorf("got %d ns of %v in %d stacks, want %d ns of wall in 2", sum, p.SampleType[0], len(p.Sample), want)
+	}
+}
+
+var kept [][]byte
+
+//go:noinline
+func allocateMuch() {
+	for range 64 {
+		kept = append(kept, make([]byte, 1<<20))
+	}
+	kept = nil
+}
+
+// What a real runtime writes can be read, and holds what ran between the two profiles.
+func TestRealProfiles(t *testing.T) {
+	heap := func() []byte {
+		runtime.GC()
+		var b bytes.Buffer
+		if err := pprof.Lookup("heap").WriteTo(&b, 0); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	before := heap()
+	allocateMuch()
+	data, err := profile.Allocated(before, heap())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := profile.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0.0
+	for _, f := range tree.Layout(nil) {
+		if strings.HasSuffix(f.Name, ".allocateMuch") {
+			found += f.Share
+		}
+	}
+	if found < .5 || found > 1 {
+		t.Errorf("allocateMuch has a share of %.2f, want more than half", found)
+	}
+}
+
+// The parts of a request add up to its region, whatever its goroutine did; a wait has its
+// reason, and go tool trace reads the file.
+func TestRequestsOfATrace(t *testing.T) {
+	var b bytes.Buffer
+	if err := trace.Start(&b); err != nil {
+		t.Skip("a trace is being taken already: ", err)
+	}
+	const many = 20
+	var clock time.Duration
+	for range many {
+		region := trace.StartRegion(context.Background(), profile.Region)
+		began := time.Now()
+		time.Sleep(2 * time.Millisecond)
+		for time.Since(began) < 3*time.Millisecond {
+		}
+		clock += time.Since(began)
+		region.End()
+	}
+	trace.Stop()
+	got, err := profile.Requests(b.Bytes())
+	if err != nil || got == nil {
+		t.Fatal(got, err)
+	}
+	sum, sleep := 0.0, 0.0
+	for _, s := range got.States {
+		sum += s.Mean
+		if s.State == "waiting: sleep" {
+			sleep = s.Mean
+		}
+	}
+	want := clock.Seconds() / many
+	if got.Requests != many || math.Abs(sum-got.Mean) > 1e-9 || math.Abs(got.Mean-want) > .1*want || sleep < .002 {
+		t.Errorf("got %+v (the states sum to %g), want %d requests of %g s with 2 ms asleep", got, sum, many, want)
+	}
+	file := filepath.Join(t.TempDir(), "trace.out")
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "tool", "trace", "-pprof=sched", file).CombinedOutput(); err != nil {
+		t.Errorf("go tool trace: %v: %s", err, out)
+	}
+}

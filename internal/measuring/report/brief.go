@@ -1,0 +1,602 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+)
+
+// Sizes of a brief report, so that it fits a screen of 24 lines, the height of a terminal by default.
+const (
+	briefLines  = 24
+	answerLines = 4
+	briefArms   = 8 // in the table
+)
+
+// Brief writes r for a first look in a terminal: the answer, the figures with their
+// differences, the reasons, how sure the answer is, and where the full report is.
+//
+// It gives up reasons and doubts until the report fits the screen. The table and the evidence are never
+// cut to fit, nor is an explanation that was asked for, so a report may still be longer.
+func Brief(w io.Writer, r record.Result, o TextOptions) error {
+	if o.Width <= 0 {
+		o.Width = 100
+	}
+	return say.Text(w, pageOf(r).brief(o.Width), o)
+}
+
+func (p comparisonPage) brief(width int) document.Document { return screenOf(p).fitting(width) }
+
+// A screen is what one screen says about a comparison, in the order in which it says it. screenOf makes it from the
+// result; its methods only arrange it.
+type screen struct {
+	name, scenario, state, answer string
+	context                       []string
+	figures                       document.Part // the table, with its legend and notes
+	reasons                       []string
+	asked                         int    // reasons at the front that somebody asked for: they are never cut
+	means                         string // what a mean in the reasons is, where the answer has other figures; else ""
+	sure, expected                []string
+	doubts                        []fact.Fact
+	causes                        []func(fact.Fact) bool // kinds of doubts that are never cut
+	where                         document.Facts         // the full report
+}
+
+// screenOf takes from the result what its screen says.
+func screenOf(p comparisonPage) screen {
+	r := p.Comparison
+	s := screen{
+		name: named(r), scenario: r.Scenario, state: state(r), answer: Headline(r), context: append(context(r), askedBriefly(r)), figures: marked(r),
+		sure: sure(r), expected: unmet(r), doubts: others(r.Doubts), causes: alwaysShown(r), where: whereReportIs(&r.Common),
+	}
+	s.reasons, s.asked = whyReasons(r)
+	if p.below() != nil { // a mean in the claims is not the mean in "Why"
+		s.means = "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)"
+	}
+	return s
+}
+
+// fitting returns the screen as a document that fits the height of a terminal, if cutting can make it fit.
+// Each step gives up the line that is needed least: the third reason, the second with the doubt, and the
+// last with the expectations that are not kept. Their counts stay. Writing the document is the
+// only way to know its height, as sentences wrap.
+func (s screen) fitting(width int) document.Document {
+	d := s.document(width, 3)
+	for most := 2; most >= 0 && strings.Count(d.Text(document.Options{Width: width}), "\n") > briefLines; most-- {
+		d = s.document(width, most)
+	}
+	return d
+}
+
+// document arranges the screen. It keeps at most most "Why" lines, one more of the expectations that did not
+// pass, and one doubt if most is 2 or more.
+func (s screen) document(width, most int) document.Document {
+	why := few(s.reasons, max(most, s.asked)) // who asked why gets an answer
+	if len(why) > 0 && s.means != "" {
+		why = append(why, s.means)
+	}
+	place := "in the report"
+	if len(why) == 0 && len(s.reasons) > 0 {
+		place += ", and where the time went"
+	}
+	var facts document.Facts
+	for _, part := range []struct {
+		label string
+		lines []string
+	}{{"Why", why}, {"Sure", s.sure}, {"Expected", few(s.expected, most+1)}} {
+		for _, line := range part.lines {
+			facts = append(facts, document.Fact{Label: part.label, Text: line})
+		}
+	}
+	facts = append(facts, doubtsOf(s.doubts, s.causes, min(most/2, 1), place)...)
+	return document.Document{
+		Name: s.name, State: s.state, Answer: cutTo(answerLines, width, s.scenario, s.answer), Context: s.context,
+		Parts: []document.Part{s.figures, append(facts, s.where...)},
+	}
+}
+
+// alwaysShown returns the kinds of doubts that may be the cause of what the report shows: a disturbance of the run, a rate
+// that the slowest arm lowered, and different HTTP parsers where arms differ. The first doubt of each is always shown.
+func alwaysShown(r *record.Comparison) []func(fact.Fact) bool {
+	if slices.ContainsFunc(r.Verdicts, differs) {
+		return append(causes(), doubt.ParsersDiffer.Is)
+	}
+	return causes()
+}
+
+// causes returns the kinds of doubts that may be the cause of what any report shows.
+func causes() []func(fact.Fact) bool {
+	lowered := func(d fact.Fact) bool { return doubt.RateFewWorkers.Is(d) || doubt.RateLowered.Is(d) }
+	return []func(fact.Fact) bool{fact.Fact.Disturbs, lowered}
+}
+
+// doubtsOf returns the first doubts, at most most of them, then the first of each cause that is not among these, and a count
+// of the others, with the place where they are.
+func doubtsOf(all []fact.Fact, causes []func(fact.Fact) bool, most int, place string) document.Facts {
+	most = min(most, len(all))
+	shown, left := slices.Clone(all[:most]), slices.Clone(all[most:])
+	for _, cause := range causes {
+		if slices.ContainsFunc(shown, cause) {
+			continue
+		}
+		if i := slices.IndexFunc(left, cause); i >= 0 {
+			shown, left = append(shown, left[i]), slices.Delete(left, i, i+1)
+		}
+	}
+	var lines []string
+	for _, d := range slices.Concat(shown, left) {
+		lines = append(lines, Doubt(d))
+	}
+	return document.Doubts(lines, len(shown), place)
+}
+
+// whereReportIs tells how to read the full report, and what attachments say of themselves.
+func whereReportIs(r *record.Common) document.Facts {
+	facts := document.Facts{{Label: "Report", Text: say.Where(r.Dir, !r.NoPage)}}
+	for _, a := range r.Attached {
+		if c, ok := a.(Chapter); ok {
+			facts = append(facts, c.Below(r)...)
+		}
+	}
+	return facts
+}
+
+// rest returns the end of a short report: the first of these doubts and the causes among the others, and where the full
+// report is.
+func rest(r *record.Common, doubts []fact.Fact, causes []func(fact.Fact) bool) document.Facts {
+	return append(doubtsOf(doubts, causes, 1, "in the report"), whereReportIs(r)...)
+}
+
+// cutTo cuts the answer of a scenario to this number of lines of text. It allows ten columns a
+// line for words that do not fit at its end.
+func cutTo(lines, width int, scenario, answer string) string {
+	return document.Cut(cmp.Or(answer, "No answer."), lines*max(width-10, 30)-len(scenario))
+}
+
+// askedBriefly describes the load on every arm, the requests, the windows, the sizes of the
+// servers and the CPUs in one line.
+func askedBriefly(r *record.Comparison) string {
+	var text string
+	if len(loads(r.Contestants())) > 1 {
+		text = "each arm's own load" // they would not fit in a line
+	} else {
+		text = loadOnEach(r)
+	}
+	if r.Asked != "" {
+		text += ", " + r.Asked
+	}
+	// The words of a closed loop say this already, and arms with different loads may differ in it.
+	if r.Rate > 0 && len(loads(r.Contestants())) == 1 && !r.Arms[0].Clients.KeepAlive {
+		text += " on a new connection"
+	}
+	text += ", windows of " + say.Seconds(r.Window.Seconds())
+	if has := sizes(r.Contestants()); has != "" {
+		text += "; " + has
+	}
+	return text + onCPUs(r.Env)
+}
+
+// onCPUs tells where servers and load ran: "; servers on CPU 0, load on CPU 1". "" if they were free.
+// Of another site it names the machines.
+func onCPUs(e record.Env) string {
+	switch shared := e.SharedCPUs(); {
+	case e.Site != nil:
+		return "; " + elsewhere(e.Site)
+	case e.ServerCPUs == "":
+		return ""
+	case len(shared) > 0:
+		return "; servers on CPU" + say.NBSP + e.ServerCPUs + ", load shares " + shared.Words()
+	}
+	return "; servers on CPU" + say.NBSP + e.ServerCPUs + ", load on CPU" + say.NBSP + e.LoadCPUs
+}
+
+// marked returns the table of the arms' figures. After each figure stands a mark for the arm's
+// verdict on it, and below the table the legend of the marks in use.
+func marked(r *record.Comparison) document.Part {
+	arms := choices(r.Arms) // the copy of the baseline is no choice
+	shown := arms[:min(len(arms), briefArms)]
+	names := []string{""}
+	for _, a := range shown {
+		names = append(names, a.Name)
+	}
+	table, used := [][]string{names}, map[string]bool{}
+	for _, m := range stats.Metrics() {
+		marks := []string{""}
+		for _, a := range shown {
+			sign := mark(r, verdictOn(r.Verdicts, a.Name, m.Figure))
+			if sign == "" && isNotJudged(r, a, m) {
+				sign = markRefused
+			}
+			marks = append(marks, sign)
+			used[sign] = true
+			used[say.None] = used[say.None] || sign == "" && m.Quantile > 0 && r.Valid > 0 && a.Median(m.Figure) == nil
+		}
+		table = append(table, append([]string{m.Label}, cells(m, shown)...), marks)
+	}
+	below := belowFigures(r, shown, used)
+	if more := len(arms) - len(shown); more > 0 {
+		below = append(below, say.Plural(more, "arm")+" more")
+	}
+	for _, a := range shown {
+		if unanswered(a) {
+			below = append(below, fmt.Sprintf("%s: %s of %s connections had no answer yet in a window, and its times leave them out.",
+				a.Name, say.Count(a.Fairness.Asked-a.Fairness.Served), say.Count(a.Fairness.Asked)))
+		}
+	}
+	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, below}}
+}
+
+// belowFigures returns the lines below the table of these arms: the legend of the marks that are used, what a reader might
+// take for a mistake, why figures are refused, and how many connections there were.
+func belowFigures(r *record.Comparison, arms []record.Arm, used map[string]bool) (lines document.Lines) {
+	if len(r.Verdicts) > 0 {
+		lines = append(lines, markLegend(r.Verdicts, used))
+	}
+	if aboveRate(r, arms) {
+		lines = append(lines, fmt.Sprintf("A goodput above %s is no mistake: the rate, and the requests a window by it, are the plan's means; these windows held more.", say.Rate(r.Rate)))
+	}
+	lines = append(lines, refusedMarks(r, arms)...)
+	for _, a := range arms {
+		if a.Behind {
+			lines = append(lines, "The times of "+a.Name+" (in the answer, too) are no finding: they grow for as long as the load lasts, and tell how far behind it fell by a window's end.")
+		}
+	}
+	if crowds(counted(arms)) {
+		var peaks []string
+		for _, a := range counted(arms) {
+			peaks = append(peaks, fmt.Sprintf("%s %s and %s/s", a.Name, rounded(a.Counters.OpenPeak), rounded(a.Counters.Accepted)))
+		}
+		lines = append(lines, "Most connections open at once, and accepted a second (by ten samples a second, to within some per cent), medians over the blocks: "+
+			strings.Join(peaks, ", ")+". Accepted is not goodput: it counts connections, answered or not, and none that was open before.")
+	}
+	return lines
+}
+
+// aboveRate reports whether one of these arms has a goodput more than half a per cent above the rate that
+// was asked for, which a reader would otherwise take for a mistake.
+func aboveRate(r *record.Comparison, arms []record.Arm) bool {
+	return r.Rate > 0 && slices.ContainsFunc(arms, func(a record.Arm) bool {
+		good := a.Median(stats.Goodput)
+		return good != nil && *good > 1.005*r.Rate
+	})
+}
+
+// refusedMarks tells why the figures of these arms have the mark of a refused verdict, a line for each reason; nil where the
+// answer tells the reason against all verdicts.
+func refusedMarks(r *record.Comparison, arms []record.Arm) (lines []string) {
+	if r.Answer.Outcome == outcome.Refused && r.Answer.Kind == "" && oneReason(r.Verdicts) != "" && doNotKeepUp(r) == "" {
+		return nil
+	}
+	var refused []record.Verdict
+	for _, v := range r.Verdicts {
+		if v.Verdict.Outcome == outcome.Refused && slices.ContainsFunc(arms, func(a record.Arm) bool { return a.Name == v.Arm }) {
+			refused = append(refused, v)
+		}
+	}
+	for _, same := range alike(refused, func(a, b record.Verdict) bool { return a.Reason.Alike(b.Reason) }) {
+		var of []string
+		for _, v := range same {
+			if !slices.Contains(of, v.Arm) {
+				of = append(of, v.Arm)
+			}
+		}
+		at := labels(byArm(same)[0])
+		lines = append(lines, markRefused+" "+strings.Join(of, ", ")+" at "+at+": "+reason(same[0]))
+	}
+	return lines
+}
+
+// labels returns the labels of the verdicts' metrics, as the columns of a table have them, with commas between.
+func labels(vs []record.Verdict) string {
+	all := make([]string, len(vs))
+	for i, v := range vs {
+		all[i] = v.Metric.Row().Label
+	}
+	return strings.Join(all, ", ")
+}
+
+// unanswered reports whether windows were too short to tell an arm's connections without an answer from
+// starved ones.
+func unanswered(a record.Arm) bool { return a.Fairness != nil && a.Fairness.Short }
+
+// Marks of figures without a difference. Tables of summaries use the same ones.
+const (
+	markSame    = "="
+	markOpen    = "~"
+	markRefused = "*"
+)
+
+// mark returns a verdict in one word, to stand after its figure: the change if it is sure, else
+// a mark. It is "" without a verdict, as for the baseline.
+func mark(r *record.Comparison, v record.Verdict) string {
+	switch {
+	case differs(v):
+		return changed(r, v)
+	case v.Verdict == stats.Decided(stats.Same):
+		return markSame
+	case v.Verdict == stats.Decision{Outcome: outcome.Open}:
+		return markOpen
+	case v.Verdict == stats.Decision{Outcome: outcome.Refused}:
+		return markRefused
+	}
+	return ""
+}
+
+// isNotJudged reports whether the baseline's own time is no finding: every verdict against it is refused, for what the
+// baseline itself does, which fails requests or has a backlog that grows.
+func isNotJudged(r *record.Comparison, baseline record.Arm, m stats.Metric) bool {
+	if m.Quantile == 0 || baseline.Median(m.Figure) == nil || !baseline.Behind && baseline.Errors == 0 {
+		return false
+	}
+	refused := false
+	for _, v := range r.Verdicts {
+		if v.Baseline != baseline.Name || v.Metric != m.Figure {
+			continue
+		}
+		if v.Verdict.Outcome != outcome.Refused {
+			return false
+		}
+		refused = true
+	}
+	return refused
+}
+
+// markLegend explains the marks in use, by the baseline of the verdicts, of which there must be one.
+func markLegend(vs []record.Verdict, used map[string]bool) string {
+	base := vs[0].Baseline
+	if slices.ContainsFunc(vs, func(v record.Verdict) bool { return v.Baseline != base }) {
+		base = "the arm it is compared with"
+	}
+	var marks []string
+	for _, m := range [][2]string{{markSame, "the same"}, {markOpen, "open"}, {markRefused, "refused"}, {say.None, "too few requests in a window"}} {
+		if used[m[0]] {
+			marks = append(marks, m[0]+" "+m[1])
+		}
+	}
+	text := "Beside a figure: difference from " + base + ", if sure"
+	if len(marks) > 0 {
+		text += "; " + strings.Join(marks, ", ")
+	}
+	return text + "."
+}
+
+// whyReasons returns the lines of "Why", and how many of them were asked for. The explanation comes first: it names a cause,
+// while the other reasons only tell where the time went. Where it found no cause of a difference, these say more.
+func whyReasons(r *record.Comparison) (reasons []string, asked int) {
+	others, x := briefReasons(r), reasonOf(&r.Common)
+	if x == nil {
+		return others, 0
+	}
+	answer, last := x.Why()
+	if last {
+		return append(others, answer), 1
+	}
+	return slices.Insert(others, 0, answer), 1
+}
+
+// briefReasons tells, for arms that surely differ, in which stretches the difference of time
+// lies: on average or, if the averages hardly differ, in the slowest requests. It returns nil
+// where a caveat makes the figures no finding.
+func briefReasons(r *record.Comparison) (lines []string) {
+	if caveat(r) != "" {
+		return nil
+	}
+	for _, a := range r.Arms {
+		sure := slices.DeleteFunc(slices.Clone(r.Verdicts), func(v record.Verdict) bool { return !v.Primary || v.Arm != a.Name || !differs(v) })
+		// The first difference of an arm is the one on average, where it has one. The tail
+		// counts only with enough slow requests.
+		at := slices.IndexFunc(r.Differences, func(d record.Difference) bool {
+			return d.Arm == a.Name && (!d.Tail || slowest(r) >= tailRequests)
+		})
+		if len(sure) == 0 || at < 0 { // an arm can surely differ in a median without a sure difference of means
+			continue
+		}
+		d := r.Differences[at]
+		// One or two stalls can outweigh all other requests in a mean, but not in a median.
+		if slices.ContainsFunc(sure, func(v record.Verdict) bool { return v.Worse() && d.By > 0 || v.Better() && d.By < 0 }) {
+			lines = append(lines, difference(d))
+		} else {
+			lines = append(lines, a.Name+": its mean points the other way, by a few long requests; the report has both")
+		}
+	}
+	return lines
+}
+
+// differs reports whether a verdict is a sure difference.
+func differs(v record.Verdict) bool { return v.Verdict.Rank.Differs() }
+
+// few returns the first most lines and, if there are more, a line that counts them. With most 0
+// it returns none, and no count. lines stays unchanged.
+func few(lines []string, most int) []string {
+	if len(lines) <= most || most == 0 {
+		return lines[:min(len(lines), most)]
+	}
+	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more in the report", len(lines)-most))
+}
+
+// sure describes the evidence for the verdicts, and what would change them: the first line has
+// the blocks, the confidence and the A/A control, and lines on failures and open verdicts
+// follow. Why a verdict was refused stands below the table, at its mark.
+func sure(r *record.Comparison) []string {
+	text := blocks(r)
+	if judged := judgedQuantiles(r.Verdicts); len(judged) > 0 && slices.ContainsFunc(r.Verdicts, isDecidedTime) {
+		text += "; verdicts on " + strings.Join(judged, ", ") + " hold together with 95" + say.NBSP + "%"
+	}
+	failed := append(silent(r), failings(r.Arms)...)
+	text += "; " + aaBriefly(r.AA, r.Valid)
+	if len(failed) == 0 && allGood(r) {
+		text += "; every request got a good reply"
+	}
+	lines := append([]string{text}, failed...)
+	if open := openVerdicts(r); open != "" {
+		lines = append(lines, open)
+	}
+	return lines
+}
+
+// judgedQuantiles names the quantiles with a verdict, whose intervals are corrected for several comparisons.
+func judgedQuantiles(vs []record.Verdict) []string {
+	return stats.Names(slices.DeleteFunc(stats.Quantiles(), func(m stats.Metric) bool {
+		return !slices.ContainsFunc(vs, func(v record.Verdict) bool { return v.Metric == m.Figure && v.Verdict.Outcome != outcome.Refused })
+	}))
+}
+
+// isDecidedTime reports whether a verdict on a time is decided. Where all are open, there is nothing yet that could hold.
+func isDecidedTime(v record.Verdict) bool {
+	return v.Primary && (differs(v) || v.Verdict.Rank == stats.Same)
+}
+
+// openVerdicts lists the open verdicts, each with what would decide it, in one line; ""
+// for none.
+func openVerdicts(r *record.Comparison) string {
+	var open []record.Verdict
+	for _, v := range r.Verdicts {
+		if v.Verdict.Outcome == outcome.Open && isAskedFor(r, v) {
+			open = append(open, v)
+		}
+	}
+	best := func(arm string) bool { return slices.Contains(r.Answer.Faster, arm) }
+	// Of several that beat the baseline, the best is asked for.
+	if r.Answer.Kind == record.SeveralWin {
+		for _, v := range r.Duels {
+			if v.Verdict.Outcome == outcome.Open && v.Primary && best(v.Arm) && best(v.Baseline) {
+				open = append(open, v)
+			}
+		}
+	}
+	// Verdicts with the same remedy share it.
+	var parts []string
+	for _, group := range grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }) {
+		var names []string
+		for _, v := range group {
+			names = append(names, openName(v, best(v.Baseline)))
+		}
+		part := strings.Join(names, ", ")
+		if what := remedy(r, group[0].Needed); what != "" {
+			part += ": " + what
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "open: " + strings.Join(parts, "; ")
+}
+
+// openName names an open verdict: its arm, its baseline if that must be told, its metric, and which way it leans.
+func openName(v record.Verdict, against bool) string {
+	text := v.Arm
+	if against {
+		text += " against " + v.Baseline
+	}
+	text += " " + v.Metric.Row().In
+	if v.Lean != "" {
+		text += " (leans " + lower(v.Lean) + ")"
+	}
+	return text
+}
+
+// isAskedFor reports whether a reader wants to know what would decide an open verdict: one on a time, or on goodput where an
+// arm is overloaded or has no times. Below that goodput is the offered rate for every arm. Connections
+// without an answer yet need longer windows, as their doubt says.
+func isAskedFor(r *record.Comparison, of record.Verdict) bool {
+	if unanswered(armOf(r, of.Arm)) || unanswered(armOf(r, of.Baseline)) {
+		return false
+	}
+	if of.Primary || of.Metric != stats.Goodput {
+		return of.Primary
+	}
+	overloaded := slices.ContainsFunc(r.Doubts, func(d fact.Fact) bool {
+		return (d.Code == doubt.Overloaded.Code || d.Code == doubt.GeneratorLimit.Code) && (d.Arm == of.Arm || d.Arm == of.Baseline)
+	})
+	hasTimes := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool {
+		return v.Primary && v.Arm == of.Arm && v.Baseline == of.Baseline && v.Verdict.Outcome != outcome.Refused
+	})
+	return overloaded || !hasTimes
+}
+
+// aaBriefly tells in a few words whether the baseline and its copy differ, as they must not. If they do not,
+// it names the metrics that are the same, or the widest interval, which is how much the control can miss.
+// blocks is the number of valid blocks.
+func aaBriefly(aa []record.Verdict, blocks int) string {
+	if len(aa) == 0 {
+		return "no copy of the baseline to check it by"
+	}
+	baseline := aa[0].Baseline
+	var judged, same, open, bad []record.Verdict
+	for _, v := range aa {
+		if v.Verdict.Outcome == outcome.Refused {
+			continue
+		}
+		judged = append(judged, v)
+		if v.Verdict.Rank == stats.Same {
+			same = append(same, v)
+		} else if v.Primary {
+			open = append(open, v)
+		}
+		if differs(v) {
+			bad = append(bad, v)
+		}
+	}
+	switch {
+	// The number of blocks is tested before the result: with too few, nothing can differ yet.
+	case len(judged) == 0 || blocks < stats.Looks()[0]:
+		return baseline + " against its own copy is not judged"
+	case len(bad) > 0:
+		return fmt.Sprintf("%s DIFFERS from its own copy in %s, and only a difference beyond that stands", baseline, labels(bad))
+	case slices.ContainsFunc(open, func(v record.Verdict) bool { return v.Low == 0 }):
+		return baseline + " and its own copy cannot be told apart yet"
+	case len(open) > 0:
+		widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
+		return fmt.Sprintf("%s against its own copy is open at %s (%s)", baseline, widest.Metric.Row().Label, between(widest))
+	case len(same) == 0:
+		return baseline + " against its own copy is not judged in any time"
+	}
+	return fmt.Sprintf("%s and its own copy do not differ in %s", baseline, labels(same))
+}
+
+// unmet returns the expectations that are not kept, after a line that counts the answers; nil
+// without expectations.
+func unmet(r *record.Comparison) []string {
+	if len(r.Expectations) == 0 {
+		return nil
+	}
+	var kept, open []string
+	failed := false
+	for _, e := range r.Expectations {
+		if e.Outcome == outcome.Yes {
+			kept = append(kept, e.Text)
+			continue
+		}
+		open = append(open, answered(e))
+		failed = failed || e.Outcome == outcome.No
+	}
+	count := tally(r.Expectations)
+	switch {
+	case failed || len(open) == 0:
+	case r.Judged():
+		count += "; none is surely broken, so the exit code is 0 (with --strict 4)"
+	default:
+		count += "; none could be judged, so the exit code is 4"
+	}
+	// What is kept is named where it is short, as an SLO is.
+	if passed := strings.Join(kept, ", "); passed != "" && !failed && len(passed) < 45 {
+		count += "; kept: " + passed
+	}
+	return append([]string{count}, open...)
+}
+
+// answered formats an expectation with its answer and the reason, as "not kept p99<10ms: …".
+func answered(e record.Expectation) string {
+	return fmt.Sprintf("%s %s: %s", outcome.Expectation.Phrase(e.Outcome), e.Text, e.Reason)
+}

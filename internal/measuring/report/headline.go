@@ -1,0 +1,519 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+)
+
+// Doubt returns a fact in one line, with the name of its arm and a colon in front if it is about one arm.
+func Doubt(f fact.Fact) string {
+	if f.Arm == "" {
+		return f.String()
+	}
+	return f.Arm + ": " + f.String()
+}
+
+// Gist is the short form of a doubt, for kinds that have one.
+func Gist(f fact.Fact) string {
+	if f.Arm == "" {
+		return f.Part("gist")
+	}
+	return f.Arm + ": " + f.Part("gist")
+}
+
+// Headline returns the answer of a run in one or a few sentences: that others kept it from an answer, if they
+// did, and else what the run found.
+func Headline(r record.Result) string {
+	if busy := say.TooBusy(doubt.TooBusy(r.Head().Doubts)); busy != "" {
+		return busy
+	}
+	return finding(r)
+}
+
+// finding returns what a run found, whatever disturbed it.
+func finding(r record.Result) string { return pageOf(r).found() }
+
+// found returns the claims of the scenario if the run decided one, else the ranking of its arms. Claims that
+// hold come first, then those that do not, then open ones.
+//
+// This file builds that answer from record.Conclusion, and compares no figures to find a winner.
+// answer begins the sentence by the outcome of the whole, and standing writes a clause for each
+// challenger by its rank.
+func (p comparisonPage) found() string {
+	r := p.Comparison
+	if !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" && e.Outcome.Decided() }) {
+		return ranking(r)
+	}
+	var claims []string
+	for _, is := range outcome.All() {
+		for _, e := range r.Expectations {
+			switch {
+			case e.Claim == "" || e.Outcome != is:
+			case is == outcome.Yes: // without a word in front, since most readers look for these
+				claims = append(claims, e.Claim+".")
+			default:
+				claims = append(claims, say.UpperFirst(outcome.Expectation.Phrase(is))+": "+e.Claim+".")
+			}
+		}
+	}
+	return strings.Join(claims, " ")
+}
+
+// below returns the ranking as a separate line below claims; nil if the ranking is the headline already.
+func (p comparisonPage) below() []string {
+	if ranked := ranking(p.Comparison); p.found() != ranked {
+		return []string{strings.TrimSuffix(ranked, ".")}
+	}
+	return nil
+}
+
+// context returns the sentences that follow the headline: what kept the run from an answer, and the ranking if the
+// headline has only the claims.
+func context(r record.Result) []string {
+	if below := say.BelowTooBusy(doubt.TooBusy(r.Head().Doubts), finding(r)); below != nil {
+		return below
+	}
+	return pageOf(r).below()
+}
+
+// ranking returns the verdicts on all arms in one sentence, after a doubt that undermines it.
+func ranking(r *record.Comparison) string {
+	// Starved connections that were measured are in the answer itself.
+	return doubted(r, func(d fact.Fact) bool { return doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 }) + answer(r)
+}
+
+// doubted returns a doubt that undermines the answer, and so comes before it; "" for none: a load generator at its limit
+// measures itself, and a pool that keeps its connections, if untold reports that, serves only some of its clients.
+func doubted(r record.Result, untold func(fact.Fact) bool) string {
+	for _, d := range r.Head().Doubts {
+		if d.Code == doubt.GeneratorLimit.Code || untold(d) {
+			return d.Arm + " " + d.String() + ". "
+		}
+	}
+	return ""
+}
+
+// answer returns the ranking without a doubt in front. It mentions starved connections itself.
+func answer(r *record.Comparison) string {
+	switch a := r.Answer; {
+	case a.Outcome == "": // a run that compared nothing
+		return r.Headline
+	case a.Outcome == outcome.Refused && a.Kind == "":
+		return noVerdict(r)
+	}
+	return lead(r) + ": " + standings(r)
+}
+
+// lead returns the words of an answer in front of the standings, by its kind.
+func lead(r *record.Comparison) string {
+	switch r.Answer.Kind {
+	case record.SeveralWin:
+		return fmt.Sprintf("%s each beat %s, and which of them is best is open", strings.Join(r.Answer.Faster, " and "), r.Arms[0].Name)
+	case record.OtherLoads:
+		return "No one winner, for the arms' loads differ"
+	case record.OneWins:
+		return r.Winner.String() + " wins" + otherParser(r, r.Winner.Arm)
+	case record.ATrade:
+		return "A trade"
+	case record.ATie:
+		return "A tie"
+	case record.TieForBest:
+		return "A tie for the best"
+	}
+	return "No single winner"
+}
+
+// otherParser returns a clause that an arm's HTTP parser is not the baseline's, if the run has no arm that
+// tells parser and model apart; else "".
+func otherParser(r *record.Comparison, arm string) string {
+	i := slices.IndexFunc(r.Doubts, doubt.ParsersDiffer.Is)
+	if i < 0 {
+		return ""
+	}
+	differ, _ := doubt.ParsersDiffer.In(r.Doubts[i])
+	if differ.Control == "" || !slices.Contains(differ.Other, arm) {
+		return ""
+	}
+	return fmt.Sprintf(", or its HTTP parser does, which is not %s's", r.Arms[0].Name)
+}
+
+// noVerdict returns the headline of a run in which no verdict was reached. Starved connections
+// are named in any case, because they show a difference that no figure has.
+func noVerdict(r *record.Comparison) string {
+	starving := starving(r)
+	// A backlog that grew in every block needs no verdict, and is what a reader who waits for more blocks wants to know.
+	if behind := doNotKeepUp(r); behind != "" {
+		return strings.Join(append([]string{behind}, starving...), "; ") + "."
+	}
+	// The reason may be the starvation itself, which the sentence need not give twice.
+	if starving != nil && r.Answer.Reason.RestsOn(doubt.Starvation.Code) {
+		return "No verdict: " + strings.Join(starving, "; ") + ", and the times lack the waits of those."
+	}
+	return "No verdict: " + strings.Join(append([]string{r.Answer.Reason.String()}, starving...), "; ") + "."
+}
+
+// behindInAll returns a clause about an arm whose backlog grew in every block so far, by its verdict on goodput. Where the
+// arm it is compared with keeps up, the two stand side by side. It is "" for an arm that keeps up.
+func behindInAll(r *record.Comparison, v record.Verdict) string {
+	switch {
+	case !armOf(r, v.Arm).Behind:
+		return ""
+	case armOf(r, v.Baseline).Behind:
+		return v.Arm + " does not keep up: its backlog " + grew(r)
+	}
+	return fallsBehind(r, v) + ": its backlog " + grew(r)
+}
+
+// grew tells of a backlog in which blocks it grew: all so far.
+func grew(r *record.Comparison) string {
+	if r.Valid > 1 {
+		return fmt.Sprintf("grew to the end of the window in all %d blocks", r.Valid)
+	}
+	return "grew to the end of the window in every block"
+}
+
+// doNotKeepUp returns a clause about the arms that do not keep up in any block so far; "" for none.
+func doNotKeepUp(r *record.Comparison) string {
+	var behind []string
+	for _, a := range choices(r.Arms) {
+		if a.Behind {
+			behind = append(behind, a.Name)
+		}
+	}
+	switch len(behind) {
+	case 0:
+		return ""
+	case 1:
+		if v := verdictOn(r.Verdicts, behind[0], stats.Goodput); v.Arm != "" {
+			return behindInAll(r, v)
+		}
+		return behind[0] + " does not keep up: its backlog " + grew(r) // the baseline
+	}
+	return strings.Join(behind, " and ") + " do not keep up: their backlog " + grew(r)
+}
+
+// shortfall returns the change of goodput, with the share of requests that got no good reply or, without such
+// a share, the p50 of both arms if the arm is slower. These times are no finding where the backlog grows, as
+// they grow with the length of the window, but they show how far behind the arm is.
+func shortfall(r *record.Comparison, v record.Verdict) string {
+	const least = .01 // ratio of requests without a good reply to tell
+	text := "goodput " + changedPlainly(r, v)
+	base, arm := armOf(r, v.Baseline), armOf(r, v.Arm)
+	failed := float64(arm.Errors) / float64(max(arm.Requests, 1))
+	switch {
+	case failed >= least:
+		return fmt.Sprintf("%s, no good reply to %.0f %% of its requests", text, 100*failed)
+	case base.P50 == nil || arm.P50 == nil || *arm.P50 <= *base.P50:
+		return text
+	}
+	return fmt.Sprintf("%s, p50 %s and growing against %s", text, prose.Seconds(*arm.P50), prose.Seconds(*base.P50))
+}
+
+// armOf returns the arm with a name, or an arm without figures if there is none.
+func armOf(r *record.Comparison, name string) record.Arm {
+	for _, a := range r.Arms {
+		if a.Name == name {
+			return a
+		}
+	}
+	return record.Arm{}
+}
+
+// openLoops reports whether none of the arms with these names has a closed loop.
+func openLoops(r *record.Comparison, arms ...string) bool {
+	return !slices.ContainsFunc(arms, func(name string) bool { return armOf(r, name).Clients.Closed() })
+}
+
+// shownBy tells how many blocks agree and how many would decide. It returns "9 of 9 blocks show
+// it; 1 more would decide" for verdicts that are the same in every block, and otherwise "about
+// 12 blocks would decide p50"; "" if no number of blocks would. vs must not be empty. Where others took much
+// CPU time, it does not tell which number would decide.
+func shownBy(r *record.Comparison, vs []record.Verdict) string {
+	v := vs[0]
+	differ := func(of record.Verdict) bool { return max(of.Won, of.Lost) < of.Blocks || of.Needed != v.Needed }
+	// Verdicts that agree in every block need the same number of blocks, so one clause is enough.
+	if !slices.ContainsFunc(vs, differ) && v.Needed > v.Blocks && v.Needed <= mostBlocks {
+		text := fmt.Sprintf("%d of %s show it", v.Blocks, prose.Plural(v.Blocks, "block"))
+		if !slices.ContainsFunc(r.Doubts, doubt.MachineBusy.Is) {
+			text += fmt.Sprintf("; %d more would decide", v.Needed-v.Blocks)
+		}
+		return text
+	}
+	if slices.ContainsFunc(r.Doubts, doubt.MachineBusy.Is) {
+		return ""
+	}
+	possible := slices.DeleteFunc(slices.Clone(vs), func(v record.Verdict) bool { return v.Needed <= 0 || v.Needed > mostBlocks })
+	var parts []string
+	for _, group := range grouped(possible, func(v record.Verdict) int { return v.Needed }) {
+		parts = append(parts, fmt.Sprintf("about %s would decide %s", prose.Plural(group[0].Needed, "block"), metrics(group)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// metrics returns the names of the verdicts' metrics with commas between.
+func metrics(vs []record.Verdict) string {
+	names := make([]string, len(vs))
+	for i, v := range vs {
+		names[i] = v.Metric.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// standings returns a clause for each challenger against the baseline, then for each duel of
+// two challengers (before them if several beat the baseline), then for each arm that starved
+// connections, and a sentence about arms that may run on other CPUs than the rest, since a win may be due
+// to that.
+func standings(r *record.Comparison) string {
+	var clauses, duels []string
+	for _, s := range r.Answer.Standings {
+		clauses = append(clauses, standing(r, s, r.Verdicts))
+	}
+	for _, d := range r.Answer.Duels {
+		duels = append(duels, standing(r, d.Standing, d.Verdicts))
+	}
+	// Where several beat the baseline, their duels are what is open.
+	if r.Answer.Kind == record.SeveralWin {
+		clauses, duels = duels, clauses
+	}
+	return strings.Join(slices.Concat(clauses, duels, starving(r)), "; ") + "." + otherCPUs(r)
+}
+
+// otherCPUs returns a sentence about the arms that may run on other CPUs than the servers started here; "" for none.
+func otherCPUs(r *record.Comparison) string {
+	var arms []string
+	for _, a := range choices(r.Arms) {
+		if a.CPUs != "" {
+			arms = append(arms, fmt.Sprintf("%s may run on CPUs %s", a.Name, a.CPUs))
+		}
+	}
+	if len(arms) == 0 || r.Env.ServerCPUs == "" {
+		return ""
+	}
+	return fmt.Sprintf(" Not on equal CPUs: %s; servers started here have %s.", strings.Join(arms, ", "), r.Env.ServerCPUs)
+}
+
+// starving returns a clause for each arm that starved connections and has no standing that mentions it.
+func starving(r *record.Comparison) (clauses []string) {
+	for _, name := range r.Answer.Starving {
+		clauses = append(clauses, name+" "+starvedBy(r, name))
+	}
+	return clauses
+}
+
+// starvedBy returns how many connections an arm starved, and of how many if that is known:
+// "starved 3 of 16 connections". In a window that is too short to tell, it says so.
+func starvedBy(r *record.Comparison, name string) string {
+	a := armOf(r, name)
+	if a.Fairness == nil {
+		return "starved " + prose.Plural(a.StarvedConnections, "connection")
+	}
+	text := "starved"
+	if a.Fairness.Short {
+		text = "has given no answer yet to"
+	}
+	text += fmt.Sprintf(" %d of %s", a.StarvedConnections, prose.Plural(a.Fairness.Asked, "connection"))
+	if blocks := len(a.Blocks[stats.Goodput]); a.StarvedBlocks > 0 && a.StarvedBlocks < blocks {
+		text += fmt.Sprintf(" in %d of %d blocks", a.StarvedBlocks, blocks)
+	}
+	return text
+}
+
+// standing returns a clause about a challenger by its rank, with the verdicts that decided.
+// verdicts must include this arm's against s.Baseline, and none of it against another arm.
+func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict) string {
+	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
+	switch s.Place {
+	case record.Place{Outcome: outcome.Refused, Why: record.OtherLoad}:
+		// Only work done and its cost can be compared where response times follow other loads.
+		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.Arm, s.Baseline, workDone(r, s.Arm), strings.Join(s.Differs, ", "))
+	case record.Place{Outcome: outcome.Refused, Why: record.StarvesClients}:
+		return fmt.Sprintf("%s %s, so that it has no times to set against %s", s.Arm, starvedBy(r, s.Arm), s.Baseline)
+	case record.Place{Outcome: outcome.Refused, Why: record.NoTimesBeside}:
+		return fmt.Sprintf("%s has no times of %s to be set against", s.Arm, s.Baseline)
+	case record.Placed(stats.Higher):
+		return fmt.Sprintf("%s keeps up better than %s (%s)", s.Arm, s.Baseline, "goodput "+changedPlainly(r, goodput))
+	case record.Placed(stats.Lower):
+		return fallsBehind(r, goodput)
+	case record.Placed(stats.Trade):
+		return trades(r, s, verdicts)
+	case record.Placed(stats.Slower):
+		if goodput.Worse() && openLoops(r, s.Arm, s.Baseline) {
+			return fallsBehind(r, goodput)
+		}
+		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(r, onTimes(verdicts, s.Arm, stats.Slower))) + onAverage(r, s)
+	case record.Placed(stats.Faster):
+		return fmt.Sprintf("%s is faster than %s (%s)", s.Arm, s.Baseline, changes(r, onTimes(verdicts, s.Arm, stats.Faster))) + onAverage(r, s)
+	case record.Placed(stats.Same):
+		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + andGoodput(r, goodput) + onAverage(r, s)
+	case record.Place{Outcome: outcome.Open, Rank: stats.Same}:
+		return fmt.Sprintf("%s is the same as %s at %s, open at %s", s.Arm, s.Baseline,
+			metrics(onTimes(verdicts, s.Arm, stats.Same)), metrics(onTimes(verdicts, s.Arm, ""))) + andGoodput(r, goodput) + onAverage(r, s)
+	}
+	if behind := behindInAll(r, goodput); behind != "" {
+		return behind
+	}
+	return stillOpen(r, s, onTimes(verdicts, s.Arm, "")) + andGoodput(r, goodput) + onAverage(r, s)
+}
+
+// onTimes returns the verdicts on an arm's primary metrics, which are times, that have a rank; "" is that of open and refused
+// ones.
+func onTimes(verdicts []record.Verdict, arm string, rank stats.Rank) (of []record.Verdict) {
+	for _, v := range verdicts {
+		if v.Arm == arm && v.Primary && v.Verdict.Rank == rank {
+			of = append(of, v)
+		}
+	}
+	return of
+}
+
+// workDone lists the verdicts on an arm's metrics that are no times.
+func workDone(r *record.Comparison, arm string) string {
+	var parts []string
+	for _, v := range r.Verdicts {
+		if v.Arm != arm || v.Primary {
+			continue
+		}
+		text := strings.ReplaceAll(v.Metric.String(), "_", " ") + " " + v.Verdict.String()
+		if v.Verdict.Outcome != outcome.Refused {
+			text += " (" + changedPlainly(r, v) + ")"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// trades returns a clause about a challenger that is better at some metrics and worse at others. Goodput stands for a gain or
+// a cost only where no time does.
+func trades(r *record.Comparison, s record.Standing, verdicts []record.Verdict) string {
+	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
+	gains, costs := onTimes(verdicts, s.Arm, stats.Faster), onTimes(verdicts, s.Arm, stats.Slower)
+	if gains == nil && goodput.Better() {
+		gains = []record.Verdict{goodput}
+	}
+	if costs == nil && goodput.Worse() {
+		costs = []record.Verdict{goodput}
+	}
+	return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(r, gains), changes(r, costs))
+}
+
+// andGoodput returns a clause about a sure difference of goodput, for arms whose times do not tell them apart: clients
+// of a closed loop get more answers from a server whose times are hardly shorter. It is "" without such a difference.
+func andGoodput(r *record.Comparison, goodput record.Verdict) string {
+	if !differs(goodput) {
+		return ""
+	}
+	return ", and its goodput is " + changedPlainly(r, goodput)
+}
+
+// onAverage returns a clause about a sure difference of the mean times that the rank of an arm does not tell, since ranks go
+// by quantiles; "" if the rank tells it, or the means do not surely differ.
+func onAverage(r *record.Comparison, s record.Standing) string {
+	switch by := meanDifference(r, s.Baseline, s.Arm); {
+	case by > 0 && s.Place.Rank != stats.Slower:
+		return fmt.Sprintf(", and %s slower on average", prose.Seconds(by))
+	case by < 0 && s.Place.Rank != stats.Faster:
+		return fmt.Sprintf(", and %s faster on average", prose.Seconds(-by))
+	}
+	return ""
+}
+
+// meanDifference returns by how many seconds the mean time of one arm surely exceeds another's; 0 if it does not surely
+// differ. An explanation may find a smaller difference than the verdicts' blocks do.
+func meanDifference(r *record.Comparison, from, to string) float64 {
+	i := slices.IndexFunc(r.Differences, func(d record.Difference) bool { return d.Arm == to && d.Baseline == from && !d.Tail })
+	if i >= 0 && r.Differences[i].By != 0 {
+		return r.Differences[i].By
+	}
+	if x := reasonOf(&r.Common); x != nil {
+		return x.Between(from, to)
+	}
+	return 0
+}
+
+// fallsBehind returns a clause about an arm that has less goodput than another, by the verdict on goodput.
+func fallsBehind(r *record.Comparison, v record.Verdict) string {
+	return fmt.Sprintf("%s does not keep up with %s (%s)", v.Arm, v.Baseline, shortfall(r, v))
+}
+
+// stillOpen describes a challenger without a decision: the blocks so far, and which way they
+// lean. If metrics lean both ways it names none. Where a baseline that is overloaded left two others
+// without a copy to judge by, it names the baseline.
+func stillOpen(r *record.Comparison, s record.Standing, open []record.Verdict) string {
+	blocks := 0
+	for _, v := range open {
+		blocks = max(blocks, v.Blocks)
+		third := v.Reason.Find(func(f fact.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
+		if v.Verdict.Outcome == outcome.Refused && third.Arm != "" {
+			does := "whose backlog grows"
+			if doubt.TooManyFailed.Is(third) {
+				does = "which fails requests"
+			}
+			return fmt.Sprintf("%s and %s cannot be judged in a run with %s, %s: compare them without it%s",
+				s.Arm, s.Baseline, third.Arm, does, flagsFor(r, s.Baseline, s.Arm))
+		}
+	}
+	return fmt.Sprintf("%s against %s is open after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning(r, open))
+}
+
+// leaning tells which way open verdicts lean; "" if they lean both ways, or none.
+func leaning(r *record.Comparison, open []record.Verdict) string {
+	leans := slices.DeleteFunc(slices.Clone(open), func(v record.Verdict) bool { return v.Lean == "" })
+	if len(leans) == 0 || slices.ContainsFunc(leans, func(v record.Verdict) bool { return v.Lean != leans[0].Lean }) {
+		return ""
+	}
+	text := fmt.Sprintf(" and leans %s (%s)", lower(leans[0].Lean), changes(r, leans))
+	if shown := shownBy(r, leans); shown != "" {
+		text += ": " + shown
+	}
+	return text
+}
+
+// flagsFor returns the flags, after a comma, with which a comparison has these two arms alone and windows long enough
+// for the quantiles that this run has too few requests for; "" if an arm's name is not its mode with settings.
+func flagsFor(r *record.Comparison, arms ...string) string {
+	for _, name := range arms {
+		if mode, _, _ := strings.Cut(name, ","); mode != armOf(r, name).Mode || strings.ContainsAny(name, " '\"") {
+			return ""
+		}
+	}
+	longest := 0.0
+	for _, v := range r.Verdicts {
+		few, _ := doubt.FewRequests.In(v.Reason)
+		if few.Longer != nil {
+			longest = max(longest, few.Window)
+		}
+	}
+	flags := fmt.Sprintf(", --arms %s --arm %s", arms[0], arms[1])
+	if longest > 0 {
+		flags += fmt.Sprintf(" --window %s", record.Duration(longest))
+	}
+	return flags
+}
+
+// verdictOn returns the verdict on an arm's metric; the zero Verdict if there is none.
+func verdictOn(verdicts []record.Verdict, arm string, metric stats.Figure) record.Verdict {
+	for _, v := range verdicts {
+		if v.Arm == arm && v.Metric == metric {
+			return v
+		}
+	}
+	return record.Verdict{}
+}
+
+// changes lists verdicts as "p50 +12 %, p99 +30 %"; "" for none.
+func changes(r *record.Comparison, vs []record.Verdict) string {
+	parts := make([]string, len(vs))
+	for i, v := range vs {
+		parts[i] = v.Metric.String() + " " + changedPlainly(r, v)
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,174 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/record"
+)
+
+// A Content is a result that is no comparison: it tells what its pages show. This package gives them the frame of every page,
+// with what disturbed the run, the load, the machine, the doubts and the record.
+type Content interface {
+	record.Result
+	// Called is what such a run is called, with its article, and Measured what its plan is called, and how much of it was measured.
+	Called() string
+	Measured() (plan, had string)
+	// Found is what the run found, whatever disturbed it, in one or a few sentences.
+	Found() string
+	// Conditions are how it was measured, beside the loads, the seed and the requests.
+	Conditions() []string
+	// Screen is the figures for one screen, with what they mean.
+	Screen() (figures document.Table, means []string)
+	// Sections are the parts of the full report up to the doubts. marks are of the arms, in their order.
+	Sections(marks []document.Mark) []document.Part
+	// Rows are the figures for a program, with the head first.
+	Rows() [][]string
+	// Beside names the file with figures that is written next to the report's page, and writes it.
+	Beside() (file string, write func(io.Writer) error)
+	// Copy is a copy of the result. It may share what its head only points to.
+	Copy() record.Result
+}
+
+// A page shows what a run found. Each question that a run can have answers with a page of its own: a comparison, a gate, or
+// another one.
+type page interface {
+	// found is what the run found, whatever disturbed it, in one or a few sentences.
+	found() string
+	// below is the ranking as a line below that, without its full stop; nil where it says nothing more.
+	below() []string
+	// brief is the report for one screen of this width.
+	brief(width int) document.Document
+	// whole is the full report; see [whole].
+	whole(all bool) document.Document
+	// data is the result for programs, without null in place of empty lists.
+	data() record.Result
+	// summary writes short Markdown.
+	summary(w io.Writer) error
+	// csv writes rows of figures.
+	csv(w io.Writer) error
+	Beside() (file string, write func(io.Writer) error) // as in Content
+	Measured() (plan, had string)                       // as in Content
+}
+
+// The pages.
+type (
+	comparisonPage struct{ *record.Comparison }
+	gatePage       struct{ comparisonPage }
+	otherPage      struct{ Content }
+)
+
+// pageOf returns the page for the question of a run. Nothing else asks a result what it is.
+func pageOf(r record.Result) page {
+	switch r := r.(type) {
+	case Content:
+		return otherPage{r}
+	case *record.Comparison:
+		if len(r.Gate) > 0 {
+			return gatePage{comparisonPage{r}}
+		}
+		return comparisonPage{r}
+	}
+	panic(fmt.Sprintf("no page for a result of type %T", r))
+}
+
+func (p gatePage) found() string { return gateAnswer(p.Comparison) }
+
+// below is nothing: a gate asks another question than the ranking.
+func (p gatePage) below() []string { return nil }
+
+func (p gatePage) brief(int) document.Document { return gateBriefly(p.Comparison) }
+
+func (p gatePage) summary(w io.Writer) error { return gateComment(w, p.Comparison) }
+
+// whole has the verdicts of the gate, which is judged by both runs of the first build, and others by one.
+func (p gatePage) whole(all bool) document.Document {
+	gate := gateFigures(p.Comparison)
+	gate.ID, gate.Title = "verdicts", "Verdicts"
+	return fully(p.Comparison, gate, all)
+}
+
+func (p otherPage) found() string { return doubted(p.Content, doubt.StickyPool.Is) + p.Found() }
+
+// below is nothing: nothing is ranked.
+func (p otherPage) below() []string { return nil }
+
+const otherLines = 8 // of the answer on a screen, which ends with what would decide it
+
+func (p otherPage) brief(width int) document.Document {
+	r := p.Head()
+	figures, means := p.Screen()
+	var facts document.Facts
+	for _, line := range means {
+		if line != "" {
+			facts = append(facts, document.Fact{Label: "That is", Text: line})
+		}
+	}
+	// What the plan says of starving clients stands in the answer and below the table.
+	untold := slices.DeleteFunc(slices.Clone(others(r.Doubts)), doubt.StickyPool.Is)
+	return document.Document{
+		Name: r.Scenario, State: state(p.Content), Answer: cutTo(otherLines, width, r.Scenario, Headline(p.Content)),
+		Context: append(context(p.Content), p.conditions()+onCPUs(r.Env)),
+		Parts:   []document.Part{figures, append(facts, rest(r, untold, causes())...)},
+	}
+}
+
+func (p otherPage) whole(bool) document.Document {
+	r := p.Head()
+	var note document.Facts
+	if r.Note != "" {
+		note = document.Facts{{Label: "Note", Text: r.Note}}
+	}
+	return document.Document{
+		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: Headline(p.Content),
+		Context: append(context(p.Content), p.conditions(), machine(p.Content)), Data: complete(p.Content),
+		Parts: append(p.Sections(marks(p.Content)),
+			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{numbered(r.Doubts), note}},
+			recordSection(p.Content, fingerprint(p.Content), nil)),
+	}
+}
+
+// conditions describes how the run was measured, in one line: loads, the content's own conditions, seed, requests, and the
+// sizes of servers.
+func (p otherPage) conditions() string {
+	parts := append(slices.Concat(loads(p.Contestants()), p.Conditions()), fmt.Sprintf("seed %d", p.Head().Seed))
+	for _, more := range []string{p.Head().Asked, sizes(p.Contestants())} {
+		if more != "" {
+			parts = append(parts, more)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// summary is the whole report, which is short already.
+func (p otherPage) summary(w io.Writer) error { return Markdown(w, p.Content) }
+
+func (p otherPage) csv(w io.Writer) error { return writeCSV(w, p.Rows()) }
+
+func (p otherPage) data() record.Result {
+	full := p.Copy()
+	full.Head().Doubts, full.Head().NotChecked = list(full.Head().Doubts), list(full.Head().NotChecked)
+	return full
+}
+
+func (p comparisonPage) Beside() (file string, write func(io.Writer) error) {
+	return "bench.txt", func(w io.Writer) error { return Bench(w, p.Comparison) }
+}
+
+// Beside names the file with figures that is written next to the report's page, and returns the function that writes it. For a
+// comparison that is benchstat's format.
+func Beside(r record.Result) (file string, write func(io.Writer) error) { return pageOf(r).Beside() }
+
+func (p comparisonPage) data() record.Result {
+	full := *p.Comparison
+	full.Doubts, full.Refused, full.NotChecked, full.Expectations = list(p.Doubts), list(p.Refused), list(p.NotChecked), list(p.Expectations)
+	full.Verdicts, full.AA, full.Duels, full.Arms = list(p.Verdicts), list(p.AA), list(p.Duels), list(p.Arms)
+	for i, a := range full.Arms {
+		full.Arms[i].Curve = list(a.Curve)
+	}
+	return &full
+}

@@ -1,0 +1,30 @@
+package say
+
+import (
+	"strings"
+
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
+)
+
+// TooBusy returns the first line of an answer that is open because others took CPU time; "" for any other. busy is the
+// doubt about them, or no fact.
+func TooBusy(busy fact.Fact) string {
+	if of, _ := doubt.MachineBusy.In(busy); !of.Open {
+		return ""
+	}
+	return busy.Part("answer") + "."
+}
+
+// BelowTooBusy returns the sentences below that line, without a full stop: who took the time, what that did, the ways
+// out, and soFar, the answer that the run would have had; nil if there is no such line.
+func BelowTooBusy(busy fact.Fact, soFar string) []string {
+	if TooBusy(busy) == "" {
+		return nil
+	}
+	lines := []string{"Busy: " + busy.Part("took"), "Effect: " + busy.Part("effect"), "Next: " + busy.Part("do")}
+	if soFar != "" {
+		lines = append(lines, "So far: "+strings.TrimSuffix(soFar, "."))
+	}
+	return lines
+}

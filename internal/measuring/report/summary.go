@@ -1,0 +1,454 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+)
+
+// Summary writes r as short Markdown, for a pull request or a page: the claims, the ranking,
+// one table of figures with the changes that the verdicts decided, and the doubts that not
+// every run has. A result that is no comparison is written as [Markdown]. A gate
+// is written as a comment on its pull request.
+func Summary(w io.Writer, r record.Result) error { return pageOf(r).summary(w) }
+
+func (p comparisonPage) summary(w io.Writer) error {
+	r := p.Comparison
+	// The claims are a separate list, so the headline must not repeat them.
+	answer, ranked := "", ranking(r)
+	var notes document.Lines
+	if finding(r) == ranked {
+		answer = ranked
+	} else {
+		notes = append(notes, "Ranking: "+ranked)
+	}
+	refused := slices.DeleteFunc(slices.Clone(r.Verdicts), func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Refused })
+	for _, of := range byArm(refused) {
+		notes = append(notes, sentences(r, of)...)
+	}
+	for _, d := range r.Doubts {
+		if !d.Code.General() {
+			notes = append(notes, "Doubt: "+Doubt(d))
+		}
+	}
+	busy := doubt.TooBusy(r.Doubts)
+	return say.Markdown(w, document.Document{
+		Question: r.Question, State: state(r), Answer: cmp.Or(say.TooBusy(busy), answer),
+		Context: append(say.BelowTooBusy(busy, answer), offered(r), machine(r)),
+		Parts:   []document.Part{answers(r), summaryTable(r), notes},
+	})
+}
+
+// Setup returns which loads the arms had, each different one once, and on which machine.
+func Setup(r *record.Comparison) (all []string, where string) {
+	if all = loads(r.Contestants()); len(all) < 2 && r.Rate > 0 {
+		all = []string{loadOnEach(r)}
+	}
+	return all, machine(r)
+}
+
+// summaryTable returns the figures of every arm but the copy. After a figure stands the change from the arm's
+// baseline with its interval, such as "+12 % (+9 % to +15 %)", with = for the same, or ~ for open, and the
+// interval alone where the two figures' quotient lies outside it. A figure without a verdict stands alone. An arm's baseline
+// is named unless it is the first arm.
+func summaryTable(r *record.Comparison) document.Part {
+	named := func(a record.Arm) string {
+		for _, v := range r.Verdicts {
+			if v.Arm == a.Name && v.Baseline != r.Arms[0].Name {
+				return a.Name + " (against " + v.Baseline + ")"
+			}
+		}
+		return a.Name
+	}
+	return document.Table{Rows: transposed(armColumns(choices(r.Arms), named, func(a record.Arm, m stats.Metric) string {
+		v := verdictOn(r.Verdicts, a.Name, m.Figure)
+		if v.Verdict.Outcome == outcome.Refused || v.Low == 0 {
+			return ""
+		}
+		text := say.NBSP + "(" + between(v) + ")"
+		if differs(v) && !within(quotient(r, v), v.Low, v.High) {
+			return text // the interval alone
+		}
+		if sign := mark(r, v); sign != "" {
+			text = say.NBSP + sign + text
+		}
+		return text
+	}))}
+}
+
+// answers returns the scenario's claims and then its other assertions, each with its answer and
+// the reason. A claim is an assertion that the scenario also has in words, and so has its answer.
+func answers(r *record.Comparison) document.Findings {
+	class := map[outcome.Outcome]string{outcome.Yes: "FASTER", outcome.No: "SLOWER", outcome.Open: "open", outcome.Refused: "refused"} // classes of verdicts' badges
+	finding := func(e record.Expectation) document.Finding {
+		return document.Finding{Mark: outcome.Expectation.Phrase(e.Outcome), Class: class[e.Outcome], Said: e.Claim, Text: e.Text, Reason: e.Reason.String()}
+	}
+	var claims, others document.Findings
+	for _, e := range r.Expectations {
+		if e.Claim != "" {
+			claims = append(claims, finding(e))
+		} else {
+			others = append(others, finding(e))
+		}
+	}
+	return append(claims, others...)
+}
+
+// A PackEntry is one scenario of a pack, a set of scenarios that run one after another. Expect
+// is in the order of the scenario.
+type PackEntry struct {
+	Scenario string
+	Cell     []record.Level // on a grid; nil in a pack of scenarios
+	Question string
+	Expect   []string           // its assertions
+	Result   *record.Comparison // nil if it did not run
+	NotRun   string             // why not
+}
+
+// name returns what tells the entry from the others: its cell on a grid, or its scenario.
+func (e PackEntry) name() string { return cmp.Or(record.CellName(e.Cell), e.Scenario) }
+
+// Answers counts an entry's assertions by answer. All assertions of a scenario that did not run
+// count as refused, so that a pack never looks better for leaving one out.
+func (e PackEntry) Answers() map[outcome.Outcome]int {
+	n := map[outcome.Outcome]int{}
+	if e.Result == nil {
+		n[outcome.Refused] = len(e.Expect)
+		return n
+	}
+	for _, x := range e.Result.Expectations {
+		n[x.Outcome]++
+	}
+	return n
+}
+
+// PackScenario writes the result of one scenario of a pack as text: its answer, and every
+// assertion with its evidence. An empty line ends it. It returns the errors of w.
+func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
+	d := document.Document{Name: e.name(), Question: e.Question}
+	if r := e.Result; r != nil {
+		d.Answer, d.Parts = Headline(r), []document.Part{expectations(r), document.Commands{{Label: "Record", Text: r.Dir}}}
+	} else {
+		var refused document.Lines
+		for _, text := range e.Expect {
+			refused = append(refused, outcome.Expectation.Phrase(outcome.Refused)+" "+text)
+		}
+		d.State, d.Parts = "NOT RUN: "+e.NotRun, []document.Part{refused}
+	}
+	return errors.Join(say.Text(w, d, o), say.Emit(w, "pack", "\n"))
+}
+
+// PackSummary writes the table of a pack as text, with a line for each scenario in the order of
+// entries, and the totals below, which tell at a glance whether any scenario failed. A grid has the table
+// of who wins where in its place.
+func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
+	if len(entries) > 0 && entries[0].Cell != nil {
+		return writeGrid(w, entries, o)
+	}
+	// Columns of the expectations' answers stand only where something is expected.
+	var asked []outcome.Outcome
+	if slices.ContainsFunc(entries, func(e PackEntry) bool { return len(e.Answers()) > 0 }) {
+		asked = outcome.All()
+	}
+	head := []string{"scenario"}
+	for _, a := range asked {
+		head = append(head, outcome.Expectation.Phrase(a))
+	}
+	rows := [][]string{append(head, "blocks", "answer")}
+	sum := map[outcome.Outcome]int{}
+	row := func(name string, counts map[outcome.Outcome]int, blocks, answer string) {
+		cells := []string{name}
+		for _, a := range asked {
+			cells = append(cells, strconv.Itoa(counts[a]))
+		}
+		rows = append(rows, append(cells, blocks, answer))
+	}
+	for _, e := range entries {
+		counts, blocks, answer := e.Answers(), say.None, "not run"
+		for a, n := range counts {
+			sum[a] += n
+		}
+		if r := e.Result; r != nil {
+			blocks, answer = fmt.Sprintf("%d/%d", r.Valid, cmp.Or(r.Ran, r.Planned)), r.Winner.String()
+		}
+		row(e.name(), counts, blocks, answer)
+	}
+	row(say.Plural(len(entries), "scenario"), sum, "", "")
+	return say.Text(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, TextOptions{})
+}
+
+// gateBriefly builds the answer of a gate for a terminal: a sentence, a table, how sure it is,
+// and the first doubt.
+//
+// A gate answers one question, whether a new build is worse than the old one. The old build is
+// the first arm and the new one the last.
+func gateBriefly(r *record.Comparison) document.Document {
+	return document.Document{
+		Name: "gate", State: state(r), Answer: Headline(r), Context: append(context(r), askedBriefly(r)),
+		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(&r.Common, others(r.Doubts), alwaysShown(r))...)},
+	}
+}
+
+// gateComment writes the answer of a gate as a comment on a pull request: the sentence and the
+// table, and folded away the evidence, the doubts and the commands.
+func gateComment(w io.Writer, r *record.Comparison) error {
+	measured := gateEvidence(r)
+	for _, d := range numbered(r.Doubts) {
+		measured = append(measured, document.Fact{Label: "Doubt", Text: d})
+	}
+	measured = append(measured, document.Fact{Label: "Machine", Text: machine(r)}, document.Fact{Label: "Command", Text: r.Note})
+	return say.Markdown(w, document.Document{Name: "gate", State: state(r), Answer: Headline(r), Context: context(r), Parts: []document.Part{
+		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, measured}},
+	}})
+}
+
+// gateEvidence tells how sure the answer of a gate is, and what may close an open one.
+func gateEvidence(r *record.Comparison) document.Facts {
+	told := document.Facts{{Label: "Sure", Text: blocks(r) + "; of a hundred gates of equal builds one at most says worse"}}
+	for _, line := range slices.Concat(silent(r), failings(r.Arms)) {
+		told = append(told, document.Fact{Label: "Sure", Text: line})
+	}
+	// What it asks for, or how long, does not matter while others take the CPUs.
+	if r.GateOutcome() != outcome.Open || !doubt.TooBusy(r.Doubts).None() {
+		return told
+	}
+	needed := 0
+	for _, g := range r.Gate {
+		if g.Outcome == outcome.Open {
+			needed = max(needed, g.Needed)
+		}
+	}
+	if text := remedies(r); text != "" {
+		told = append(told, document.Fact{Label: "Open", Text: text})
+	}
+	text := remedy(r, needed)
+	if needed > 0 && needed <= mostBlocks {
+		text += "; raise --budget"
+	}
+	if text != "" {
+		told = append(told, document.Fact{Label: "Open", Text: text})
+	}
+	return told
+}
+
+// remedies returns what may close an open gate, apart from more blocks: it asks for less, or loads less.
+// What is asked for less must include a time or the CPU time, which a slower build does not leave alone.
+func remedies(r *record.Comparison) string {
+	const mostBusy = .4 // ratio of the servers' CPU time above which queueing makes much of the noise
+	var ways, fine, allows []string
+	slows, known := false, true
+	for _, g := range r.Gate {
+		word := cmp.Or(g.Metric.Row().Word, g.Metric.String())
+		switch {
+		case g.Outcome == outcome.Yes:
+			fine = append(fine, word)
+			slows = slows || g.Metric.Row().Quantile > 0 || g.Metric == stats.CPUPerRequest
+		case g.Outcome == outcome.Open && !g.Watched:
+			allows = append(allows, fmt.Sprintf("%s=%.0f%%", word, math.Ceil(100*(mostWorse(g)-1))))
+			known = known && g.Low > 0
+		}
+	}
+	if c := r.Arms[0].CPUPerRequest; c != nil && *c*r.Rate/float64(max(r.Env.ServerProcs, 1)) > mostBusy {
+		ways = append(ways, "a lower --rate has less noise of queueing")
+	}
+	// An open metric that looks worse must not be left out, nor allowed.
+	worse := slices.ContainsFunc(r.Gate, looksWorse)
+	if known && len(allows) > 0 && !worse {
+		ways = append(ways, "--allow "+strings.Join(allows, ",")+" is what this machine can tell")
+	} else {
+		ways = append(ways, "--allow can allow more")
+	}
+	if slows && !worse {
+		ways = append(ways, "--metric "+strings.Join(fine, ",")+" asks only for what this machine can tell")
+	}
+	return strings.Join(ways, "; ")
+}
+
+// mostWorse returns how much worse a metric may be by its interval, as a ratio above 1.
+func mostWorse(g record.Gated) float64 {
+	if g.Metric.Row().HigherIsBetter {
+		return 1 / g.Low
+	}
+	return g.High
+}
+
+// looksWorse reports whether an open metric got worse, by a quarter of what is allowed at least.
+func looksWorse(g record.Gated) bool {
+	ratio := g.Ratio
+	if g.Metric.Row().HigherIsBetter {
+		ratio = 1 / g.Ratio
+	}
+	return g.Outcome == outcome.Open && ratio > 1+g.Allow/4
+}
+
+// gateAnswer returns the answer of a gate in one or two sentences, with the metrics that decided it.
+func gateAnswer(r *record.Comparison) string {
+	said := gateMetrics(r)
+	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
+	// sentence lists the metrics that have an answer, after a label; "" for no metric.
+	sentence := func(label string, of outcome.Outcome) string {
+		if len(said[of]) == 0 {
+			return ""
+		}
+		return " " + label + ": " + strings.Join(said[of], ", ") + "."
+	}
+	refused := sentence("Refused", outcome.Refused)
+	switch r.GateOutcome() {
+	case outcome.No:
+		return fmt.Sprintf("%s is worse than %s: %s.", after, before, strings.Join(said[outcome.No], ", ")) + refused
+	case outcome.Yes:
+		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, strings.Join(said[outcome.Yes], ", "))
+		if gained := surelyBetter(r); len(gained) > 0 {
+			text += " Surely better: " + strings.Join(gained, ", ") + "."
+		}
+		return text + sentence("Open, and only watched", outcome.Open) + refused
+	}
+	text := fmt.Sprintf("Whether %s is worse than %s is open.", after, before) + sentence("Open", outcome.Open) + refused
+	// An overload refuses times, but it is an answer itself.
+	if behind := doNotKeepUp(r); behind != "" {
+		text = behind + ". " + text
+	}
+	return text
+}
+
+// gateMetrics returns the gate's metrics by their answers, with the figures that a sentence needs. One that is fine needs
+// none, and one that is only watched does not keep the gate open; the table has them.
+func gateMetrics(r *record.Comparison) map[outcome.Outcome][]string {
+	said := map[outcome.Outcome][]string{}
+	gate := r.GateOutcome()
+	for _, g := range r.Gate {
+		text := g.Metric.Row().Label
+		switch {
+		case g.Outcome == outcome.Open && g.Watched && gate == outcome.Open:
+			continue
+		case g.Low <= 0 || g.Outcome == outcome.Yes:
+		case g.Outcome == outcome.Open:
+			text += " " + gateChange(r, g, "; "+allowed(g))
+		default:
+			text += " " + gateChange(r, g, "")
+		}
+		if g.Outcome == outcome.Refused {
+			text += " (" + g.Reason.String() + ")"
+		}
+		said[g.Outcome] = append(said[g.Outcome], text)
+	}
+	return said
+}
+
+// surelyBetter returns the metrics that are surely better, by half of what they may be worse, with their changes.
+func surelyBetter(r *record.Comparison) (gained []string) {
+	for _, g := range r.Gate {
+		better := 0 < g.High && g.High < 1 && g.Ratio <= 1/(1+g.Allow/2)
+		if g.Metric.Row().HigherIsBetter {
+			better = g.Low > 1 && g.Ratio >= 1+g.Allow/2
+		}
+		if better {
+			gained = append(gained, g.Metric.Row().Label+" "+changeWithin(gateQuotient(r, g), g.Low, g.High, false))
+		}
+	}
+	return gained
+}
+
+// allowed returns how much worse a metric may be: "+10 % allowed", or "-3 % allowed" for goodput.
+func allowed(g record.Gated) string { return allowedChange(g) + " allowed" }
+
+// allowedChange returns how much worse a metric may be, as a change.
+func allowedChange(g record.Gated) string {
+	if g.Metric.Row().HigherIsBetter {
+		return say.Change(1 / (1 + g.Allow))
+	}
+	return say.Change(1 + g.Allow)
+}
+
+// gateFigures returns the table of a gate with the rule for its answers: a row for each metric with both
+// figures, the change with its interval, the change that is allowed, and the answer. Cells without a figure
+// are empty.
+func gateFigures(r *record.Comparison) document.Section {
+	const rule = "fine: surely within what is allowed; worse: not so, surely above no change, and in the median by more than half of what is allowed. Both by the changes within the blocks. The first build runs twice in each block: its figure is the median of both"
+	rows := [][]string{{"", r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name, "change", "surely between", "allowed", "answer"}}
+	for _, g := range r.Gate {
+		m := g.Metric.Row()
+		before, after := builds(r, m)
+		figure := func(v float64) string {
+			if m.Unit == "bytes" {
+				return bytesText(int64(v))
+			}
+			return Figure(m, v)
+		}
+		change, interval := "", ""
+		if ratio := gateQuotient(r, g); ratio > 0 && within(ratio, g.Low, g.High) {
+			change = say.Change(ratio)
+		}
+		if g.Low > 0 {
+			interval = bound(g.Low, false) + " to " + bound(g.High, false)
+		}
+		rows = append(rows, []string{
+			m.Label, say.OrNone(before, figure), say.OrNone(after, figure), change, interval, allowedChange(g), outcome.Gate.Phrase(g.Outcome),
+		})
+	}
+	return document.Section{Parts: []document.Part{document.Table{Rows: rows}, document.Lines{rule}}}
+}
+
+// builds returns the figures of both builds at a metric; nil if one is not known. The first build ran twice in each block, and
+// its figure is the median over both runs.
+func builds(r *record.Comparison, m stats.Metric) (before, after *float64) {
+	old, copied, last := r.Arms[0], r.Arms[1], r.Arms[len(r.Arms)-1]
+	if m.Figure == stats.Memory { // which is no metric of blocks
+		return medianMemory(old, copied), medianMemory(last)
+	}
+	before, after = old.Median(m.Figure), last.Median(m.Figure)
+	if both := slices.Concat(old.Blocks[m.Figure], copied.Blocks[m.Figure]); before != nil && len(both) > 0 {
+		before = new(stats.Median(both))
+	}
+	return before, after
+}
+
+// medianMemory returns the median of the arms' memory in bytes; nil if none is known.
+func medianMemory(arms ...record.Arm) *float64 {
+	var known []float64
+	for _, a := range arms {
+		if a.Footprint != nil {
+			known = append(known, float64(a.Footprint.Memory))
+		}
+	}
+	if known == nil {
+		return nil
+	}
+	return new(stats.Median(known))
+}
+
+// gateQuotient returns the ratio of both builds' figures, as they are printed; 0 without a ratio of the blocks, and that
+// of the blocks where a figure is not known.
+func gateQuotient(r *record.Comparison, g record.Gated) float64 {
+	m := g.Metric.Row()
+	before, after := builds(r, m)
+	if g.Ratio == 0 || before == nil || after == nil || m.Printed(*before) == 0 {
+		return g.Ratio
+	}
+	return m.Printed(*after) / m.Printed(*before)
+}
+
+// gateChange formats a gate's change with its interval and more in parentheses or, where the change lies outside it, the
+// interval alone.
+func gateChange(r *record.Comparison, g record.Gated, more string) string {
+	ratio, between := gateQuotient(r, g), bound(g.Low, false)+" to "+bound(g.High, false)
+	if !within(ratio, g.Low, g.High) {
+		if more == "" {
+			return between
+		}
+		return between + " (" + strings.TrimPrefix(more, "; ") + ")"
+	}
+	return say.Change(ratio) + " (" + between + more + ")"
+}

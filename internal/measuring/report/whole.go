@@ -1,0 +1,515 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"schedlab/internal/measuring/report/chart"
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/cmdline"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+)
+
+// Text writes the whole report of r for a terminal. Brief is the report of one screen.
+// The grid that the run is a cell of comes last.
+func Text(w io.Writer, r record.Result, o TextOptions) error {
+	err := say.Text(w, whole(r, true), o)
+	c, is := r.(*record.Comparison)
+	if err != nil || !is || c.Grid == nil {
+		return err
+	}
+	if err := say.Emit(w, "text", "\n"); err != nil {
+		return err
+	}
+	return writeGrid(w, entriesOf(c.Grid), o)
+}
+
+// Markdown writes r for an issue, a commit or a README. Everything that came from outside is
+// escaped. It leaves out parts that show nothing unusual; [Summary] is shorter still.
+func Markdown(w io.Writer, r record.Result) error { return say.Markdown(w, whole(r, false)) }
+
+// HTML writes r as one page that needs no script and loads no other file. Everything from outside
+// is escaped. The page contains the result as JSON in the element with id "result".
+func HTML(w io.Writer, r record.Result) error { return say.HTML(w, whole(r, true)) }
+
+// whole returns the full report of r. Unless all is set, it leaves out the parts that show nothing unusual. A
+// reader meets the parts in the order of interest: the figures, the verdicts, the reasons, the expectations,
+// where the time went, and at the end everything against the result and where the data are.
+//
+// The functions below each build one part. A part without data is an empty Section, which no writer prints.
+func whole(r record.Result, all bool) document.Document { return pageOf(r).whole(all) }
+
+func (p comparisonPage) whole(all bool) document.Document {
+	return fully(p.Comparison, verdicts(p.Comparison), all)
+}
+
+// fully returns the full report of a comparison with this section of verdicts.
+func fully(r *record.Comparison, verdicts document.Part, all bool) document.Document {
+	return document.Document{
+		Name: named(r), Question: r.Question, State: state(r), Answer: Headline(r),
+		Context: append(context(r), offered(r), machine(r)), Data: complete(r),
+		Parts: slices.Concat([]document.Part{figures(r), verdicts, why(&r.Common), expectations(r)}, breakdownParts(r), chapters(&r.Common), []document.Part{
+			connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r, fingerprint(r, ranAt(r)...), r.Order), document.Page{gridSection(r)},
+		}),
+	}
+}
+
+// warned returns lead, the sentence on how to read figures, with the caveat about them added.
+func warned(r *record.Comparison, lead string) string {
+	if c := caveat(r); c != "" {
+		lead += " These figures are " + c + "."
+	}
+	return lead
+}
+
+// figures returns the arms' medians as a table, and below it sentences on failed requests.
+func figures(r *record.Comparison) document.Part {
+	says := complaints(r)
+	if r.Valid > 0 { // else there are no medians to explain, but there may be failures
+		legend := "Medians over the blocks; a change is the quotient of two of them, its interval that of the blocks' own ratios"
+		if c := caveat(r); c != "" {
+			legend = "Medians over the blocks. These figures are " + c
+		}
+		says = slices.Insert(says, 0, legend)
+	}
+	return document.Section{
+		ID: "figures", Title: "Figures",
+		Lead: "Response time counts from the scheduled time, so waiting caused by the server is never left out.",
+		Parts: []document.Part{
+			medians(r.Arms, marks(r)),
+			document.Lines(says),
+			document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}},
+		},
+	}
+}
+
+// marks returns, for each arm in its order, its class in charts and the numbers of
+// its doubts in the document's list, from 1.
+func marks(r record.Result) []document.Mark {
+	arms := r.Contestants()
+	all := classes(chart.SeriesOf(arms))
+	for k, a := range arms {
+		for i, d := range r.Head().Doubts {
+			if d.Arm == a.Name {
+				all[k].Notes = append(all[k].Notes, i+1)
+			}
+		}
+	}
+	return all
+}
+
+// verdictLines returns the sentences on each challenger's verdicts, a part for each.
+func verdictLines(r *record.Comparison) (all []document.Part) {
+	for _, group := range byArm(r.Verdicts) {
+		all = append(all, document.Lines(sentences(r, group)))
+	}
+	return all
+}
+
+// verdicts describes how the arms differ: a forest plot in a page, sentences elsewhere.
+func verdicts(r *record.Comparison) document.Part {
+	if len(r.Verdicts) == 0 && len(r.AA) == 0 {
+		return document.Section{}
+	}
+	lead := "Each arm against " + r.Arms[0].Name + ", block by block. The line is the 95" + say.NBSP + "% interval of the ratio, the dot its median, " +
+		"the band where arms count as the same. For times and CPU left is better, for goodput right."
+	says := verdictLines(r)
+	// One sentence is enough where every verdict has the same reason.
+	if why := oneReason(r.Verdicts); why != "" {
+		refused := fmt.Sprintf("All %s are refused: %s", say.Plural(len(r.Verdicts), "verdict"), why)
+		lead, says = lead+" "+refused+".", []document.Part{document.Lines{refused}}
+	}
+	return document.Section{
+		ID: "verdicts", Title: "Verdicts", About: conditions(r), Lead: lead,
+		// A page draws the verdicts, and shows the same sentences below the drawing, folded away.
+		Parts: []document.Part{document.Charts{{Picture: draw("forest", forestOf(r)), Instead: says}}},
+	}
+}
+
+// reservations returns everything that speaks, or might speak, against the result: first the
+// doubts, numbered for the marks of the figures, then the evidence on the control, the load
+// generator, the machine and the laws, with a label for each.
+func reservations(r *record.Comparison) document.Part {
+	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{
+		numbered(r.Doubts), evidence(r),
+		document.Details{
+			Summary: "How near the windows came to breaking laws of queues, which hold for any server",
+			Parts:   []document.Part{laws(r.Laws)},
+		},
+		document.Details{
+			Summary: "What disturbed the windows: medians, which the intervals include, and the load at its worst",
+			Parts:   []document.Part{disturbed(r.Arms)},
+		},
+	}}
+}
+
+// evidence returns what is known on the control, the load generator, the blocks left out and the rules. A label stands only
+// where there is a line for it, so a quiet run has a short list.
+func evidence(r *record.Comparison) (known document.Facts) {
+	add := func(label, text string) {
+		if text != "" {
+			known = append(known, document.Fact{Label: label, Text: text})
+		}
+	}
+	add("A/A", aaBriefly(r.AA, r.Valid))
+	control := slices.Clone(r.AA)
+	for i := range control {
+		control[i].Lean, control[i].Needed = "", 0 // no run goes on to decide the control
+	}
+	for _, sentence := range sentences(r, control) {
+		add("A/A", sentence)
+	}
+	add("Generator", visiting(r))
+	add("Generator", floor(r.Env.Floor))
+	for _, line := range refusals(r.Refused) {
+		add("Left out", line)
+	}
+	if len(r.NotChecked) > 0 {
+		add("Unchecked", "rules that were not checked: "+strings.Join(r.NotChecked, "; "))
+	}
+	add("Note", r.Note)
+	return known
+}
+
+// numbered returns doubts to be numbered.
+func numbered(doubts []fact.Fact) (all document.Numbered) {
+	for _, d := range doubts {
+		all = append(all, Doubt(d))
+	}
+	return all
+}
+
+// recordSection tells where the data are and how to render them again. A page also has the
+// machine, the order of the blocks and the arms' commands.
+func recordSection(r record.Result, machine document.Part, blocks [][]string) document.Part {
+	var commands document.Commands
+	for _, a := range r.Contestants() {
+		if a.Command != "" {
+			commands = append(commands, document.Fact{Label: a.Name, Text: a.Command})
+		}
+	}
+	var order document.Lines
+	for _, arms := range blocks {
+		order = append(order, strings.Join(arms, ", "))
+	}
+	return document.Section{ID: "record", Title: "Record", Parts: []document.Part{
+		dataAt(r.Head().Dir), document.Page{
+			machine, document.Details{Summary: "Each block in the order it ran", Parts: []document.Part{order}},
+			document.Details{Summary: "The arms' commands", Parts: []document.Part{commands}},
+		},
+	}}
+}
+
+// dataAt returns the path of a record and the command that renders it again, quoted for a shell.
+func dataAt(dir string) document.Commands {
+	return document.Commands{{Label: "data", Text: dir}, {Label: "again", Text: "schedlab runs show " + cmdline.Quote(dir) + " --output html"}}
+}
+
+// fingerprint lists the machine and the programs, in short facts. An unknown fact is named as
+// not known instead of left out, because a reader of another machine's run looks for differences. ran are facts about the
+// run, after its window.
+func fingerprint(of record.Result, ran ...[2]string) document.Part {
+	r := of.Head()
+	e := r.Env
+	known := func(s string) string { return cmp.Or(s, "not known") }
+	started, virtualised, pause := "not known", "no", "not measured"
+	if !r.Started.IsZero() {
+		started = r.Started.Format("2006-01-02 15:04:05 -0700")
+	}
+	if e.Virtualised {
+		virtualised = "yes"
+	}
+	if e.Pause > 0 {
+		pause = say.Seconds(e.Pause)
+	}
+	rows := [][2]string{
+		{"started", started},
+		{"run", r.Run}, {"seed", strconv.FormatUint(r.Seed, 10)}, {"window", say.Seconds(r.Window.Seconds())},
+	}
+	rows = append(append(rows, ran...), [][2]string{
+		{"schedlab", known(e.Version)}, {"Go", known(e.Go)}, {"GOGC", known(e.GOGC)},
+		{"CPU", known(e.CPU)}, {"CPUs", say.Count(e.CPUs)}, {"virtualised", virtualised},
+		{"servers", servers(e, of.Contestants())}, {"load", side(e.LoadCPUs, e.CPUs, e.LoadProcs)},
+		{"kernel", known(e.Kernel)}, {"clock source", known(e.Clocksource)}, {"governor", known(e.Governor)},
+		{"cgroup CPU limit", cmp.Or(e.CPUMax, "none")}, {"load average at start", say.Plain(e.Load1)}, {"CPU pressure at start", known(e.PSI)},
+		{"CPU time stolen", say.Plain(e.StealRatio*100) + say.NBSP + "%"}, {"somaxconn", say.Count(e.Somaxconn)}, {"port range", known(e.PortRange)},
+		{"longest regular pause", pause},
+		{"descriptors", prose.Grouped(strconv.FormatUint(e.NoFile, 10))}, {"CPU demand", say.Plain(e.ItersPerUsec) + " iterations/µs"},
+	}...)
+	var grid document.Grid
+	for _, row := range rows {
+		grid = append(grid, document.Fact{Label: row[0], Text: row[1]})
+	}
+	return grid
+}
+
+// ranAt returns the offered rate and the blocks of a comparison, for its fingerprint. Closed loops have no rate.
+func ranAt(r *record.Comparison) [][2]string {
+	rate := say.None
+	if r.Rate > 0 {
+		rate = say.Rate(r.Rate)
+	}
+	return [][2]string{{"offered rate", rate}, {"blocks", blocks(r)}}
+}
+
+// Sizes of the forest plot, in px: of the drawing, and of the free space at both of its ends.
+const (
+	forestWidth  = 320
+	forestMargin = 22
+)
+
+// A forest is the verdicts with their intervals on one axis of ratios to the baseline. The axis
+// is logarithmic, so twice and half are equally far from 1.
+type forest struct {
+	X      chart.Axis
+	Groups []forestGroup
+}
+
+// A forestGroup is the verdicts on one arm, or the A/A control.
+type forestGroup struct {
+	chart.Series
+	Control bool
+	Rows    []forestRow
+}
+
+// A forestRow is one verdict. It is drawn unless it was refused or has no interval yet; its
+// note tells then why.
+type forestRow struct {
+	record.Verdict
+	Class    string  // tells whether the arm is better
+	Change   string  // of its figure; "" where the interval stands in place of it
+	Same     float64 // the ratio up to which two arms count as the same
+	Drawn    bool
+	Note     string // how many blocks agree, what would decide, or why nothing is drawn
+	Sentence string // the verdict in full
+}
+
+// forestOf returns the forest of all verdicts, a group for each arm in the order of the run, with the A/A
+// control last. The control is drawn like an arm, because its intervals show how wide one is without any
+// difference.
+func forestOf(r *record.Comparison) forest {
+	class := map[string]string{}
+	for _, s := range chart.SeriesOf(r.Contestants()) {
+		class[s.Name] = s.Class
+	}
+	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
+	add := func(group []record.Verdict, control bool) {
+		g := forestGroup{Series: chart.Series{Name: group[0].Arm, Class: class[group[0].Arm]}, Control: control}
+		for _, v := range group {
+			g.Rows = append(g.Rows, forestRowOf(r, v))
+		}
+		f.Groups = append(f.Groups, g)
+	}
+	for _, group := range byArm(r.Verdicts) {
+		add(group, false)
+	}
+	for _, group := range byArm(r.AA) {
+		add(group, true)
+	}
+	return f
+}
+
+// forestRowOf returns the row of a verdict.
+func forestRowOf(r *record.Comparison, v record.Verdict) forestRow {
+	row := forestRow{
+		Verdict: v, Class: v.Verdict.String(), Sentence: sentence(r, v),
+		Same: 1 + v.Metric.Row().Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
+	}
+	// For times lower is better, for goodput higher: better has the same colour for every metric.
+	switch {
+	case v.Better():
+		row.Class = string(stats.Faster)
+	case v.Worse():
+		row.Class = string(stats.Slower)
+	}
+	if ratio := quotient(r, v); within(ratio, v.Low, v.High) {
+		row.Change = say.Change(ratio)
+	}
+	switch {
+	case hint(r, v) != "":
+		row.Note = hint(r, v)
+	case !row.Drawn:
+		row.Note = reason(v)
+	case differs(v):
+		row.Note = lower(v.Verdict.Rank) + " in " + agreeing(v, v.Verdict.Rank)
+	default:
+		row.Note = say.Plural(v.Blocks, "block")
+	}
+	return row
+}
+
+// ratioAxis returns a logarithmic axis that covers every interval. It covers at least ±25 %, so
+// that small differences look small, and at most a thousandfold, and it ends at round ratios.
+// An interval beyond that is cut at the end of the axis.
+func ratioAxis(verdicts []record.Verdict) chart.Axis {
+	low, high := 0.8, 1.25
+	for _, v := range verdicts {
+		if v.Low > 0 && v.High > 0 {
+			low, high = min(low, v.Low), max(high, v.High)
+		}
+	}
+	// .1 % of tolerance keeps an interval that ends at a round ratio from taking the next larger one.
+	round := func(ratio float64) float64 {
+		for _, end := range []float64{1.25, 1.5, 2, 3, 5, 10, 100} {
+			if ratio <= end*1.001 {
+				return end
+			}
+		}
+		return 1000
+	}
+	x := chart.Axis{Low: 1 / round(1/low) / 1.02, High: round(high) * 1.02, From: forestMargin, To: forestWidth - forestMargin, Log: true}
+	x.Ticks = ratioTicks(x)
+	return x
+}
+
+// ratioTicks returns ticks at ratio 1 and at round ratios, in the order of their importance: each gets a
+// tick if there is room for its label.
+func ratioTicks(x chart.Axis) []chart.Tick {
+	const room = 46 // px, the width of a label such as "+100 %"
+	ticks := []chart.Tick{{At: x.At(1), Label: "same", Minor: false}}
+	for _, v := range []float64{2, 0.5, 1.5, 1.25, 0.8, 10, 0.1, 5, 0.2, 3, 100, 0.01, 1.1, 0.9} {
+		near := func(t chart.Tick) bool { return math.Abs(float64(t.At-x.At(v))) < room }
+		if v >= x.Low && v <= x.High && !slices.ContainsFunc(ticks, near) {
+			ticks = append(ticks, chart.Tick{At: x.At(v), Label: say.Change(v), Minor: true})
+		}
+	}
+	return ticks
+}
+
+// expectations returns the scenario's assertions and their answers.
+func expectations(r *record.Comparison) document.Part {
+	return document.Section{
+		ID: "expectations", Title: "Expectations", About: tally(r.Expectations), Parts: []document.Part{answers(r)},
+		Lead: "One is not kept only when the blocks are sure of it. It is open when they say neither, and refused when what it speaks of was disturbed or is not there. A figure in a claim is the median of the blocks' figures, and not their mean.",
+	}
+}
+
+// tally counts the expectations by answer in a sentence; "" when nothing was expected.
+func tally(all []record.Expectation) string {
+	if len(all) == 0 {
+		return ""
+	}
+	answered := map[outcome.Outcome]int{}
+	for _, e := range all {
+		answered[e.Outcome]++
+	}
+	var counts []string
+	for _, of := range outcome.All() {
+		counts = append(counts, fmt.Sprintf("%d %s", answered[of], outcome.Expectation.Phrase(of)))
+	}
+	return say.Plural(len(all), "expectation") + ": " + strings.Join(counts, ", ")
+}
+
+// floor describes the response time that the load itself adds, measured with a server that does
+// nothing; "" when it was not measured. It has no figures where that load was late itself: they would
+// be the disturbance's.
+//
+// The functions below have the lines of the section of reservations, one for each label. Each
+// returns "" or nil where the record has nothing to tell, so that the label disappears.
+func floor(f *record.Floor) string {
+	const late = 1e-3 // seconds; an undisturbed load is late by microseconds
+	switch {
+	case f == nil:
+		return ""
+	case f.LagP99 > late:
+		return fmt.Sprintf("how much of every time is the load's and the kernel's is not known: their measurement, "+
+			"with a server that does nothing, was disturbed (sends %s late at p99)", say.Seconds(f.LagP99))
+	}
+	return fmt.Sprintf("with a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
+		say.Seconds(f.P50), say.Seconds(f.P99), say.Rate(f.Rate))
+}
+
+// visiting tells that the load shares CPUs with the servers, and whether it had priority there; "" where
+// the load has its own CPUs. The table of disturbances has its share of them.
+func visiting(r *record.Comparison) string {
+	shared := r.Env.SharedCPUs()
+	if len(shared) == 0 {
+		return ""
+	}
+	text := "the load shares " + shared.Words() + " with the servers"
+	i := slices.IndexFunc(r.Arms, func(a record.Arm) bool { return a.Generator != nil })
+	if i < 0 {
+		return text
+	}
+	switch r.Arms[i].Generator.Rest {
+	case record.RestFirst:
+		text += ", asleep while nothing is due, with real-time priority (SCHED_RR)"
+	case record.RestWaits:
+		text += ", asleep while nothing is due, without real-time priority, which is not permitted here"
+	}
+	return text
+}
+
+// laws tells how near the valid windows came to breaking each law of the audit: the worst value and the
+// tolerance, and in how many windows it was checked. Such a law holds for any server, so a broken one means a
+// fault in the measurement.
+func laws(all []record.Law) document.Part {
+	return document.Table{Rows: rows(all,
+		field[record.Law]{"law", nil, func(l record.Law) string { return strings.TrimSuffix(l.Name+", "+l.Unit, ", ratio") }},
+		field[record.Law]{"worst", nil, func(l record.Law) string { return lawFigure(l.Value, l.Unit) }},
+		field[record.Law]{"allowed", nil, func(l record.Law) string {
+			if l.Limit > 0 {
+				return lawFigure(l.Limit, l.Unit)
+			}
+			return "none" // no violation is allowed, as for counts that must agree
+		}},
+		field[record.Law]{"windows", nil, func(l record.Law) string { return say.Count(l.Windows) }},
+	)}
+}
+
+// lawFigure formats a value or a limit of a law: a ratio in per cent, or a count.
+func lawFigure(v float64, unit string) string {
+	if strings.HasPrefix(unit, "ratio") {
+		return say.Percent(fmt.Sprintf("%%.%df", stats.Decimals(100*v, 2)), v)
+	}
+	return say.Count(int(v))
+}
+
+// refusals tells why blocks were left out, in one line per rule with its worst window, since a
+// rule that broke in many windows is one cause. The record has every window.
+func refusals(all []record.Refusal) (lines []string) {
+	for _, windows := range grouped(all, func(x record.Refusal) string { return x.Rule }) {
+		lines = append(lines, refusedBy(windows))
+	}
+	return lines
+}
+
+// refusedBy describes the windows that were refused by one rule.
+func refusedBy(windows []record.Refusal) string {
+	worst := slices.MaxFunc(windows, func(a, b record.Refusal) int {
+		return cmp.Or(cmp.Compare(beyondLimit(a), beyondLimit(b)), cmp.Compare(a.Value, b.Value))
+	})
+	var blocks []string
+	for _, x := range windows {
+		blocks = append(blocks, strconv.Itoa(x.Block))
+	}
+	blocks = slices.Compact(blocks)
+	in, side := "block", "limit"
+	if len(blocks) > 1 {
+		in = "blocks"
+	}
+	if worst.Value < worst.Limit {
+		side = "below"
+	}
+	return fmt.Sprintf("%s: %s in %s%s%s; worst %s (%s, block %d), %s %s", worst.Rule, say.Plural(len(windows), "window"), in, say.NBSP, strings.Join(blocks, ", "),
+		say.Plain(worst.Value), worst.Arm, worst.Block, side, say.Plain(worst.Limit))
+}
+
+// beyondLimit returns how far a window is beyond its limit, as a ratio above 1. The limits on the number of requests are lower
+// ones.
+func beyondLimit(x record.Refusal) float64 {
+	if x.Value < x.Limit {
+		return x.Limit / x.Value
+	}
+	return x.Value / x.Limit
+}

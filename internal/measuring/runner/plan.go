@@ -1,0 +1,445 @@
+package runner
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/measuring/arrivals"
+	"schedlab/internal/measuring/expect"
+	"schedlab/internal/measuring/host"
+	"schedlab/internal/measuring/judge"
+	"schedlab/internal/measuring/load"
+	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/cmdline"
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+	"schedlab/internal/shared/timeline"
+)
+
+// Estimates of the time that a run takes in addition to its windows: to start and end servers, and to
+// join the stamps and write the record, which costs time per request.
+const (
+	// requestCost joins the stamps of one request and writes it. probeCost is for a server's
+	// start, its probe and its end. fixedCost is everything else of a run. They only have to be
+	// about right: the budget is kept by the clock, see blocks.go. trialCost is the time to start
+	// and end a trial's server; another site adds its own.
+	trialCost   = 100 * time.Millisecond
+	requestCost = 15 * time.Microsecond
+	probeCost   = 950 * time.Millisecond // including a rehearsal
+	fixedCost   = 3 * time.Second
+)
+
+// A plan is a planned comparison or search. It is a value: what learns more returns another plan, and none
+// changes once it is made. The methods with a pointer receiver are the steps of making one.
+//
+// The order of making one is: newPlan chooses CPUs and arms, the strategy sets windows, blocks and
+// budget (a comparison and a search differ here), and warn adds the doubts that are known without
+// measuring. A relative rate stays open until the probes; offered then fills it in (rate.go).
+type plan struct {
+	record.Plan       // its recorded form, but for the arms; see recorded
+	Arms        []arm // including the baseline's copy
+	strategy    strategy
+	opts        Options
+	scenario    scenario.Scenario
+	cpus        host.Sides
+	asked       times // what flags and scenario say, from which fit sets the window and the budget
+	budget      time.Duration
+	self        string // path of this program, "" when the caller named none
+}
+
+// An arm is one server of a plan, with its clients. An arm is a value; its rate is in
+// Clients.Rate, 0 while it is not known.
+type arm struct {
+	record.PlanArm                  // the recorded form
+	asked          scenario.Arm     // the arm in the scenario
+	load           scenario.Load    // load of its clients; the rate may be relative
+	arrivals       arrivals.Process // of an open loop, with its trace file read
+}
+
+// recorded returns the plan in the form of the record.
+func (p plan) recorded() record.Plan {
+	r := p.Plan
+	r.Doubts = slices.Clone(p.Doubts)
+	for _, a := range p.Arms {
+		r.Arms = append(r.Arms, a.PlanArm)
+	}
+	return r
+}
+
+// originals returns the arms without the baseline's copy.
+func (p plan) originals() []arm {
+	return slices.DeleteFunc(slices.Clone(p.Arms), func(a arm) bool { return a.Role == record.Copy })
+}
+
+// settle sets the window and checks what depends on the window and the rates. It is called when the
+// plan is made, and again when the probes have told the rates.
+func (p *plan) settle() error {
+	// After this the window is long enough for what was asked, or mustJudge refuses.
+	p.settleWindow()
+	if err := p.mustJudge(); err != nil {
+		return err
+	}
+	if err := p.settleArrivals(); err != nil {
+		return err
+	}
+	for _, a := range p.Arms {
+		// Until all clients have started, their number N is not the arm's.
+		if ramp := time.Duration(a.load.Ramp); ramp > p.Warmup.Duration {
+			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, p.Warmup)
+		}
+		// A trial keeps all its requests in memory until it is recorded.
+		if n := a.Clients.Rate * (p.Warmup.Seconds() + p.Window.Seconds()); n > MostRequests {
+			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, MostRequests)
+		}
+	}
+	return nil
+}
+
+// newPlan plans a run: it sets the arms, and then windows and budget, both as the strategy wants them. Only the rate may
+// still be open. The error is an *[Impossible], or about this machine.
+func newPlan(s scenario.Scenario, o Options) (plan, error) {
+	if o.Aim == nil {
+		o.Aim = judge.Winner{}
+	}
+	if o.Observer == nil {
+		o.Observer = Unobserved{}
+	}
+	by := strategyOf(o)
+	s, o, err := by.accept(s, o)
+	if err != nil {
+		return plan{}, err
+	}
+	cpus, err := chooseCPUs(o, s.Needs)
+	if err != nil {
+		return plan{}, err
+	}
+	self, _ := exec.LookPath(o.Self) // "" if it cannot be started
+	p := plan{strategy: by, opts: o, scenario: s, cpus: cpus, self: self}
+	p.Plan = record.Plan{
+		Scenario: s.Name, Question: s.Question, Source: s.Source, Cell: s.Cell, Pack: o.Pack, Seed: o.Seed, Note: o.Note,
+		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),
+	}
+	by.Record(&p.Plan)
+	// The stamp that full adds, when the kernel received a request, exists on Linux only.
+	if o.Stamps == "" && runtime.GOOS == "linux" {
+		p.Stamps = record.StampsFull
+	}
+	if o.Site != nil {
+		if o.Stamps != "" && o.Stamps != record.StampsOff {
+			return plan{}, impossible("--stamps %s: the clocks of several machines are too far apart for stamps; leave it out", o.Stamps)
+		}
+		if o.Engine == load.EngineVegeta {
+			return plan{}, impossible("--engine vegeta: several senders begin at one agreed moment, which only spin can; leave it out")
+		}
+		p.Stamps = record.StampsOff
+	}
+	// The arms need the files: a log has a rate of its own.
+	for _, step := range []func(p *plan) error{(*plan).openFiles, (*plan).takeArms, by.schedule} {
+		if err := step(&p); err != nil {
+			return plan{}, err
+		}
+	}
+	// This check is last, so that faults in a scenario are found on every machine.
+	if n := len(cpus.Server); s.Needs.ServerCPUs > n {
+		return plan{}, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks",
+			s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n)}
+	}
+	if !o.Machine.None() {
+		p.doubt(machineUnfit.Of(unfitness{}).Since(o.Machine))
+	}
+	p.warn()
+	return p, nil
+}
+
+// openFiles opens the scenario's files, and raises doubts about gaps in an access log. A log may
+// have lines that cannot be replayed, or times in whole seconds.
+func (p *plan) openFiles() error {
+	if err := p.scenario.Open(); err != nil {
+		return impossible("%v", err)
+	}
+	p.Asked = p.scenario.Asked()
+	if p.scenario.Log == nil {
+		return nil
+	}
+	l := p.scenario.Log.Log()
+	if said := l.LeftOut(); said != "" {
+		p.doubt(doubt.LogLinesLeftOut.Of(doubt.Lines{File: p.scenario.Log.File, Said: said}))
+	}
+	if l.Whole {
+		p.doubt(wholeSeconds.Of(logFile{p.scenario.Log.File}))
+	}
+	return nil
+}
+
+// takeExpectations takes the scenario's assertions and claims, without those about arms that are not compared:
+// --arms and --vary may leave out arms of the scenario. It raises a doubt about assertions left out. An
+// assertion that names an arm that is not there cannot be parsed, so parsing is the test.
+func (p *plan) takeExpectations() {
+	var arms []string
+	for _, a := range p.Arms {
+		arms = append(arms, a.Name)
+	}
+	absent := 0
+	take := func(text string) (known bool) {
+		if _, err := expect.Parse(text, arms); err != nil {
+			absent++
+			return false
+		}
+		p.Expect = append(p.Expect, text)
+		return true
+	}
+	for _, text := range p.scenario.Expect {
+		take(text)
+	}
+	claims := map[string]string{}
+	for _, c := range p.scenario.Claims {
+		// A claim is an assertion with a sentence to print, and the sentence may name arms, too.
+		if _, err := expect.ParseSentence(c.Says, arms); err == nil && take(c.When) {
+			claims[c.When] = c.Says
+		}
+	}
+	if len(claims) > 0 {
+		p.Claims = claims
+	}
+	if absent > 0 {
+		p.doubt(expectationsLeftOut.Of(leftOut{absent}))
+	}
+}
+
+// takeArms sets the arms of the plan.
+func (p *plan) takeArms() error {
+	asked := p.scenario.Contestants()
+	if len(asked) > scenario.MaxArms {
+		return impossible("%d arms are more than %d; drop some", len(asked), scenario.MaxArms)
+	}
+	arms, err := p.strategy.cast(asked)
+	if err != nil {
+		return err
+	}
+	for _, a := range arms {
+		if slices.ContainsFunc(p.Arms, func(earlier arm) bool { return earlier.Name == a.Name }) {
+			return impossible("two arms are called %q; name one of them otherwise", a.Name)
+		}
+		if err := p.takeArm(a.Arm, a.role); err != nil {
+			return impossible("arm %q: %v", a.Name, err)
+		}
+	}
+	return nil
+}
+
+// takeArm adds an arm to the plan. The plan has its mode as it was typed, and the command has the present
+// spelling. The error does not name the arm.
+func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
+	o, typed := p.opts, asked.Mode
+	asked, err := asked.Renamed()
+	if err != nil {
+		return err
+	}
+	mode, ours := o.Modes[asked.Mode] // the mode of another program is the zero mode
+	if asked.Mode != "" && !ours {
+		return fmt.Errorf("unknown mode %q (want one of %s)", asked.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
+	}
+	// The copy would repeat every doubt about the baseline.
+	doubt := func(f fact.Fact) {
+		if f.Arm = asked.Name; role != record.Copy {
+			p.doubt(f)
+		}
+	}
+	// Ask the mode whether its server would take the flags, instead of finding out when it has started.
+	if mode.Check != nil {
+		if err := mode.Check(asked.Flags); err != nil {
+			return err
+		}
+	}
+	if len(asked.Command) > 0 {
+		_, image := strings.CutPrefix(asked.Command[0], cmdline.ImageMark)
+		switch {
+		case image && p.opts.Site == nil:
+			return errors.New("an image is for servers on other machines; give a program here")
+		case !image && p.opts.Site != nil:
+			return fmt.Errorf("servers on other machines are images, no programs: give name='%sREGISTRY/NAME@sha256:... -listen %s'", cmdline.ImageMark, cmdline.AddrMark)
+		}
+		if _, err := exec.LookPath(asked.Command[0]); err != nil && !image {
+			return fmt.Errorf("%w; give a program's path, or a name in PATH", err)
+		}
+		doubt(otherProgram.Of(readyPath{p.scenario.ReadyPath(asked)}))
+	}
+	if asked.URL != "" {
+		doubt(runsAlready)
+	}
+	l, err := p.scenario.Clients(asked)
+	if err != nil {
+		return err
+	}
+	if bad := l.Check(); bad != nil {
+		return fmt.Errorf("%s %s", bad.Path, bad.Msg)
+	}
+	if err := scenario.CheckEngine(o.Engine, l); err != nil {
+		return err
+	}
+	// Without another rate, a log is replayed at its own speed.
+	if p.scenario.Log != nil && l.Rate == (scenario.Rate{}) {
+		l.Rate.PerSecond = scenario.Rounded(p.scenario.Log.OwnRate())
+	}
+	// A server keeps the stamps of at most MaxPending requests under way on a connection.
+	stamps := p.Stamps
+	if l.Pipeline > timeline.MaxPending {
+		stamps = record.StampsOff
+		doubt(pipelineTooDeep.Of(pipeline{Most: timeline.MaxPending, Pipeline: l.Pipeline}))
+	}
+	a := arm{asked: asked, load: l, PlanArm: record.PlanArm{
+		Name: asked.Name, Mode: typed, Role: role, CopyOf: asked.CopyOf, Command: asked.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
+		Clients: l.Recorded(o.Engine), Stamps: asked.Flags["stamps"], Levels: asked.Levels, Family: asked.Family,
+		URL: asked.URL, Metrics: asked.Metrics, Procs: p.setup(asked).own,
+	}}
+	if mode.Station != "" {
+		a.Station = new(p.stationOf(asked))
+	}
+	if !a.Clients.Closed() && p.scenario.Log == nil {
+		if a.arrivals, err = p.openArrivals(l.Arrivals); err != nil {
+			return err
+		}
+	}
+	p.Arms = append(p.Arms, a)
+	return nil
+}
+
+// openArrivals returns the arrivals of an open loop, ready to draw from. A trace file is read once for all
+// arms; every trial draws from its content then. text is as in a scenario, such as poisson or trace(FILE).
+func (p *plan) openArrivals(text string) (arrivals.Process, error) {
+	for _, earlier := range p.Arms {
+		if !earlier.Clients.Closed() && earlier.Clients.Arrivals == text {
+			return earlier.arrivals, nil
+		}
+	}
+	a, _ := arrivals.Parse(text) // Load.Check has parsed it
+	return a.Open(p.iters())
+}
+
+// iters returns the iterations in a microsecond of CPU time, which turn a demand into iterations.
+// Without a calibration, one iteration counts as a microsecond.
+func (p plan) iters() float64 { return cmp.Or(p.opts.Iters, 1) }
+
+// takeTimes sets windows, blocks and their orders, looks and budget. Flags override the scenario, and the
+// scenario overrides the defaults. Impossible settings are an error that names the flag.
+func (p *plan) takeTimes() error {
+	o, asked, finer := p.opts, p.scenario.Protocol, p.needs().Stretch
+	stretched := func(d time.Duration) time.Duration { return time.Duration(float64(d) * finer) }
+	window := cmp.Or(o.Window, stretched(cmp.Or(time.Duration(asked.Window), scenario.Quick.Window)))
+	warmup := cmp.Or(o.Warmup, time.Duration(asked.Warmup), max(scenario.Quick.Warmup, p.untilStarved()))
+	p.Blocks = cmp.Or(o.Blocks, asked.Blocks, scenario.MaxBlocks)
+	switch {
+	case p.Blocks < scenario.MinBlocks:
+		return impossible("--blocks %d is below %d, too few for any verdict", p.Blocks, scenario.MinBlocks)
+	case p.Blocks > scenario.MaxBlocks:
+		return impossible("--blocks %d is above %d, the last look; lengthen the windows instead", p.Blocks, scenario.MaxBlocks)
+	}
+	if err := CheckSpan(warmup, window); err != nil {
+		return err
+	}
+	p.Warmup, p.Window = record.Lasting(warmup), record.Lasting(window)
+	p.budget = stretched(cmp.Or(time.Duration(asked.Budget), scenario.Quick.Budget))
+	// The same number of blocks takes longer on another site.
+	if o.Site != nil {
+		here := p.span() + trialCost
+		p.budget = roundUp(time.Duration(float64(p.budget)*float64(here+o.Site.TrialCost())/float64(here)), time.Second)
+	}
+	p.budget = cmp.Or(o.Budget, p.budget)
+	// Fewer blocks than MinBlocks decide nothing, so do not even start.
+	if cost := p.cost(scenario.MinBlocks); cost > p.budget {
+		return &Impossible{Needs: roundUp(cost, time.Second), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
+			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, cost.Round(time.Second), p.budget)}
+	}
+	p.asked = times{window, p.budget}
+	// Looks beyond the last block never come.
+	p.Looks = slices.DeleteFunc(stats.Looks(), func(n int) bool { return n > p.Blocks })
+	// Each block's order is drawn independently. Only then is the sign of a block's log-ratio a fair coin
+	// between two identical arms, whatever drifts on the machine. The seed fixes all orders.
+	rng := rand.New(rand.NewPCG(p.Seed, 0))
+	for range p.Blocks {
+		p.Order = append(p.Order, rng.Perm(len(p.Arms)))
+	}
+	return nil
+}
+
+// ShortestWindow is the shortest window of a trial.
+const ShortestWindow = 100 * time.Millisecond
+
+// untilStarved returns the warm-up in which an open loop gives each kept connection a request, in an
+// arm that starves some of them, with four standard deviations for chance. Then no request of the
+// window starves, and a trial need not wait until it times out. It is 0 without such an arm, for a
+// rate that is not known yet, and where this takes no less than the timeout.
+func (p plan) untilStarved() (warmup time.Duration) {
+	for _, a := range p.Arms {
+		if c := a.Clients; !c.Closed() && c.Rate > 0 && p.starves(a) {
+			n := float64(c.Connections)
+			need := (n + 4*math.Sqrt(n)) / c.Rate
+			if need < p.Timeout.Seconds() {
+				warmup = max(warmup, record.Duration(need).Truncate(windowStep)+windowStep)
+			}
+		}
+	}
+	return warmup
+}
+
+// CheckSpan returns an error if a trial cannot have this warm-up and window. A window must be 100ms or longer, and
+// neither may be longer than a day.
+func CheckSpan(warmup, window time.Duration) error {
+	switch {
+	case window < ShortestWindow || window > scenario.Longest:
+		return impossible("--window %v is outside %v to %v", window, ShortestWindow, scenario.Longest)
+	case warmup < 0 || warmup > scenario.Longest:
+		return impossible("--warmup %v is outside 0 to %v", warmup, scenario.Longest)
+	}
+	return nil
+}
+
+// span returns how long a trial's load lasts, warm-up included.
+func (p plan) span() time.Duration { return p.Warmup.Duration + p.Window.Duration }
+
+// cost returns about how long a run of blocks blocks takes. It is an estimate, without the time
+// that servers need beyond the usual to start and end.
+func (p plan) cost(blocks int) time.Duration { return p.costOf(p.Window.Duration, blocks) }
+
+// costOf returns about how long a run of blocks blocks with windows of length window takes.
+func (p plan) costOf(window time.Duration, blocks int) time.Duration {
+	cost := time.Duration(blocks)*p.blockCost(window) + time.Duration(blocks*len(p.Arms))*judging + fixedCost
+	// The probes depend on the plan: of the load's share, and of each arm with a server of its own kind.
+	if _, ok := p.sharingArm(); ok {
+		cost += shareCost
+	}
+	for i, a := range p.Arms {
+		if p.probes(a) && p.sameAs(i) < 0 {
+			cost += probeCost - probeWindow + p.probeFor()
+		}
+	}
+	return cost
+}
+
+// blockCost returns about how long a block with windows of length window takes.
+func (p plan) blockCost(window time.Duration) (cost time.Duration) {
+	span := p.Warmup.Duration + window
+	each := trialCost
+	if p.opts.Site != nil {
+		each += p.opts.Site.TrialCost()
+	}
+	for _, a := range p.Arms { // the rate is 0 if it is not known yet: in a closed loop, or if it is relative
+		cost += span + each + time.Duration(min(a.Clients.Rate*span.Seconds(), MostRequests))*requestCost
+	}
+	return cost
+}
+
+// doubt adds a doubt to the plan.
+func (p *plan) doubt(f fact.Fact) { p.Doubts = append(p.Doubts, f) }

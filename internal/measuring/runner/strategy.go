@@ -1,0 +1,54 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/record"
+)
+
+// A strategy is how a plan is made, measured and judged: in blocks of all arms, or by a search in windows of single arms.
+type strategy interface {
+	// Record notes in a plan what a reader of the record needs.
+	Record(p *record.Plan)
+	// Judge computes the result from the record.
+	Judge(dir *record.Dir, run record.Run) (record.Result, error)
+	// accept returns the scenario and the options that the strategy plans with, or why it cannot.
+	accept(s scenario.Scenario, o Options) (scenario.Scenario, Options, error)
+	// cast returns the arms of the plan, in order, from those of the scenario.
+	cast(asked []scenario.Arm) ([]contestant, error)
+	// schedule sets windows, blocks and budget of a plan that has its arms.
+	schedule(p *plan) error
+	// lacks reports whether the arms that serve all their clients are too few. Then it returns what the strategy is called and
+	// which arms it needs, for a message; else both are "".
+	lacks(serving []arm) (what, which string)
+	// policy returns what the steps before the first trial need to know of it.
+	policy() policy
+	// measure takes all measurements after the probes, which found what found has. With an error, the run has what was
+	// measured until then.
+	measure(ctx context.Context, l lab, p plan, found findings, dir *record.Dir, run record.Run) (record.Run, error)
+}
+
+// A contestant is an arm of the scenario with its part in the plan.
+type contestant struct {
+	scenario.Arm
+	role record.Role
+}
+
+// A policy is what a strategy asks of the steps before its first trial.
+type policy struct {
+	probe   time.Duration // how long the throughput of every arm is probed; 0: only where the plan needs it, and as long as that takes
+	probes  int           // how often an arm is probed at most, until others took next to nothing of its CPU time
+	loses   bool          // an arm that cannot be measured is left out, and the others go on; else it ends the run
+	rates   bool          // the arms are offered the rates of the plan; else the strategy chooses rates
+	bounded bool          // the budget ends the run
+}
+
+// strategyOf returns the strategy that the options ask for.
+func strategyOf(o Options) strategy {
+	if o.Search != nil {
+		return bySearch{o.Search}
+	}
+	return inBlocks{o.Aim}
+}

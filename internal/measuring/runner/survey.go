@@ -1,0 +1,268 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"schedlab/internal/measuring/host"
+	"schedlab/internal/measuring/load"
+	"schedlab/internal/measuring/process"
+	"schedlab/internal/measuring/profile"
+	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/record"
+)
+
+// Gap starts the program self as a server of the given mode and requests a short fixed reply over one
+// connection, each time as soon as the last reply has come, for the time span. longest is the longest time
+// between two replies, or from the last reply to the end.
+//
+// Gap and Floor serve the command doctor, which tells whether a machine is fit for measuring: they measure it
+// as a comparison on these CPUs would use it. Each stops what it starts.
+func Gap(ctx context.Context, cpus host.Sides, self, mode string, span time.Duration) (longest time.Duration, replies int, err error) {
+	err = withLab(cpus, lab{}, func(l lab) error {
+		// One connection and a reply that costs next to nothing: a long gap is most likely a pause
+		// of the machine.
+		arm := scenario.Arm{Mode: mode}
+		asked := scenario.Scenario{Workload: scenario.Workload{Method: http.MethodGet, Path: "/plaintext"}}
+		server, err := l.launcher.Start(ctx, arm.Argv(self, 1, record.StampsOff), asked.ReadyPath(arm))
+		if err != nil {
+			return err
+		}
+		defer server.Kill()
+		result, err := load.Closed(ctx, load.Options{
+			Clients: record.Clients{Connections: 1, KeepAlive: true},
+			Targets: asked.Targets(server.Addr), Warmup: probeWarmup, Duration: span, Shared: cpus.Shared,
+		})
+		if err != nil {
+			return err
+		}
+		if result.Answered == 0 {
+			return fmt.Errorf("a %s server gave no good reply in %v", mode, span)
+		}
+		longest, replies = longestGap(result, span), result.Answered
+		return nil
+	})
+	return longest, replies, err
+}
+
+// longestGap returns the longest time between two good replies of one client, or between a reply and an end of
+// the span. The ends of the span count as replies, so a silence at an end is seen, too.
+func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
+	ends := make([]int64, 0, len(r.Requests)+2)
+	ends = append(ends, int64(probeWarmup), int64(probeWarmup+span))
+	for _, q := range r.Requests {
+		if q.Good() {
+			ends = append(ends, q.Done)
+		}
+	}
+	slices.Sort(ends)
+	longest := int64(0)
+	for i := range ends[1:] {
+		longest = max(longest, ends[i+1]-ends[i])
+	}
+	return time.Duration(longest)
+}
+
+// Floor measures, in half a second, the time that the load itself adds to every response time. It
+// uses a server that does next to nothing, of the program self. The result tells at which rate.
+func Floor(ctx context.Context, cpus host.Sides, self string) (f *record.Floor, err error) {
+	err = withLab(cpus, lab{}, func(l lab) error {
+		f, err = l.floor(ctx, self, load.DefaultEngine, cpus.Shared)
+		return err
+	})
+	return f, err
+}
+
+// Durations and rates of the profiles, which are captured one after the other.
+const (
+	// They are taken one after the other, because a profile disturbs what another one measures.
+	// wallSamples times wallEvery is one second. profileWarm lets the load fill the server first.
+	cpuSeconds   = 2
+	contention   = 1 // seconds of the mutex profile, and of the block profile
+	allocsFor    = time.Second
+	wallSamples  = 40
+	wallEvery    = 25 * time.Millisecond
+	traceSeconds = .5
+	profileWarm  = 300 * time.Millisecond
+	profileLoad  = 5 * time.Second // length of one trace of the load; the next one follows
+	profileLimit = time.Minute     // timeout of one page
+	// Every contended lock is sampled, and one blocking event per microsecond blocked.
+	contendedRate, blockedRate = 1, 1000
+
+	mostProfile = 256 << 20 // bytes
+)
+
+// ProfileTakes is about how long the profiles of one arm take, with its server's start.
+const ProfileTakes = 7 * time.Second
+
+// A Captured holds the profiles of one arm's server. Files is empty if the server serves no
+// profiles. The order is the order of capture.
+type Captured struct {
+	Arm   string
+	Files []CapturedFile
+}
+
+// A CapturedFile is one profile in pprof's format, or the execution trace. Name is a file name:
+// cpu.pb.gz, allocs.pb.gz, mutex.pb.gz, block.pb.gz, goroutine.pb.gz, wall.pb.gz or trace.out.
+type CapturedFile struct {
+	Name string
+	Data []byte
+}
+
+// Profile starts each arm once, without the baseline's copy, sends the planned load, and captures
+// the profiles one after the other. It measures and records nothing. With an error, it returns the
+// profiles of the arms before. It probes nothing: the rates are those of ran, the plan that has run.
+func (c *Comparison) Profile(ctx context.Context, ran record.Plan, progress Progress) (all []Captured, err error) {
+	// There are no findings, so the servers' rings follow from the rates of the plan alone.
+	p := probed{plan: c.plan}
+	p.Arms = slices.Clone(p.Arms)
+	for i := range p.Arms {
+		p.Arms[i].Clients.Rate = ran.Arms[i].Clients.Rate
+	}
+	p.ring = p.ringOf(nil)
+	p.Estimate = record.Lasting(ProfileTakes * time.Duration(len(p.Arms)-1))
+	err = withLab(p.cpus, lab{progress: progress, began: time.Now()}, func(l lab) error {
+		for _, a := range p.originals() {
+			l.tell(p.plan, "profiling "+a.Name, len(all), len(p.Arms)-1)
+			files, err := l.profile(ctx, p, a)
+			if err != nil {
+				return fmt.Errorf("profiling arm %q: %w", a.asked.Given(), err)
+			}
+			all = append(all, Captured{a.Name, files})
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return all, err
+}
+
+// profile captures one arm's profiles while its clients send.
+func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, error) {
+	server, err := l.start(ctx, p, a)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Kill()
+	c := capture{server, server.Profiles()}
+	if _, err := c.get(ctx, "goroutine"); err != nil { // it serves no profiles, or has no address for them
+		return nil, nil
+	}
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	// It has room for the one error, so that the goroutine ends even if nobody reads it.
+	sent := make(chan error, 1)
+	go func() { sent <- keepSending(sending, p, a, server) }()
+	time.Sleep(profileWarm)
+	files, err := c.all(ctx)
+	// If the load ended by itself, the profiles are of an idle server.
+	select {
+	case lost := <-sent:
+		return nil, errors.Join(err, lost)
+	default:
+	}
+	stop()
+	<-sent // wait for its end; the error only says that it was stopped
+	return files, err
+}
+
+// keepSending sends an arm's load to its server, one trace after the other, until ctx ends or
+// sending fails. The error tells which. It never returns nil.
+func keepSending(ctx context.Context, p probed, a arm, server *process.Process) error {
+	p.Warmup, p.Window = record.Span{}, record.Lasting(profileLoad)
+	for round := 0; ; round++ {
+		clocks := host.Watch(ctx, server.Pid(), p.cpus, 0, profileLoad)
+		_, _, err := newTrial(p, round+1, round, a, server).drive(ctx, clocks)
+		clocks.End()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// A capture takes the profiles of one server. Its methods are called one after the other.
+type capture struct {
+	*process.Process
+	at string // URL of the profiles
+}
+
+// all captures the profiles one after the other. It leaves out kinds that the server does not
+// know. The load runs all the while.
+func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
+	page := func(format string, values ...any) func() ([]byte, error) {
+		return func() ([]byte, error) { return c.get(ctx, fmt.Sprintf(format, values...)) }
+	}
+	for _, k := range []struct {
+		file string
+		take func() ([]byte, error)
+	}{
+		{"cpu.pb.gz", page("profile?seconds=%d", cpuSeconds)},
+		{"allocs.pb.gz", func() ([]byte, error) { return c.allocs(ctx) }},
+		{"mutex.pb.gz", page("mutex?seconds=%d&rate=%d", contention, contendedRate)},
+		{"block.pb.gz", page("block?seconds=%d&rate=%d", contention, blockedRate)},
+		{"goroutine.pb.gz", page("goroutine")},
+		{"wall.pb.gz", func() ([]byte, error) { return c.wall(ctx) }},
+		{"trace.out", page("trace?seconds=%g", traceSeconds)},
+	} {
+		data, err := k.take()
+		switch {
+		case err == nil:
+			files = append(files, CapturedFile{k.file, data})
+		case !errors.Is(err, process.ErrNoPage):
+			return nil, fmt.Errorf("capturing %s: %w", strings.TrimSuffix(k.file, ".pb.gz"), err)
+		}
+	}
+	return files, nil
+}
+
+// allocs returns a profile of the allocations within allocsFor. A heap profile counts since the start, so the
+// difference of two is what was allocated between them. The garbage collector runs before each, because a
+// profile is complete only up to the last collection.
+func (c capture) allocs(ctx context.Context) ([]byte, error) {
+	before, err := c.get(ctx, "heap?gc=1")
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(allocsFor)
+	after, err := c.get(ctx, "heap?gc=1")
+	if err != nil {
+		return nil, err
+	}
+	return profile.Allocated(before, after)
+}
+
+// wall samples the goroutine profile wallSamples times, and returns a profile of wall time. Go has none of
+// its own. Where a goroutine is found again and again, it spends its time: each sample stands for wallEvery.
+func (c capture) wall(ctx context.Context) ([]byte, error) {
+	var samples [][]byte
+	next := time.Now()
+	for range wallSamples {
+		time.Sleep(time.Until(next))
+		next = next.Add(wallEvery)
+		data, err := c.get(ctx, "goroutine")
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, data)
+	}
+	return profile.Wall(samples, wallEvery)
+}
+
+// get returns a page of the profiles. A page beyond mostProfile is cut off.
+func (c capture) get(ctx context.Context, page string) (data []byte, err error) {
+	err = c.Get(ctx, c.at+page, "application/octet-stream", profileLimit, func(reply *http.Response) error {
+		data, err = io.ReadAll(io.LimitReader(reply.Body, mostProfile))
+		return err
+	})
+	return data, err
+}

@@ -1,0 +1,354 @@
+// Package window reduces the measured part of a trial to figures, and checks whether its data are
+// right. It sees one trial and decides nothing.
+package window
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"schedlab/internal/shared/cpuset"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/request"
+	"schedlab/internal/shared/responses"
+	"schedlab/internal/shared/stats"
+	"schedlab/internal/shared/timeline"
+)
+
+// A Window is the measured part of one trial, reduced to figures. Times are seconds, rates are per second.
+type Window struct {
+	Trial    record.Trial
+	Requests int                   // scheduled in the window
+	Good     int                   // of these, with a good reply
+	Status   map[uint16]float64    // ratio of each final status; 0 is no answer
+	Failures map[string]int        // requests without a good reply, by how they ended
+	Values   stats.Figures         // a quantile of too few requests is not known
+	FromSent stats.Figures         // the quantiles again, from the time of sending
+	Late     stats.Figures         // the quantiles of the time from a request's schedule to its sending
+	Hist     *responses.Histogram  // response times of all requests in the window
+	Heat     *responses.HeatCounts // the same
+
+	// What took CPU time from the server, each a share.
+	Foreign   stats.Opt // of the servers' CPUs, that other programs used
+	Stolen    stats.Opt // of all CPUs, that the hypervisor gave to other machines
+	Throttled stats.Opt // of the window, in which a limit on CPU time stopped a process
+	LoadShare stats.Opt // of CPUs that the load shares with the server, that the load used
+
+	Unsent         float64 // share of a paced closed loop's requests that it never sent; 0 for other loads
+	RateOff        float64 // relative difference between the requests sent in the window and scheduled in it
+	Generator      float64 // busy ratio of the load's CPUs
+	completions    int     // replies in the window
+	outcomes       int     // requests of the trial that were sent
+	presence       presence
+	Asked, Starved int            // connections that were given a request, and of these, that got no reply
+	Unclocked      int            // of the Starved in an open loop: their request was sent before the window, so no time has its wait
+	backwards      int            // requests with stamps out of order
+	Tau            float64        // correlation time of the response times, in requests
+	Clients        record.Clients // the load of the arm
+	Jain           float64        // Jain's index of the replies per connection; 0 if not known
+	Phases         Phases         // of good requests, if the trial has stamps
+}
+
+// Reduce computes the figures of a trial's window from its requests. clients is the load of the trial's arm. It is a
+// pure function of the record.
+//
+// Times, errors and losses are about the requests scheduled in the window, however late they ended, so that a server
+// cannot look better by answering late. Throughput and goodput are about the replies that came in the window.
+func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
+	response := &times{}
+	tally := tallyOf(t.Trial, clients, response, &times{}, &times{}, &times{})
+	for _, r := range t.Requests {
+		tally.count(r)
+	}
+	// The correlation time needs the order of the requests, so take it before they are sorted.
+	tally.w.Tau = stats.CorrelationTime(response.seconds)
+	w := tally.window(t.Trial, e)
+	w.Hist, w.Heat, w.Phases = t.Histogram(t.Requests), t.Heat(t.Requests), PhasesOf(t, PerIter(e))
+	return w
+}
+
+// PerIter returns the calibrated time of one iteration of CPU demand, in seconds; 0 if it is unknown.
+func PerIter(e record.Env) float64 {
+	if e.ItersPerUsec <= 0 {
+		return 0
+	}
+	return 1e-6 / e.ItersPerUsec
+}
+
+// recorded adds the figures that come from the load's and the server's side of the record, and not from the requests. One that
+// the record lacks stays unknown; Jain is 0 without replies.
+func (w *Window) recorded(e record.Env) {
+	c, s, window := w.Trial.Client, w.Trial.Server, w.Trial.Window.Seconds()
+	answers := make([]float64, len(c.ConnAnswers))
+	for i, n := range c.ConnAnswers {
+		answers[i] = float64(n)
+	}
+	w.Jain, w.Asked, w.Starved = stats.Jain(answers), c.Asked, c.Starved
+	if w.Asked > 0 {
+		w.Values[stats.Starved], w.Values[stats.Served] = stats.Known(float64(w.Starved)), stats.Known(float64(w.Asked-w.Starved))
+		w.Values[stats.FirstReply] = stats.Known(c.FirstReply)
+	}
+	if c.Proof != nil {
+		w.Values[stats.Busy] = stats.Known(c.Proof.Busy)
+	}
+	if s.CPU >= 0 && w.completions > 0 {
+		w.Values[stats.CPUPerRequest] = stats.Known(s.CPU / float64(w.completions))
+	}
+	if s.Footprint != nil {
+		w.Values[stats.Memory] = stats.Known(float64(s.Footprint.Memory))
+	}
+	if n := s.Within; n != nil {
+		w.Values[stats.Accepted], w.Values[stats.Done], w.Values[stats.StillOpen] = stats.Known(n.Accepted), stats.Known(n.Done), stats.Known(n.Open)
+	}
+	if s.LoopBusy != nil && s.CPU > 0 {
+		w.Values[stats.Loops] = stats.Known(min(1, *s.LoopBusy/s.CPU)) // a loop counts as busy by the clock, even while something interrupts it
+	}
+	if k := s.Kernel; k != nil {
+		if k.Voluntary >= 0 && k.Involuntary >= 0 && w.completions > 0 {
+			w.Values[stats.Switches] = stats.Known((k.Voluntary + k.Involuntary) / float64(w.completions))
+		}
+		if k.ListenOverflows >= 0 {
+			w.Values[stats.Overflows] = stats.Known(k.ListenOverflows)
+		}
+	}
+	w.Stolen = share(c.Steal, window*float64(max(e.CPUs, 1)))
+	w.Throttled = share(c.Throttled, window)
+	w.Foreign = share(s.Foreign, window*float64(cpuset.Count(e.ServerCPUs, e.CPUs)))
+	if len(e.SharedCPUs()) > 0 {
+		w.LoadShare = share(c.CPU, window*float64(cpuset.Count(e.LoadCPUs, e.CPUs)))
+	}
+}
+
+// share returns which part of the seconds of CPU time was used; not known if used is below 0.
+func share(used, of float64) stats.Opt {
+	if used < 0 {
+		return stats.Opt{}
+	}
+	return stats.Known(used / of)
+}
+
+// Limits beyond which a window's data are wrong, or its arm is overloaded.
+const (
+	backlogLimit  = .02  // ratio of the arrivals that may be added to the backlog, without what chance adds
+	unjoinedLimit = .001 // ratio of good requests for which the server's stamps may be missing
+)
+
+// RuleStoodStill is the rule that a window breaks in which the load stood still, as a process that is stopped. Its times
+// are those of the load.
+const RuleStoodStill = "load stood still (s)"
+
+// stillLimit is the time, in seconds, for which a load may stand still in a trial.
+const stillLimit = 3
+
+// stoodStill returns the longest time, in seconds, for which the load did nothing although it had to; 0 if it is not known.
+func (w *Window) stoodStill() float64 {
+	switch p := w.Trial.Client.Proof; {
+	case p == nil:
+		return 0
+	case p.Rest != "": // the engine spin looks at its clock all the time
+		return p.LongestGap
+	case w.Clients.Closed() || w.Behind(): // a client waits for its reply, or the load cannot keep its schedule
+		return 0
+	default:
+		return p.LongestLag
+	}
+}
+
+// RuleBacklog is the rule that an overloaded arm breaks, which does not make its data wrong.
+const RuleBacklog = "backlog (ratio)"
+
+// RuleLittle is the rule that a window breaks in which Little's law does not hold.
+const RuleLittle = LawLittle + " (ratio)"
+
+// Breaches returns the rules that the window breaks. serverCPUs is the number of CPUs that the server had, judged holds
+// the quantiles that the plan judges, and stamped says whether the server should have stamped its requests. Noise breaks
+// no rule: see verdicts.go of package judge. A window without requests breaks only the rule that it must have some.
+func (w *Window) Breaches(serverCPUs int, judged map[stats.Figure]bool, stamped bool) (broken []record.Refusal) {
+	add := func(name string, value, limit float64) {
+		broken = append(broken, record.Refusal{Block: w.Trial.Block, Arm: w.Trial.Arm, Rule: name, Value: value, Limit: limit})
+	}
+	rule := func(name string, value, limit float64) {
+		if value > limit {
+			add(name, value, limit)
+		}
+	}
+	if w.Requests == 0 {
+		add("requests in the window", 0, 1)
+		return broken
+	}
+	rule(RuleStoodStill, w.stoodStill(), stillLimit)
+	for _, m := range stats.Quantiles() {
+		// Here the value is below its limit, so rule does not fit.
+		if need := stats.MinRequests(m.Quantile); judged[m.Figure] && w.Requests < need {
+			add("too few requests for "+m.Name, float64(w.Requests), float64(need))
+		}
+	}
+	// The backlog of a closed loop cannot grow: it is at most the number of its clients.
+	if !w.Clients.Closed() {
+		rule(RuleBacklog, w.backlog(), w.backlogLimit())
+	}
+	rule("stamps out of order", float64(w.backwards), 0)
+	if stamped && w.Phases.Stamped {
+		rule("requests the server did not account for (ratio)", w.Phases.Unjoined(), unjoinedLimit)
+		rule("requests with a part below zero", float64(w.Phases.Negative), 0)
+	}
+	for _, l := range w.Laws(serverCPUs) {
+		rule(RuleOf(l), l.Value, l.Limit)
+	}
+	return broken
+}
+
+// backlog returns by how much the number in flight grew over the window, as a ratio of the
+// arrivals.
+func (w *Window) backlog() float64 { return float64(w.Requests-w.completions) / float64(w.Requests) }
+
+// backlogLimit returns by how much a backlog may grow, as a ratio of the arrivals. It allows for the chance in Poisson
+// arrivals, by which the numbers in flight at the start and at the end differ with a standard deviation of about
+// √(start+end), and for the swing within the window (decision 2).
+func (w *Window) backlogLimit() float64 {
+	chance := max(3*math.Sqrt(float64(w.presence.ends)), 2.5*w.presence.swing())
+	return max(backlogLimit, chance/float64(w.Requests))
+}
+
+// Behind reports whether a growing backlog may be in the generator and not the server: the load's CPUs are full.
+func (w *Window) Behind() bool { return w.Generator > GeneratorLimit }
+
+// GeneratorLimit is the ratio of the load's CPU time above which its CPUs count as full.
+const GeneratorLimit = .80
+
+// ShareLimit is the ratio of a CPU's time that a load may use if it shares the CPU with servers.
+// The plan chooses the rate so that the load stays below it.
+const ShareLimit = .15
+
+// slowest is the ratio of requests that make up the tail. Their mean time is the sum of the means of its parts, which a
+// quantile is not.
+const slowest = .01
+
+// Phases tells where the time of a window's good requests went, in parts that follow each other without a gap. So the
+// parts add up to the response time, and a difference between two arms can be traced to the parts. Service is split by
+// what the request asked for: CPU time, sleep and the rest.
+type Phases struct {
+	Stamped  bool // the record has the stamps of the client
+	Joined   int  // good requests with stamps of the server
+	Good     int
+	Negative int // requests with a part below 0
+	Lost     int // stamps that the server took and could not keep
+
+	Overtaken          float64                    // share of joined requests that the server read after one that was written later
+	Mean, Tail         [timeline.NumParts]float64 // seconds per request, over all and over the slowest
+	meanCPU, tailCPU   float64                    // of Service: calibrated demand
+	meanWait, tailWait float64                    // of Service: sleep asked for
+}
+
+// timed is one good request of a window with its parts.
+type timed struct {
+	request request.Request
+	parts   timeline.Parts
+}
+
+// PhasesOf divides the time of a trial's window by the stamps of the client and the server. perIter is the calibrated
+// time of one iteration of CPU demand, in seconds. It is the zero value for a trial without stamps.
+func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
+	if len(t.Stamps) == 0 {
+		return p
+	}
+	p.Stamped = true
+	p.Lost = int(min(t.Server.StampsLost, math.MaxInt32))
+	var all []timed
+	var passed []request.Stamps
+	for i, r := range t.Requests {
+		if !t.InWindow(r) || !r.Good() {
+			continue
+		}
+		parts := PartsOf(r, t.Stamps[i])
+		p.Good++
+		if t.Stamps[i].Joined() {
+			p.Joined++
+			passed = append(passed, t.Stamps[i])
+		} else if p.Lost > 0 {
+			continue // its time cannot be divided without the lost stamps
+		}
+		if _, negative := parts.Negative(); negative {
+			p.Negative++
+		}
+		all = append(all, timed{r, parts})
+	}
+	p.Overtaken = overtaken(passed)
+	// The slowest come first, so that the tail is the front of the slice.
+	slices.SortFunc(all, func(a, b timed) int {
+		return cmp.Compare(b.request.Done-b.request.Scheduled, a.request.Done-a.request.Scheduled)
+	})
+	p.Mean, p.meanCPU, p.meanWait = average(all, perIter)
+	p.Tail, p.tailCPU, p.tailWait = average(all[:int(math.Ceil(slowest*float64(len(all))))], perIter)
+	return p
+}
+
+// overtaken returns the ratio of requests that the server read after one that was written later.
+func overtaken(all []request.Stamps) float64 {
+	slices.SortFunc(all, func(a, b request.Stamps) int { return cmp.Compare(b.Wrote, a.Wrote) })
+	// A request was overtaken if one written after it was read before it, so one pass with the earliest reading so
+	// far is enough.
+	n, earliest := 0, int64(math.MaxInt64)
+	for _, s := range all { // from the last that was written
+		n += stats.Count(s.Read > earliest)
+		earliest = min(earliest, s.Read)
+	}
+	return float64(n) / float64(max(len(all), 1))
+}
+
+// average returns the mean of each part, of the CPU demand and of the sleep asked for, in seconds per request.
+func average(all []timed, perIter float64) (mean [timeline.NumParts]float64, cpu, wait float64) {
+	n := float64(max(len(all), 1))
+	for _, t := range all {
+		for i, d := range t.parts {
+			mean[i] += time.Duration(d).Seconds() / n
+		}
+		cpu += float64(t.request.Iters) * perIter / n
+		wait += time.Duration(t.request.Sleep).Seconds() / n
+	}
+	return mean, cpu, wait
+}
+
+// Unjoined returns the ratio of good requests that the server did not account for, lost stamps aside. It is in 0..1.
+func (p *Phases) Unjoined() float64 {
+	return float64(max(0, p.Good-p.Joined-p.Lost)) / float64(max(p.Good, 1))
+}
+
+// Handled is the handler's time as the server stamps it, before it is divided.
+var Handled = timeline.Stretch{Name: timeline.Service.String(), Phases: []string{timeline.PhaseCPU, timeline.PhaseSleep, timeline.PhaseRest, timeline.PhaseHandler}}
+
+// List returns p in the form of the record, in the order in which time passes.
+func (p *Phases) List() (list []timeline.Phase) {
+	for part := range timeline.NumParts {
+		if part != timeline.Service {
+			list = append(list, timeline.Phase{Name: part.String(), Mean: p.Mean[part], Tail: p.Tail[part]})
+			continue
+		}
+		// The rest of Service is waiting for a CPU, preemption, the server's own work. It is below 0 if demands ran
+		// faster than when they were calibrated.
+		rest := timeline.Phase{Name: timeline.PhaseRest, Mean: p.Mean[part] - p.meanCPU - p.meanWait, Tail: p.Tail[part] - p.tailCPU - p.tailWait}
+		handler := timeline.Phase{Name: timeline.PhaseHandler}
+		// No request stated a demand, so Service is the handler's time as a whole.
+		if p.meanCPU+p.meanWait == 0 {
+			rest.Mean, rest.Tail, handler.Mean, handler.Tail = 0, 0, rest.Mean, rest.Tail
+		}
+		list = append(list,
+			timeline.Phase{Name: timeline.PhaseCPU, Mean: p.meanCPU, Tail: p.tailCPU},
+			timeline.Phase{Name: timeline.PhaseSleep, Mean: p.meanWait, Tail: p.tailWait}, rest, handler)
+	}
+	return list
+}
+
+// PartsOf divides the response time of a good request by its stamps. Without stamps of the server only the client's
+// parts are known.
+func PartsOf(r request.Request, s request.Stamps) timeline.Parts {
+	c := timeline.Client{Scheduled: r.Scheduled, Sent: r.Sent, Ready: s.Ready, Wrote: s.Wrote, First: s.First, Done: r.Done}
+	if !s.Joined() {
+		return timeline.Unjoined(c)
+	}
+	return timeline.Split(c, timeline.Server{
+		Accept: s.Accept, Received: s.Received, Read: s.Read,
+		Enqueue: s.Enqueue, Dequeue: s.Dequeue, Begin: s.Begin, End: s.End, Write: s.Write,
+	})
+}

@@ -1,0 +1,509 @@
+package model
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"net"
+	"os"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"schedlab/internal/shared/workload"
+)
+
+// A loopConn is a connection of an event loop. Its Read and Write are for the coroutine that
+// serves it: where the socket would block they suspend the coroutine. Any goroutine may call
+// Close.
+//
+// Between two requests no coroutine serves it, unless the loop has few connections. A Read
+// that would wait for the first byte of a request returns [io.EOF]. fasthttp then ends the
+// connection, but the Close that follows leaves the socket open.
+type loopConn struct {
+	entry
+	mu     sync.Mutex // held while the descriptor is used, and to close it
+	loop   *eventLoop
+	fd     int32
+	serial int32 // the number of the connection in its loop
+
+	// Only the loop's goroutine uses the fields below.
+	serving      *coroutine
+	awaits       awaits
+	readable     bool // set by an event, cleared by a short or empty read
+	writable     bool
+	hungUp       bool               // the client has closed its side: a short read may be followed by the end of the stream
+	watchesWrite bool               // epoll watches for writing as well
+	expired      bool               // its wait passed the deadline
+	parked       bool               // Close leaves the socket open, because no request is in flight
+	computed     bool               // the worker has computed its request
+	reads        int                // reads since it last waited
+	exchange     *workload.Exchange // the request that was handed to a worker
+
+	readBy, writeBy time.Duration // deadlines by the loop's clock; 0: none
+	tick            int64         // the wheel's tick at which it is looked at; 0: not in the wheel
+	earlier, later  *loopConn     // neighbours in the slot
+}
+
+// awaits tells the event that a connection waits for.
+type awaits uint8
+
+const (
+	notWaiting     awaits = iota // it is running
+	forRequest                   // for the first byte of a request, without a coroutine
+	forNextRequest               // for the first byte of a request, with its coroutine
+	forRead
+	forWrite
+	forTurn   // for its turn, while others go first
+	forWorker // for a worker to compute its request
+	forgotten // it is closed and no longer in the loop
+)
+
+// readEvents is the set of events watched for on every connection. Writing is watched only
+// after a write found the socket's buffer full.
+const readEvents = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
+
+// maxReads is the number of reads from a connection before others get their turn.
+const maxReads = 16
+
+// handleEvents notes events, and resumes the connection if it was waiting for one of them.
+func (c *loopConn) handleEvents(events uint32) {
+	const failed = unix.EPOLLHUP | unix.EPOLLERR
+	if events&(unix.EPOLLIN|unix.EPOLLRDHUP|failed) != 0 {
+		c.readable = true
+	}
+	if events&(unix.EPOLLRDHUP|failed) != 0 {
+		c.hungUp = true
+	}
+	if events&(unix.EPOLLOUT|failed) != 0 {
+		c.writable = true
+	}
+	switch {
+	case c.awaits == forRequest && c.readable:
+		c.loop.serveConn(c)
+	case (c.awaits == forRead || c.awaits == forNextRequest) && c.readable, c.awaits == forWrite && c.writable:
+		c.resume()
+	}
+}
+
+// handleMessage handles a message from another goroutine: the request was computed or, when
+// computed is false, the connection was closed.
+func (c *loopConn) handleMessage(computed bool) {
+	switch {
+	case computed:
+		c.computed = true
+		if c.awaits == forWorker {
+			c.resume()
+		}
+	case c.awaits == forRequest:
+		c.loop.forget(c)
+	case c.awaits == forNextRequest || c.awaits == forRead || c.awaits == forWrite || c.awaits == forTurn:
+		c.resume() // its Read or Write notices
+	}
+}
+
+// expire ends the connection's wait when its deadline has passed.
+func (c *loopConn) expire() {
+	if c.awaits == forRequest {
+		c.shut()
+		c.loop.forget(c)
+		return
+	}
+	c.expired = true
+	c.resume()
+}
+
+// deadline returns the deadline of the present wait for the client, 0 if there is none.
+func (c *loopConn) deadline() time.Duration {
+	switch c.awaits {
+	case forRequest, forNextRequest, forRead:
+		return c.readBy
+	case forWrite:
+		return c.writeBy
+	}
+	return 0
+}
+
+// resume continues the coroutine where it called wait.
+func (c *loopConn) resume() {
+	c.awaits = notWaiting
+	c.serving.resume()
+}
+
+// wait suspends the coroutine until the event happens, the deadline passes or the connection is
+// closed. The caller must check which.
+func (c *loopConn) wait(what awaits) {
+	c.awaits = what
+	c.reads = 0
+	if by := c.deadline(); by != 0 {
+		c.loop.wheel.arm(c, by)
+	}
+	c.serving.yield(struct{}{})
+}
+
+// late reports whether the deadline of reading has passed, by the clock of the loop's turn. It
+// is needed because the wheel expires only connections that wait. If a client sends without
+// pause its connection never waits.
+func (c *loopConn) late() bool { return c.readBy != 0 && c.loop.now > c.readBy }
+
+// Read returns the bytes that have come, or waits for some. It counts them as [Conn.Read]
+// does.
+func (c *loopConn) Read(p []byte) (int, error) {
+	for {
+		switch {
+		case c.expired || c.late():
+			c.expired = false // the answer gets a new deadline
+			return 0, timedOut("read")
+		case c.closed.Load():
+			return 0, net.ErrClosed
+		case c.hangsUp():
+			return 0, io.EOF
+		case !c.readable && !c.hasUnanswered() && c.fate.Load() == served:
+			if !c.awaitNextRequest() {
+				c.parked = true
+				return 0, io.EOF
+			}
+			continue
+		case !c.readable:
+			if c.readBy == 0 { // so the clock is read only for a head that comes in pieces
+				c.readBy = c.loop.clock() + c.loop.cfg.HeaderTimeout
+			}
+			c.wait(forRead)
+			continue
+		// A client that sends without pause would keep the loop for itself.
+		case c.reads == maxReads:
+			c.loop.ready = append(c.loop.ready, c)
+			c.wait(forTurn)
+			continue
+		}
+		c.reads++
+		n, err := c.receive(p)
+		switch {
+		case n > 0:
+			if c.stamps != nil {
+				c.stamps.noteRead()
+			}
+			c.readable = n == len(p) || c.hungUp // after hungUp epoll reports nothing more
+			c.fillHost(p[:n])
+			c.read.Add(uint64(n))
+			return n, nil
+		case err == unix.EAGAIN:
+			c.readable = false
+		case err == unix.EINTR:
+		case err == nil:
+			c.brokeOff = true
+			return 0, io.EOF
+		default:
+			return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", err)}
+		}
+	}
+}
+
+// maxKeptCoroutines is the number of connections of a loop that keep their coroutine and
+// buffers between two requests. This saves each request some 0.25 µs.
+const maxKeptCoroutines = 128
+
+// awaitNextRequest waits for the next request and keeps the coroutine meanwhile. It reports
+// false, and does not wait, if c must give its coroutine back.
+func (c *loopConn) awaitNextRequest() bool {
+	l := c.loop
+	if l.keptCoroutines == maxKeptCoroutines || c.read.Load() == 0 {
+		return false
+	}
+	l.keptCoroutines++
+	c.readBy = l.now + l.cfg.IdleTimeout
+	c.wait(forNextRequest)
+	l.keptCoroutines--
+	c.readBy = 0
+	return true
+}
+
+// Write returns when the kernel has taken all of p.
+func (c *loopConn) Write(p []byte) (int, error) {
+	if c.stamps != nil {
+		c.stamps.flush()
+	}
+	done := 0
+	for done < len(p) {
+		switch {
+		case c.expired:
+			return done, timedOut("write")
+		case c.closed.Load():
+			return done, net.ErrClosed
+		}
+		rest := p[done:]
+		n, err := c.transfer(unix.SYS_WRITE, unsafe.Pointer(unsafe.SliceData(rest)), uintptr(len(rest)))
+		switch {
+		case n > 0:
+			done += n
+		case err == unix.EAGAIN:
+			if err := c.waitWritable(); err != nil {
+				return done, err
+			}
+		case err == unix.EINTR:
+		default:
+			return done, &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", err)}
+		}
+	}
+	return done, nil
+}
+
+// waitWritable waits until the kernel has room for more of the answer, the deadline passes or the
+// connection is closed. The write that follows finds out which.
+func (c *loopConn) waitWritable() error {
+	c.writable = false
+	if c.writeBy == 0 {
+		c.writeBy = c.loop.clock() + c.loop.cfg.WriteTimeout
+	}
+	if !c.watchesWrite { // after the change epoll also reports that the socket became writable before it
+		c.watchesWrite = true
+		if err := c.loop.watch(unix.EPOLL_CTL_MOD, int(c.fd), readEvents|unix.EPOLLOUT, c.fd, c.serial); err != nil {
+			return os.NewSyscallError("epoll_ctl", err)
+		}
+	}
+	for !c.writable && !c.expired && !c.closed.Load() {
+		c.wait(forWrite)
+	}
+	return nil
+}
+
+// receive reads into p, with the kernel's stamp if those are used.
+func (c *loopConn) receive(p []byte) (n int, err error) {
+	if c.stamps == nil || c.stamps.kernel == nil {
+		return c.transfer(unix.SYS_READ, unsafe.Pointer(unsafe.SliceData(p)), uintptr(len(p)))
+	}
+	return c.transfer(unix.SYS_RECVMSG, c.stamps.kernel.message(p), 0)
+}
+
+// transfer reads or writes the socket while it is open. The lock is contended only in a drain
+// and costs some 10 ns. The call cannot block, so it is raw: Go's scheduler does not see it. In
+// an ordinary system call the thread of a busy loop, which has not entered the scheduler for
+// 10 ms, would lose its P, thousands of times a second. Reads with stamps and without are
+// equally raw.
+func (c *loopConn) transfer(trap uintptr, p unsafe.Pointer, size uintptr) (int, error) {
+	c.mu.Lock()
+	if c.closed.Load() {
+		c.mu.Unlock()
+		return 0, net.ErrClosed
+	}
+	n, _, errno := unix.RawSyscall(trap, uintptr(c.fd), uintptr(p), size)
+	c.mu.Unlock()
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+func timedOut(op string) error {
+	return &net.OpError{Op: op, Net: "tcp", Err: os.ErrDeadlineExceeded}
+}
+
+// Close closes the socket once, counts it, and sends the loop a message. It returns
+// [net.ErrClosed] when the socket was closed before.
+func (c *loopConn) Close() error {
+	if !c.shut() {
+		return net.ErrClosed
+	}
+	c.loop.send(c, false)
+	return nil
+}
+
+// shut closes the socket without a message; the loop's goroutine calls it directly. It reports
+// whether the socket was open.
+func (c *loopConn) shut() bool {
+	c.mu.Lock()
+	if !c.closed.CompareAndSwap(false, true) {
+		c.mu.Unlock()
+		return false
+	}
+	_ = unix.Close(int(c.fd)) // closes it even when it fails
+	c.mu.Unlock()
+	c.listener.release(c)
+	return true
+}
+
+// discardInput does the same as [Conn.discardInput], but suspends the coroutine while it waits.
+func (c *loopConn) discardInput() {
+	halfClosed := false
+	c.control(func(fd int) { halfClosed = unix.Shutdown(fd, unix.SHUT_WR) == nil })
+	if !halfClosed {
+		return
+	}
+	c.answered.Store(unanswered) // so that Read waits
+	c.readBy = c.loop.clock() + lingerTime
+	_, _ = io.Copy(io.Discard, io.LimitReader(c, lingerBytes))
+}
+
+// The lock keeps the descriptor from being closed, and used for another connection, during f.
+func (c *loopConn) control(f func(fd int)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed.Load() {
+		f(int(c.fd))
+	}
+}
+
+func (c *loopConn) LocalAddr() net.Addr { return c.listener.Addr() }
+
+// SetReadDeadline sets the deadline of every later Read; the zero time is none.
+func (c *loopConn) SetReadDeadline(t time.Time) error {
+	c.readBy = 0
+	if !t.IsZero() {
+		c.readBy = t.Sub(c.loop.epoch)
+	}
+	return nil
+}
+
+// RemoteAddr, SetWriteDeadline and SetDeadline complete a net.Conn. Nobody calls them: fasthttp has no
+// write timeout here (see newEventLoop), and no handler asks for the client's address.
+func (c *loopConn) RemoteAddr() net.Addr             { return nil }
+func (c *loopConn) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }
+func (c *loopConn) SetDeadline(time.Time) error      { return errors.ErrUnsupported }
+
+// A coroutine serves connections of its loop, one after the other, each until it has no more
+// requests. Where a socket would block it yields to the loop. Switching there and back costs
+// some 0.1 µs and does not involve the scheduler. A handler must not lock its thread: Go ends
+// the process when a coroutine is resumed with another locking state than at its creation.
+type coroutine struct {
+	conn   *loopConn
+	resume func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
+}
+
+// maxIdleCoroutines is the number of unused coroutines that a loop keeps.
+const maxIdleCoroutines = 64
+
+// newCoroutine makes a coroutine. It serves the connection in conn, puts itself among the idle ones
+// and yields; resumed with another conn, it goes on. It ends when enough are idle.
+func (l *eventLoop) newCoroutine() *coroutine {
+	co := new(coroutine)
+	co.resume, co.stop = iter.Pull(func(yield func(struct{}) bool) {
+		co.yield = yield
+		for {
+			l.server.ServeConn(httpConn{co.conn})
+			l.served(co.conn)
+			co.conn = nil
+			if len(l.idleCoroutines) == maxIdleCoroutines {
+				return
+			}
+			l.idleCoroutines = append(l.idleCoroutines, co)
+			if !yield(struct{}{}) {
+				return
+			}
+		}
+	})
+	return co
+}
+
+// serveConn serves the requests that have come on c, until none is left or c has to wait.
+func (l *eventLoop) serveConn(c *loopConn) {
+	var co *coroutine
+	if n := len(l.idleCoroutines); n > 0 { // take the one used last: its stack is in the cache
+		co, l.idleCoroutines = l.idleCoroutines[n-1], l.idleCoroutines[:n-1]
+	} else {
+		co = l.newCoroutine()
+	}
+	co.conn, c.serving = c, co
+	c.begun, c.parked = false, false
+	c.reads, c.readBy, c.writeBy = 0, 0, 0
+	c.resume()
+}
+
+// served ends a coroutine's service of c. If c is parked it waits for its next request;
+// otherwise the loop forgets it.
+func (l *eventLoop) served(c *loopConn) {
+	c.serving = nil
+	if !c.parked || c.closed.Load() {
+		l.forget(c)
+		return
+	}
+	c.awaits = forRequest
+	c.readBy = l.now + l.cfg.IdleTimeout
+	l.wheel.arm(c, c.readBy)
+}
+
+// An httpConn is the view of a loopConn that fasthttp gets. Only its Close differs.
+type httpConn struct{ *loopConn }
+
+// Close closes the connection, but does nothing when it is parked to wait for a request.
+func (c httpConn) Close() error {
+	if c.parked {
+		return nil
+	}
+	if c.linger.Load() && !c.closed.Load() {
+		c.discardInput()
+	}
+	if !c.shut() {
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// A wheel holds the deadlines of a loop's connections: a ring of lists, one for each tick. A
+// connection moves at once only when its deadline becomes earlier. When the deadline becomes
+// later, as with each request, the wheel notices it at the old tick, so a request costs the
+// wheel nothing. (Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987,
+// scheme 6.)
+type wheel struct {
+	slots [wheelSlots]*loopConn
+	now   int64 // the last tick that was handled
+}
+
+const (
+	wheelTick  = 50 * time.Millisecond
+	wheelSlots = 1024
+)
+
+func (w *wheel) due(now time.Duration) bool { return int64(now/wheelTick) > w.now }
+
+// arm makes advance look at c at most one tick after by.
+func (w *wheel) arm(c *loopConn, by time.Duration) {
+	tick := min(max(int64(by/wheelTick), w.now)+1, w.now+wheelSlots-1)
+	if c.tick != 0 && c.tick <= tick {
+		return
+	}
+	w.disarm(c)
+	c.tick = tick
+	head := &w.slots[tick%wheelSlots]
+	if c.later = *head; c.later != nil {
+		c.later.earlier = c
+	}
+	*head = c
+}
+
+func (w *wheel) disarm(c *loopConn) {
+	if c.tick == 0 {
+		return
+	}
+	if c.later != nil {
+		c.later.earlier = c.earlier
+	}
+	if c.earlier != nil {
+		c.earlier.later = c.later
+	} else {
+		w.slots[c.tick%wheelSlots] = c.later
+	}
+	c.tick, c.earlier, c.later = 0, nil, nil
+}
+
+// advance moves the wheel to now. It calls expire for every connection that is past its
+// deadline, and arms a connection again when its deadline has become later.
+func (w *wheel) advance(now time.Duration, expire func(*loopConn)) {
+	for end := int64(now / wheelTick); w.now < end; {
+		w.now++
+		// expire may change the list, so the loop takes its first element each time.
+		for c := w.slots[w.now%wheelSlots]; c != nil; c = w.slots[w.now%wheelSlots] {
+			w.disarm(c)
+			switch by := c.deadline(); {
+			case by == 0: // it does not wait for its client
+			case by <= now:
+				expire(c)
+			default:
+				w.arm(c, by)
+			}
+		}
+	}
+}
