@@ -48,7 +48,7 @@ test-explain: ## ten planted faults and ten pairs of equal arms: does explain na
 	go test ./cmd/schedlab -run TestExplainNamesPlantedFaults -explain-pack $(CURDIR)/docs/evidence/explain-pack.md -count 1 -timeout 30m -v
 
 # What the race detector can find something in: the packages whose code or tests start
-# goroutines, take locks or use atomics, and experiment, which runs them together. All
+# goroutines, take locks or use atomics, and runner, which runs them together. All
 # others compute on one goroutine.
 RACED = $(addprefix ./,$(sort internal/measuring/runner/ $(dir \
 	$(shell grep -rlE --include='*.go' '^\s*go [a-z]|sync/atomic|sync\.(Cond|Map|Mutex|Pool|RWMutex|WaitGroup)' cmd internal loadtests/recipes))))
