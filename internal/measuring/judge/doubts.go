@@ -51,7 +51,11 @@ func (b blocks) standing(r *record.Comparison) (all []fact.Fact) {
 	all = Planted(b.run.Plan)
 	add := func(f fact.Fact) { all = append(all, f) }
 	if r.Status != record.Complete {
-		add(notComplete(b.run, &r.Valid))
+		run := b.run
+		if r.Valid == 0 {
+			run.Failure = "" // the reason of every verdict tells it
+		}
+		add(notComplete(run, &r.Valid))
 	}
 	if n := r.Ran - r.Valid; n > 0 {
 		add(blocksLeftOut.Of(blocksLost{n, r.Ran, strings.Join(r.LeftOutFor(), ", ")}))

@@ -119,6 +119,7 @@ type (
 	noBlocks struct {
 		Ran    int
 		Status string
+		Error  string `json:"error,omitempty"` // first line of why the run ended early
 	}
 	unusable struct {
 		Error string
@@ -156,7 +157,7 @@ type (
 )
 
 var (
-	causeNoBlocks   = fact.New[noBlocks]("no-blocks", 0, `{{if .Ran}}the data of {{plural .Ran "block"}} are wrong or not whole{{else}}no block has run{{end}}{{if ne .Status "complete"}}: the run was cut short{{end}}`)
+	causeNoBlocks   = fact.New[noBlocks]("no-blocks", 0, `{{if .Ran}}the data of {{plural .Ran "block"}} are wrong or not whole{{else}}no block has run{{end}}{{if .Error}}: {{.Error}}{{else if ne .Status "complete"}}: the run was cut short{{end}}`)
 	causeUnfit      = fact.New[unusable]("unfit", 0, `{{if .Block}}in block {{count .Block}} {{.Arm}} has no {{.Metric}} that can be compared{{else}}{{.Error}}{{end}}`)
 	causeNoReplies  = fact.New[silence]("no-replies", 0, `in block {{count .Block}} {{.Arm}} answered none of its requests{{if .Late}} before the window ended{{end}}, so that it has no {{.Metric}}`)
 	causeUnknownCPU = fact.Plain("unknown-cpu", 0, `the server CPU time of {{.Arm}} is not known`)

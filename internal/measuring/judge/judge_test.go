@@ -131,6 +131,12 @@ func TestCutShort(t *testing.T) {
 	if _, err := json.Marshal(none); err != nil {
 		t.Error(err)
 	}
+	// Where the run says why it ended, the answer does, and the doubt does not say it again.
+	none = synthetic{status: record.Partial, failure: "no good reply\nof pool", edit: func(*record.Trial, []request.Request) []request.Request { return nil }}.judged(t)
+	wantRefused(t, none, "pool", "no block has run: no good reply")
+	if got := doubtTexts(none); slices.ContainsFunc(got, func(d string) bool { return strings.Contains(d, "no good reply") }) {
+		t.Errorf("got the doubts %q, want the reason in the answer only", got)
+	}
 }
 
 // A run killed outright still says running, and may leave half a trial.

@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
 	"schedlab/internal/shared/stats"
@@ -106,7 +107,7 @@ func (b blocks) refuseRun() (why fact.Fact) {
 	if len(b.valid) > 0 {
 		return why
 	}
-	return causeNoBlocks.Of(noBlocks{Ran: len(b.windows), Status: string(b.run.Status)})
+	return causeNoBlocks.Of(noBlocks{Ran: len(b.windows), Status: string(b.run.Status), Error: prose.FirstLine(b.run.Failure)})
 }
 
 // refusePair returns the reason against comparing two arms at a metric; no fact if there is none.

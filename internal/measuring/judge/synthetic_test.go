@@ -16,8 +16,9 @@ import (
 // A synthetic run has records as trials would leave them, with response times
 // by construction. Its arms are nethttp, its copy, fasthttp and pool.
 type synthetic struct {
-	status record.Status // complete unless set
-	blocks int           // written; 0 for all 12
+	status  record.Status // complete unless set
+	failure string        // why the run ended early
+	blocks  int           // written; 0 for all 12
 	// times gives an arm's response time for a quantile u of its window; nil
 	// for the default.
 	times func(block int, arm string, u float64) float64
@@ -74,6 +75,7 @@ func (s synthetic) run() record.Run {
 		Status: record.Complete, Started: time.Unix(1_800_000_000, 0).UTC(), Plan: fakePlan(),
 		Env: record.Env{CPUs: 2, ServerCPUs: cmp.Or(s.servers, "0"), LoadCPUs: "1"}, XMax: map[string]float64{"nethttp": 3000},
 	}
+	run.Failure = s.failure
 	if s.status != "" {
 		run.Status = s.status
 	}

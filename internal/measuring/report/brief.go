@@ -56,14 +56,22 @@ type screen struct {
 func screenOf(p comparisonPage) screen {
 	r := p.Comparison
 	s := screen{
-		name: named(r), scenario: r.Scenario, state: state(r), answer: Headline(r), context: append(context(r), askedBriefly(r)), figures: marked(r),
+		name: named(r), scenario: r.Scenario, state: state(r), answer: Headline(r), context: append(context(r), askedBriefly(r)),
 		sure: sure(r), expected: unmet(r), doubts: others(r.Doubts), causes: alwaysShown(r), where: whereReportIs(&r.Common),
+	}
+	if s.figures = (document.Lines)(nil); slices.ContainsFunc(r.Arms, hasFigure) {
+		s.figures = marked(r)
 	}
 	s.reasons, s.asked = whyReasons(r)
 	if p.below() != nil { // a mean in the claims is not the mean in "Why"
 		s.means = "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)"
 	}
 	return s
+}
+
+// hasFigure reports whether any figure of the arm is known: none is where no block is whole.
+func hasFigure(a record.Arm) bool {
+	return slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return a.Median(m.Figure) != nil })
 }
 
 // fitting returns the screen as a document that fits the height of a terminal, if cutting can make it fit.
@@ -219,7 +227,7 @@ func marked(r *record.Comparison) document.Part {
 			}
 			marks = append(marks, sign)
 			used[sign] = true
-			used[say.None] = used[say.None] || sign == "" && m.Quantile > 0 && r.Valid > 0 && a.Median(m.Figure) == nil
+			used[say.None] = used[say.None] || sign == "" && m.Quantile > 0 && a.Median(m.Figure) == nil
 		}
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), marks)
 	}

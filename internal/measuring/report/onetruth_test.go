@@ -256,6 +256,21 @@ func TestWhatIsNoFindingIsTold(t *testing.T) {
 	}
 }
 
+// A run that stopped before a block was whole says why, and has no table of figures that nobody measured.
+func TestNothingMeasuredIsSaid(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	if text := screenOf(comparisonPage{r}).document(100, 0).Text(document.Options{Width: 100}); !strings.Contains(text, "CPU/request") {
+		t.Errorf("a measured run has no table:\n%s", text)
+	}
+	for i := range r.Arms {
+		r.Arms[i].Figures = record.Figures{}
+	}
+	if text := screenOf(comparisonPage{r}).document(100, 0).Text(document.Options{Width: 100}); strings.Contains(text, "CPU/request") || strings.Contains(text, "Beside a figure") {
+		t.Errorf("a run without a figure has a table:\n%s", text)
+	}
+}
+
 // Blocks that do not count since the windows were shortened after them stand beside those that do.
 func TestBlocksBeforeAreTold(t *testing.T) {
 	t.Parallel()
