@@ -109,16 +109,16 @@ var (
 )
 
 // contradictions are the findings that the tables of tools name with their laws.
-var contradictions = func() map[fact.Code]fact.Kind[twoValues] {
-	all := map[fact.Code]fact.Kind[twoValues]{}
-	for _, kind := range []fact.Kind[twoValues]{twoOf, notAdded, rateTime, bytesTime, doneAccepted, wrongSum, saidTwice, unsteadyRate} {
+var contradictions = func() map[fact.Code]*fact.Kind[twoValues] {
+	all := map[fact.Code]*fact.Kind[twoValues]{}
+	for _, kind := range []*fact.Kind[twoValues]{twoOf, notAdded, rateTime, bytesTime, doneAccepted, wrongSum, saidTwice, unsteadyRate} {
 		all[kind.Code] = kind
 	}
 	return all
 }()
 
 // of registers a kind of findings of a check in Go.
-func of[T any](code fact.Code) fact.Kind[T] {
+func of[T any](code fact.Code) *fact.Kind[T] {
 	k := checks[checkOf(code)]
 	kind := fact.New[T](code, 0, k.sentences[""])
 	for _, name := range []string{"do", "but"} {

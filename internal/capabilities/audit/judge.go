@@ -254,7 +254,7 @@ func (a *audit) add(f Finding) {
 // twice returns the finding that a figure has two values: here, and in other, a place or an
 // expression. of is the part that the figures are about, "" for whole requests. is tells how the
 // two should compare: "at least", "at most" or "" for equal.
-func twice(kind fact.Kind[twoValues], of, name string, value Figure, is, other string, otherValue Figure) Finding {
+func twice(kind *fact.Kind[twoValues], of, name string, value Figure, is, other string, otherValue Figure) Finding {
 	return findingOf(kind.Of(twoValues{
 		about: about{Of: of, Unit: unitOf(name)}, Is: is, Left: name, LeftValue: value.Value, Right: other, RightValue: otherValue.Value,
 	}))

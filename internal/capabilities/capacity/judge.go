@@ -286,7 +286,7 @@ const busyShare = window.GeneratorLimit / 2
 // refusals tells how many of the arm's windows were refused, the last reason, and what helps: more CPUs for the load if most of
 // them were refused because the generator was late while it was busy, else to stop other programs. It is nil if none
 // were refused. The fact is of the given kind and arm.
-func (a *searched) refusals(kind fact.Kind[refusedWindows], arm string) []fact.Fact {
+func (a *searched) refusals(kind *fact.Kind[refusedWindows], arm string) []fact.Fact {
 	if a.Refused == 0 {
 		return nil
 	}

@@ -264,7 +264,7 @@ func (n *Noise) enough() (window float64) {
 	return window
 }
 
-func (j Judgement) fact(kind fact.Kind[width]) fact.Fact {
+func (j Judgement) fact(kind *fact.Kind[width]) fact.Fact {
 	v := width{Comparison: j.Comparison, NeedsWindow: j.NeedsWindow}
 	if j.Judged {
 		v.Width = &Width{Judged: true, HalfWidth: *j.HalfWidth, Least: j.Metric.Row().Effect, Scaled: j.Scaled}

@@ -19,7 +19,7 @@ import (
 // difference, and no witness that must agree disagrees (suspect.go). Rules know modes by their
 // traits and flags, never by name.
 type rule struct {
-	cause fact.Kind[clues] // with its sentence
+	cause *fact.Kind[clues] // with its sentence
 	part  timeline.Stretch // the name to print and the phases that get longer; no phases: requests are lost
 	tail  bool             // only for the slowest requests: the cause makes others faster
 	// applies reports whether the slower arm can have the cause at all.

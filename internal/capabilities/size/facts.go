@@ -53,7 +53,7 @@ type limit struct {
 }
 
 // reasons are the kinds of facts that tell why no number of workers is enough.
-var reasons = map[queueing.Hopeless]fact.Kind[limit]{
+var reasons = map[queueing.Hopeless]*fact.Kind[limit]{
 	queueing.TooLong:     reason(queueing.TooLong, `a request alone on an idle server breaks it: its own demand is too long{{if .Exponential}}, at the slow end of exponential times; if all requests take about {{.Exponential}}, give --workload sleep={{.Exponential}}{{end}}`),
 	queueing.TooFewCores: reason(queueing.TooFewCores, `the requests ask for {{printf "%.3g" .Cores}} cores, {{printf "%.3g" .WithMargin}} with the margin, and {{count .Have}} is all there is; more workers add no CPU`),
 	queueing.CoresWait:   reason(queueing.CoresWait, `waiting for the cores alone breaks it, with a worker for each request; more workers add no CPU`),
@@ -62,7 +62,7 @@ var reasons = map[queueing.Hopeless]fact.Kind[limit]{
 }
 
 // reason registers the sentence of a reason, which is the code of its facts.
-func reason(why queueing.Hopeless, text string) fact.Kind[limit] {
+func reason(why queueing.Hopeless, text string) *fact.Kind[limit] {
 	return fact.New[limit](fact.Code(why), 0, text)
 }
 

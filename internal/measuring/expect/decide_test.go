@@ -580,7 +580,7 @@ func sides(reason fact.Fact) string {
 
 // tellsInterval reports whether a reason tells the interval of a verdict.
 func tellsInterval(reason fact.Fact, v record.Verdict) bool {
-	for _, kind := range []fact.Kind[interval]{verdictOpen, noInterval, intervalOpen} {
+	for _, kind := range []*fact.Kind[interval]{verdictOpen, noInterval, intervalOpen} {
 		if of, is := kind.In(reason); is {
 			return of == intervalOf(v)
 		}

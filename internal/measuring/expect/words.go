@@ -256,7 +256,7 @@ func (s *scope) interval(metric, arm string) ([]float64, error) {
 }
 
 // bounds returns a fact about a verdict's interval.
-func bounds(kind fact.Kind[interval], v record.Verdict) fact.Fact {
+func bounds(kind *fact.Kind[interval], v record.Verdict) fact.Fact {
 	return kind.Of(intervalOf(v)).On(v.Arm).At(v.Metric.String())
 }
 

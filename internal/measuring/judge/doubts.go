@@ -214,7 +214,7 @@ func (b blocks) starved(a record.Arm) fact.Fact {
 }
 
 // timeOf maps each cause that takes CPU time to the kind of its fact.
-var timeOf = map[record.Cause]fact.Kind[usage]{
+var timeOf = map[record.Cause]*fact.Kind[usage]{
 	record.Stolen: stolenTime, record.Interrupt: interruptTime, record.SoftIRQ: softIRQTime,
 	record.Program: programTime, record.Own: ownTime, record.Passing: passingTime,
 }

@@ -20,6 +20,9 @@ import (
 // needs_window for NeedsWindow. Strings are written below "names", several with "; " between them, and all others below
 // "values", a bool as 1 or 0, a duration in seconds. A field with the option omitempty is left out where it is zero, an Opt
 // where it is not known, an *int where it is nil, and the fields of an embedded pointer to a struct where that is nil.
+//
+// Methods of Kind are compiled for each of some two hundred types, and the linker keeps them all, so they are few and short,
+// and have the pointer as receiver: those of a value would be compiled twice.
 type Kind[T any] struct{ Code Code }
 
 // A Weight orders doubts by their effect on the answer. A doubt above 0 decides whether there is an answer, the largest
@@ -30,9 +33,9 @@ type Weight int
 // of T and the fact's Arm, Baseline, Metric and Because. It can use a [Part] that was registered before, by {{template
 // "name" .}}. Call New only to initialise package variables. It panics if the code is taken, or if a branch of the
 // sentence names what its dot does not have, or gives it to a function that takes no such type.
-func New[T any](code Code, weight Weight, text string) Kind[T] {
+func New[T any](code Code, weight Weight, text string) *Kind[T] {
 	addKind(code, weight, reflect.TypeFor[T](), text)
-	return Kind[T]{code}
+	return &Kind[T]{code}
 }
 
 // Plain registers a kind of fact that has no values of its own, and returns it.
@@ -41,13 +44,13 @@ func Plain(code Code, weight Weight, text string) Fact {
 }
 
 // With registers another sentence of the kind: for the name "fix" what Fact.Part("fix") says.
-func (k Kind[T]) With(name, text string) Kind[T] {
+func (k *Kind[T]) With(name, text string) *Kind[T] {
 	kinds[k.Code].say(name, text)
 	return k
 }
 
 // Disturbing makes facts of a kind disturb a run, where when holds for their values: see [Fact.Disturbs].
-func Disturbing[T any](k Kind[T], when func(T) bool) Kind[T] {
+func Disturbing[T any](k *Kind[T], when func(T) bool) *Kind[T] {
 	kinds[k.Code].disturbs = func(f Fact) bool {
 		v, is := k.In(f)
 		return is && when(v)
@@ -56,7 +59,7 @@ func Disturbing[T any](k Kind[T], when func(T) bool) Kind[T] {
 }
 
 // Of returns a fact of this kind with the values.
-func (k Kind[T]) Of(values T) Fact {
+func (k *Kind[T]) Of(values T) Fact {
 	return made(k.Code, values)
 }
 
@@ -90,7 +93,7 @@ func (f Fact) Replacing(g Fact) Fact {
 }
 
 // In returns the values of f, and whether f is of this kind.
-func (k Kind[T]) In(f Fact) (values T, is bool) {
+func (k *Kind[T]) In(f Fact) (values T, is bool) {
 	is = read(&f, k.Code, &values)
 	return values, is
 }
@@ -110,7 +113,7 @@ func read(f *Fact, code Code, values any) bool {
 }
 
 // Is reports whether f is of this kind.
-func (k Kind[T]) Is(f Fact) bool { return f.Code == k.Code }
+func (k *Kind[T]) Is(f Fact) bool { return f.Code == k.Code }
 
 // Decides reports whether a doubt of this kind decides whether the answer stands.
 func (c Code) Decides() bool { return c.weight() > 0 }
@@ -138,8 +141,7 @@ func Codes() []Code { return slices.Sorted(maps.Keys(kinds)) }
 // kinds are all registered kinds by code.
 var kinds = map[Code]*kind{}
 
-// A kind is a Kind without its type parameter. It does the work: the methods of Kind are compiled for each of some two
-// hundred types, so they are few and short.
+// A kind is a Kind without its type parameter. It does the work.
 type kind struct {
 	code     Code
 	weight   Weight
