@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
 	"schedlab/internal/capabilities/session"
@@ -333,30 +332,6 @@ func newVersion() *cobra.Command {
 			v, commit := program()
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "schedlab %s %s %s\n", v, commit, runtime.Version())
 			return err
-		},
-	}
-}
-
-// newMan makes the command that writes a manual page for each command. cobra makes them from the
-// same texts as the help. The directory is made if it is not there, and pages in it are
-// overwritten.
-func newMan() *cobra.Command {
-	return &cobra.Command{
-		Use:     "man DIR",
-		Short:   "Write the manual pages into a directory",
-		Example: `  schedlab man /usr/local/share/man/man1`,
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			// Section 1: programs that users call.
-			header := &doc.GenManHeader{Title: "SCHEDLAB", Section: "1", Source: "schedlab " + cmd.Root().Version}
-			err := os.MkdirAll(args[0], 0o755)
-			if err == nil {
-				err = doc.GenManTree(cmd.Root(), header, args[0])
-			}
-			if err != nil {
-				return fmt.Errorf("writing manual pages: %w", err)
-			}
-			return nil
 		},
 	}
 }
