@@ -294,7 +294,7 @@ func (s screen) draw(columns, rows int, colour bool) string {
 		}
 		drawn = append(drawn, text+"\n")
 	}
-	width := max(columns-len(" 99 %   about 1h59m59s left"), 1)
+	width := max(columns-len(" 99 %   at most 1h59m59s left"), 1)
 	line("", s.step(document.Cut(s.Step, width), min(stepWidth, width)))
 	if len(s.Arms) == 0 {
 		return drawn[0]
@@ -375,8 +375,8 @@ const stepWidth = 40
 // step returns a line with the share that is done, the step in this many columns, and the time left.
 // It never shows 100 %: then the result is printed.
 func (s screen) step(doing string, width int) string {
-	left := fmt.Sprintf("about %v left", record.Duration(s.Left).Round(time.Second))
-	if left == "about 0s left" { // the budget may end a run before its last step
+	left := fmt.Sprintf("at most %v left", record.Duration(s.Left).Round(time.Second)) // a run ends as soon as it knows
+	if left == "at most 0s left" { // the budget may end a run before its last step
 		left = "about to end"
 	}
 	return fmt.Sprintf("%3d %%  %-*s %s", min(99, 100*s.Done/max(s.Total, 1)), width, doing, left)

@@ -175,10 +175,13 @@ func cutTo(lines, width int, scenario, answer string) string {
 // servers and the CPUs in one line.
 func askedBriefly(r *record.Comparison) string {
 	var text string
-	if len(loads(r.Contestants())) > 1 {
-		text = "each arm's own load" // they would not fit in a line
-	} else {
+	switch arms := choices(r.Contestants()); {
+	case len(loads(arms)) < 2:
 		text = loadOnEach(r)
+	case len(arms) == 2:
+		text = arms[0].Name + ": " + Load(arms[0].Clients) + "; " + arms[1].Name + ": " + Load(arms[1].Clients)
+	default:
+		text = "each arm's own load" // they would not fit in two lines
 	}
 	if r.Asked != "" {
 		text += ", " + r.Asked

@@ -353,7 +353,7 @@ func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict
 	case record.Placed(stats.Faster):
 		return fmt.Sprintf("%s is faster than %s (%s)", s.Arm, s.Baseline, changes(r, onTimes(verdicts, s.Arm, stats.Faster))) + onAverage(r, s)
 	case record.Placed(stats.Same):
-		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + andGoodput(r, goodput) + onAverage(r, s)
+		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + andGoodput(r, goodput) + andCPU(r, verdictOn(verdicts, s.Arm, stats.CPUPerRequest)) + onAverage(r, s)
 	case record.Place{Outcome: outcome.Open, Rank: stats.Same}:
 		return fmt.Sprintf("%s is the same as %s at %s, open at %s", s.Arm, s.Baseline,
 			metrics(onTimes(verdicts, s.Arm, stats.Same)), metrics(onTimes(verdicts, s.Arm, ""))) + andGoodput(r, goodput) + onAverage(r, s)
@@ -412,6 +412,14 @@ func andGoodput(r *record.Comparison, goodput record.Verdict) string {
 		return ""
 	}
 	return ", and its goodput is " + changedPlainly(r, goodput)
+}
+
+// andCPU returns a clause about a sure difference of CPU time a request, for arms that are the same in their times; "" without one.
+func andCPU(r *record.Comparison, cpu record.Verdict) string {
+	if !differs(cpu) {
+		return ""
+	}
+	return ", and its CPU/request is " + changedPlainly(r, cpu)
 }
 
 // onAverage returns a clause about a sure difference of the mean times that the rank of an arm does not tell, since ranks go

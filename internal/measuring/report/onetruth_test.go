@@ -31,10 +31,41 @@ func TestAdvisedBudgetBelongsToItsAdvice(t *testing.T) {
 	}
 }
 
+// Nothing is advised for a verdict that the run could have waited for, but did not need.
+func TestMootVerdictNeedsNoBudget(t *testing.T) {
+	t.Parallel()
+	moot := doubt.BudgetEnded.Of(doubt.Ended{Moot: true, Budget: 75, Blocks: 10, Most: 40, Open: 1, Verdicts: "pool at p50"})
+	r := &record.Comparison{Common: record.Common{Doubts: []fact.Fact{moot}}}
+	if got, want := strings.ReplaceAll(remedy(r, 12), say.NBSP, " "), "about 12 blocks would decide, but the answer does not depend on it"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := moot.String(), "pool at p50 is open after 10 blocks: the answer does not depend on it"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The loads of two arms are told where they differ, so that a difference can be judged by them.
+func TestTwoLoadsAreTold(t *testing.T) {
+	t.Parallel()
+	arms := []record.Arm{
+		{Contestant: record.Contestant{Name: "a", Clients: record.Clients{Loop: "open", Arrivals: "poisson", Rate: 500, KeepAlive: true, Connections: 8}}},
+		{Contestant: record.Contestant{Name: "b", Clients: record.Clients{Loop: "closed", KeepAlive: true, Connections: 2}}},
+	}
+	got := askedBriefly(&record.Comparison{Arms: arms})
+	if want := "a: open loop, poisson at 500/s over 8 connections; b: closed loop of 2 clients, windows"; !strings.HasPrefix(strings.ReplaceAll(got, say.NBSP, " "), want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	third := arms[1]
+	third.Name = "c"
+	if got := askedBriefly(&record.Comparison{Arms: append(arms, third)}); !strings.HasPrefix(got, "each arm's own load") {
+		t.Errorf("three arms: got %q", got)
+	}
+}
+
 // More workers than there are cannot be busy: then the line says how many are needed.
 func TestNoMoreWorkersAreBusyThanThereAre(t *testing.T) {
 	t.Parallel()
-	for busy, want := range map[float64]string{1.4: "pool has 2 workers (1 busy on average)", 60.8: "pool has 2 workers (61 needed)", 0: "pool has 2 workers"} {
+	for busy, want := range map[float64]string{1.4: "pool has 2 workers (1 busy on average)", .149: "pool has 2 workers (0.15 busy on average)", 60.8: "pool has 2 workers (61 needed)", 0: "pool has 2 workers"} {
 		got := sizes([]record.Contestant{{Name: "pool", Mode: "pool", Busy: busy, Command: "schedlab serve --mode pool --workers 2"}})
 		if got = strings.ReplaceAll(got, say.NBSP, " "); got != want {
 			t.Errorf("%g busy: got %q, want %q", busy, got, want)
@@ -194,6 +225,8 @@ func TestHeadlineHasTheGoodput(t *testing.T) {
 			"b is the same as a at p50, p90, open at p99, and its goodput is +4.3 %"},
 		{record.Placed(stats.Same), []record.Verdict{verdict(stats.P50, stats.Decided(stats.Same)), verdict(stats.Goodput, stats.Decided(stats.Higher))}, "b is the same as a, and its goodput is +4.3 %"},
 		{record.Placed(stats.Same), []record.Verdict{verdict(stats.P50, stats.Decided(stats.Same)), verdict(stats.Goodput, stats.Decided(stats.Same))}, "b is the same as a"},
+		{record.Placed(stats.Same), []record.Verdict{verdict(stats.P50, stats.Decided(stats.Same)), verdict(stats.CPUPerRequest, stats.Decided(stats.Higher))}, "b is the same as a, and its CPU/request is +4.3 %"},
+		{record.Placed(stats.Same), []record.Verdict{verdict(stats.P50, stats.Decided(stats.Same)), verdict(stats.CPUPerRequest, stats.Decision{Outcome: outcome.Open})}, "b is the same as a"},
 	} {
 		r := &record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}}, {Contestant: record.Contestant{Name: "b"}}}, Verdicts: tt.verdicts}
 		if got := standing(r, record.Standing{Arm: "b", Baseline: "a", Place: tt.rank}, tt.verdicts); got != tt.want {

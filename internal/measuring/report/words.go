@@ -131,6 +131,9 @@ func remedy(r *record.Comparison, needed int) string {
 	}
 	if needed <= mostBlocks {
 		text := fmt.Sprintf("about %s would decide", say.Plural(needed, "block"))
+		if ended(func(e doubt.Ended) bool { return e.Moot }).Moot {
+			text += ", but the answer does not depend on it"
+		}
 		if of := ended(func(e doubt.Ended) bool { return e.Room >= needed }); of.Room > of.Blocks { // of which this verdict needs a part
 			more := (of.Needed - of.Budget) * float64(max(needed-of.Blocks, 0)) / float64(of.Room-of.Blocks)
 			if budget := record.Duration(math.Ceil(of.Budget + more)); budget > 0 {
@@ -589,7 +592,7 @@ func busy(a record.Contestant, workers string) string {
 	case a.Busy > float64(has):
 		return fmt.Sprintf(" (%.0f needed)", math.Floor(a.Busy)+1)
 	}
-	return fmt.Sprintf(" (%.0f busy on average)", a.Busy)
+	return fmt.Sprintf(" (%s busy on average)", strconv.FormatFloat(a.Busy, 'f', min(stats.Decimals(a.Busy, 2), 2*stats.Count(a.Busy < .95)), 64))
 }
 
 // sizes tells what the arms' names leave out: the mode behind another name, and how many workers,

@@ -299,7 +299,8 @@ func (r *running) budgetEnded(blocks int, each time.Duration) []fact.Fact {
 const budgetSpare = 10
 
 // leftOpen returns doubts about the verdicts that are open after the given number of blocks, which take each:
-// which they are, and the budget or window that would decide them. Verdicts with the same remedy share a doubt.
+// which they are, and the budget or window that would decide them. Where the budget had room for that, the run ended because its
+// answer does not depend on them. Verdicts with the same remedy share a doubt.
 func (r *running) leftOpen(blocks int, each time.Duration) (doubts []fact.Fact) {
 	p, looks := r.plan, stats.Looks()
 	const moreBlocks, longerWindows, hopeless = 0, 1, 2
@@ -323,8 +324,10 @@ func (r *running) leftOpen(blocks int, each time.Duration) (doubts []fact.Fact) 
 		of := doubt.Ended{Budget: p.budget.Seconds(), Blocks: blocks, Most: scenario.MaxBlocks, Open: len(open), Verdicts: strings.Join(open, ", ")}
 		// A verdict is given at looks only, so advise the next look, with time to judge the additional trials.
 		if i, _ := slices.BinarySearch(looks, max(needed[remedy], blocks+1)); i < len(looks) {
-			budget := p.budget + time.Duration(looks[i]-blocks)*(each+time.Duration(len(p.Arms))*judging)
-			of.Needed, of.Room = roundUp(budget, time.Second).Seconds(), looks[i]
+			more := time.Duration(looks[i]-blocks) * (each + time.Duration(len(p.Arms))*judging)
+			if of.Moot = time.Since(r.began)+more+after(blocks*len(p.Arms)) <= p.budget; !of.Moot {
+				of.Needed, of.Room = roundUp(p.budget+more, time.Second).Seconds(), looks[i]
+			}
 		} else if window, budget := p.longer(needed[remedy]); window > 0 {
 			of.Needed, of.Window = budget.Seconds(), window
 		}

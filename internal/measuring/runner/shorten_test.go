@@ -122,3 +122,51 @@ func TestAnArmThatLagsShortensTheWindows(t *testing.T) {
 		})
 	}
 }
+
+// A run that ended because its answer depends on no open verdict says so, and advises no budget: there was room. Where it waits for
+// all verdicts, a budget that ends before they are decided is advised to be larger.
+func TestOpenVerdictsThatDoNotMatter(t *testing.T) {
+	t.Parallel()
+	const text = "name: open\nquestion: Which one?\nworkload: {path: /work}\nload: {rate: 2400/s}\narms: [nethttp, fasthttp]\n"
+	for name, c := range map[string]struct {
+		aim    judge.Winner
+		budget time.Duration
+		want   string
+	}{
+		"standings": {judge.Winner{Standings: true}, 75 * time.Second, "fasthttp at p50 is open after 10 blocks: the answer does not depend on it"},
+		"verdicts":  {judge.Winner{WholeBudget: true}, 60 * time.Second, "fasthttp at p50 is open after 19 blocks: --budget 1m4s has room for 20, which may be enough"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := planned(t, text, func(o *Options) { o.Aim, o.Budget = c.aim, c.budget })
+				soFar, err := judge.New("", "", record.Run{Plan: p.recorded()}, c.aim)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := &running{lab: lab{began: time.Now()}, plan: probed{plan: p}, judge: soFar}
+				r.trial = func(_ context.Context, p probed, number, block int, a arm) (record.TrialRecord, error) {
+					trial, takes := lagging(p, number, block, a, 5000)
+					if a.Name == "fasthttp" { // now faster, now slower at p50; always slower above it
+						for i := range trial.Requests {
+							q, by := &trial.Requests[i], []float64{.98, 1.13}[block%2]
+							if i%4 == 0 {
+								by = 2
+							}
+							q.Done = q.Scheduled + int64(by*float64(q.Done-q.Scheduled))
+						}
+					}
+					time.Sleep(takes)
+					return trial, nil
+				}
+				ended, err := r.run(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(ended) != 1 || !strings.Contains(ended[0].String(), c.want) {
+					t.Errorf("after %d blocks: got %q, want %q", r.trials/3, ended, c.want)
+				}
+			})
+		})
+	}
+}

@@ -133,13 +133,14 @@ type Ended struct {
 	Needed   float64 `json:"needed,omitempty"` // the budget that would do
 	Window   float64 `json:"window,omitempty"` // the window that would, 0 if it may be as it is
 	Busy     bool    `json:"busy,omitempty"`   // others that took CPU time are the reason
+	Moot     bool    `json:"moot,omitempty"`   // the budget had room, but the answer depends on none of them
 	Open     int     // verdicts
 	Verdicts string  `json:"open,omitempty"` // which they are
 }
 
 // BudgetEnded is the doubt that verdicts are open at the end of a run's budget.
 var BudgetEnded = fact.New[Ended]("budget-ended", 0, `{{with .Verdicts}}{{.}}{{else}}{{plural .Open "verdict"}}{{end}} {{if eq .Open 1}}is{{else}}are{{end}} open after {{plural .Blocks "block"}}: `+
-	`{{if .Busy}}others that took CPU time are the reason, and not the number of blocks{{else if .Room}}--budget {{time .Needed}} has room for {{count .Room}}, which may be enough{{else}}{{if lt .Blocks .Most}}as noisy as these, {{end}}{{count .Most}} blocks, the most, are not enough; {{if .Window}}--window {{time .Window}} --budget {{time .Needed}} should be{{else}}nor is a budget of half an hour{{end}}{{end}}`)
+	`{{if .Busy}}others that took CPU time are the reason, and not the number of blocks{{else if .Moot}}the answer does not depend on {{if eq .Open 1}}it{{else}}them{{end}}{{else if .Room}}--budget {{time .Needed}} has room for {{count .Room}}, which may be enough{{else}}{{if lt .Blocks .Most}}as noisy as these, {{end}}{{count .Most}} blocks, the most, are not enough; {{if .Window}}--window {{time .Window}} --budget {{time .Needed}} should be{{else}}nor is a budget of half an hour{{end}}{{end}}`)
 
 // What took CPU time, if no program can be named.
 const (

@@ -127,7 +127,12 @@ func Change(ratio float64) string {
 	if ratio >= multiple {
 		return "×" + strconv.FormatFloat(ratio, 'f', Count(ratio < 10), 64)
 	}
-	return Percent(ratio, Count(math.Abs((ratio-1)*100) < 9.95))
+	digits := Count(math.Abs((ratio-1)*100) < 9.95)
+	text := Percent(ratio, digits)
+	for ; ratio > 0 && strings.Trim(text, "-10. %") == "" && ratio < .5 && digits < 6; text = Percent(ratio, digits) { // less than all is no -100 %
+		digits++
+	}
+	return text
 }
 
 // Percent writes a ratio as its difference from 1 in per cent, with this number of decimals: 1.42
