@@ -24,7 +24,7 @@ func (p *Profiles) Section(r *record.Common) document.Part { return captured(p, 
 
 // Below tells where the profiles are.
 func (p *Profiles) Below(r *record.Common) document.Facts {
-	return document.Facts{{Label: "Profiles", Text: say.Path(r.Dir) + "/profiles, with flame graphs; the report compares them"}}
+	return document.Facts{{Label: "Profiles", Text: cmdline.Quote(r.Dir) + "/profiles, with flame graphs; the report compares them"}}
 }
 
 // captured returns what the arms' profiles show: for each arm the functions that changed most, the states of

@@ -226,7 +226,7 @@ func TestNobodyWinsAcrossLoads(t *testing.T) {
 	if report.Load(clients) != report.Load(later) {
 		t.Fatal("the sentence tells the timeout")
 	}
-	r.LoadsDiffer = LoadsDiffer([]record.PlanArm{{Clients: clients}, {Clients: clients}, {Clients: later}})
+	r.LoadsDiffer = loadsDiffer([]record.PlanArm{{Clients: clients}, {Clients: clients}, {Clients: later}})
 	if !slices.Equal(r.LoadsDiffer, []string{"timeout"}) {
 		t.Errorf("got %q, want the timeout", r.LoadsDiffer)
 	}

@@ -24,7 +24,7 @@ import (
 func (b blocks) doubts(r *record.Comparison, of []fact.Fact) []fact.Fact {
 	busy := b.busy(r)
 	all := fact.ByWeight(slices.Concat(
-		b.standing(r), b.stoodStill(), othersDoubts(b.run.Others), withoutAdvice(withoutFirstLook(b.run.Plan.Doubts, r.Others), busy), of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), HostDoubts(r.Env),
+		b.standing(r), b.stoodStill(), othersDoubts(b.run.Others), withoutAdvice(withoutFirstLook(b.run.Plan.Doubts, r.Others), busy), of, b.silent(), b.lost(r.Arms), b.unsent(), b.limited(), hostDoubts(r),
 	))
 	if openByNoise(r) {
 		slices.SortStableFunc(all, func(a, b fact.Fact) int { return stats.Count(b.Disturbs()) - stats.Count(a.Disturbs()) })
@@ -48,7 +48,7 @@ func openByNoise(r *record.Comparison) bool {
 
 // standing returns the doubts that apply to every verdict. r has its arms and counts already.
 func (b blocks) standing(r *record.Comparison) (all []fact.Fact) {
-	all = Planted(b.run.Plan)
+	all = plantedFaults(b.run.Plan)
 	add := func(f fact.Fact) { all = append(all, f) }
 	if r.Status != record.Complete {
 		run := b.run
@@ -77,14 +77,14 @@ func (b blocks) standing(r *record.Comparison) (all []fact.Fact) {
 			add(doubt.Overloaded.On(a.Name))
 		}
 	}
-	return append(all, oneCPU(r)...)
+	return all
 }
 
 // plantFlags matches the flags of serve that plant a fault, with their values.
 var plantFlags = regexp.MustCompile(`--plant(-cpu)?[= ]\S+`)
 
-// Planted returns a doubt for each arm that is started with a planted fault, to test schedlab itself.
-func Planted(p record.Plan) (all []fact.Fact) {
+// plantedFaults returns a doubt for each arm that is started with a planted fault, to test schedlab itself.
+func plantedFaults(p record.Plan) (all []fact.Fact) {
 	for _, a := range p.Arms {
 		if flags := plantFlags.FindAllString(cmdline.Join(a.Command), -1); flags != nil && a.Role != record.Copy {
 			all = append(all, faultPlanted.Of(planted{strings.Join(flags, " ")}).On(a.Name))
@@ -99,23 +99,20 @@ func notComplete(run record.Run, valid *int) fact.Fact {
 	return runNotComplete.Of(incomplete{Status: string(run.Status), Error: prose.FirstLine(run.Failure), Valid: valid})
 }
 
-// oneCPU returns a doubt if no arm had more than one CPU.
-func oneCPU(r record.Result) []fact.Fact {
-	more := func(a record.Contestant) bool { return cpuset.Count(a.CPUs, 1) > 1 }
-	if ServerCPUs(r.Head().Env) > 1 || slices.ContainsFunc(r.Contestants(), more) {
-		return nil
-	}
-	return []fact.Fact{onlyOneCPU}
-}
-
 // tenths rounds a time to tenths of a millisecond, upwards.
 func tenths(seconds float64) float64 { return math.Ceil(seconds*1e4) / 1e4 }
 
-// HostDoubts returns the doubts about any run with server and load on one machine, or on another site.
-func HostDoubts(e record.Env) (all []fact.Fact) {
+// hostDoubts returns the doubts about the machine of a run, or about the site that it used, and about servers that all had one
+// CPU.
+func hostDoubts(r record.Result) (all []fact.Fact) {
+	e := r.Head().Env
+	several := func(a record.Contestant) bool { return cpuset.Count(a.CPUs, 1) > 1 }
+	if ServerCPUs(e) <= 1 && !slices.ContainsFunc(r.Contestants(), several) {
+		all = append(all, onlyOneCPU)
+	}
 	if c := e.Site; c != nil {
 		both := slices.DeleteFunc(slices.Clone(c.ServerMachines), func(name string) bool { return !slices.Contains(c.LoadMachines, name) })
-		return []fact.Fact{onOtherSite.Of(machines{tenths(c.ClockError), tenths(c.Late), strings.Join(both, ", ")})}
+		return append(all, onOtherSite.Of(machines{tenths(c.ClockError), tenths(c.Late), strings.Join(both, ", ")}))
 	}
 	if e.Virtualised {
 		all = append(all, virtualised)

@@ -23,8 +23,8 @@ func TestOneCPU(t *testing.T) {
 		cpus, attached string
 		want           bool
 	}{{"0", "", true}, {"0", "0", true}, {"0", "0-1", false}, {"0,2", "", false}} {
-		got := len(oneCPU(&record.Comparison{Common: record.Common{Env: record.Env{CPUs: 4, ServerCPUs: c.cpus}}, Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}}, {Contestant: record.Contestant{Name: "b", CPUs: c.attached}}}})) > 0
-		if got != c.want {
+		all := hostDoubts(&record.Comparison{Common: record.Common{Env: record.Env{CPUs: 4, ServerCPUs: c.cpus}}, Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}}, {Contestant: record.Contestant{Name: "b", CPUs: c.attached}}}})
+		if got := slices.ContainsFunc(all, func(f fact.Fact) bool { return f.Code == onlyOneCPU.Code }); got != c.want {
 			t.Errorf("servers on CPU %s, b on %q: got %v, want %v", c.cpus, c.attached, got, c.want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestPlantedFaultIsTold(t *testing.T) {
 			t.Errorf("%q, a result of another kind: got %v, want %v first", flags, got, want)
 		}
 	}
-	if got := Planted(record.Plan{Arms: []record.PlanArm{{Name: "a", Command: []string{"./server", "--plants", "--addr", "{addr}"}}}}); got != nil {
+	if got := plantedFaults(record.Plan{Arms: []record.PlanArm{{Name: "a", Command: []string{"./server", "--plants", "--addr", "{addr}"}}}}); got != nil {
 		t.Errorf("nothing planted: got %v", got)
 	}
 }

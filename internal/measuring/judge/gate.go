@@ -13,8 +13,8 @@ import (
 
 // A Pair asks how an arm compares with another at a metric. The ratio is Arm divided by Baseline.
 //
-// This file answers what other commands ask of the blocks of a run: how any two arms compare (choose),
-// whether a new build is worse (gate), and whether arms keep an objective (size).
+// This file answers what is asked of the blocks of a run apart from its verdicts: how any two arms compare and which arms are
+// best, for the pages of docs/experiments, and whether a new build is worse than the old one, for a gate.
 type Pair struct {
 	Metric        stats.Figure
 	Baseline, Arm string

@@ -145,7 +145,7 @@ func (of *Trials) newComparison() *record.Comparison {
 	p := of.run.Plan
 	return &record.Comparison{
 		Common: of.Common(record.Compared), Cell: p.Cell, Rate: p.Rate, Sendable: p.Sendable, Before: p.Before, Planned: p.Blocks,
-		Refused: []record.Refusal{}, Verdicts: []record.Verdict{}, AA: []record.Verdict{}, LoadsDiffer: LoadsDiffer(p.Arms),
+		Refused: []record.Refusal{}, Verdicts: []record.Verdict{}, AA: []record.Verdict{}, LoadsDiffer: loadsDiffer(p.Arms),
 	}
 }
 

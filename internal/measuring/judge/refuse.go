@@ -35,9 +35,9 @@ func Differing(a, b record.Clients) (keys []string) {
 	return keys
 }
 
-// LoadsDiffer returns the names, sorted and each once, of the client settings in which some arm differs from the first arm.
+// loadsDiffer returns the names, sorted and each once, of the client settings in which some arm differs from the first arm.
 // If there is any, no winner is named.
-func LoadsDiffer(arms []record.PlanArm) (keys []string) {
+func loadsDiffer(arms []record.PlanArm) (keys []string) {
 	for _, a := range arms {
 		keys = append(keys, Differing(a.Clients, arms[0].Clients)...)
 	}

@@ -100,11 +100,11 @@ func (of *Trials) Doubts(r record.Result, answered bool, own ...fact.Fact) []fac
 		taken.Open = going(run.Status) && !answered
 		all = append(all, doubt.MachineBusy.Of(taken).Replacing(busy))
 	}
-	all = slices.Concat(all, lacking(run, of.found, 0), othersDoubts(run.Others), of.servers.doubtsOf(run.Plan), Planted(run.Plan), own)
+	all = slices.Concat(all, lacking(run, of.found, 0), othersDoubts(run.Others), of.servers.doubtsOf(run.Plan), plantedFaults(run.Plan), own)
 	if run.Status != record.Complete {
 		all = append(all, notComplete(run, nil))
 	}
-	return fact.ByWeight(slices.Concat(all, oneCPU(r), run.Plan.Doubts, HostDoubts(r.Head().Env)))
+	return fact.ByWeight(slices.Concat(all, run.Plan.Doubts, hostDoubts(r)))
 }
 
 // mostServerDoubts limits the number of different doubts that an arm's trials may raise. More
@@ -113,24 +113,6 @@ const mostServerDoubts = 4
 
 // servers holds what the trials found out about the arms' servers, by arm, in the order of the trials.
 type servers map[string][]record.ServerSide
-
-// cpus returns the CPUs that an arm's server may run on; "" if they are the plan's server CPUs. The last
-// trial that tells them counts.
-func (s servers) cpus(arm string) (cpus string) {
-	for _, t := range s[arm] {
-		cpus = cmp.Or(t.CPUs, cpus)
-	}
-	return cpus
-}
-
-// procs returns the GOMAXPROCS that an arm's server publishes; 0 if it publishes none. The last trial that
-// tells it counts.
-func (s servers) procs(arm string) (procs int) {
-	for _, t := range s[arm] {
-		procs = cmp.Or(t.Procs, procs)
-	}
-	return procs
-}
 
 // doubtsOf returns the doubts about the servers of a plan, arm by arm, each once. The copy is its
 // baseline again, and has none.
@@ -155,11 +137,16 @@ func (s servers) doubtsOf(p record.Plan) (all []fact.Fact) {
 func (s servers) contestant(run record.Run, pa record.PlanArm) record.Contestant {
 	a := record.Contestant{
 		Name: pa.Name, Mode: pa.Mode, Role: pa.Role, CopyOf: pa.CopyOf, Command: cmdline.Join(pa.Command), Clients: pa.Clients, Procs: pa.Procs, Busy: pa.Busy,
-		Attached: pa.URL != "", CPUs: s.cpus(pa.Name), Levels: pa.Levels, Family: pa.Family,
+		Attached: pa.URL != "", Levels: pa.Levels, Family: pa.Family,
 	}
-	// What the server says of itself outweighs the plan. 0 stays for the run's own.
-	if is := s.procs(pa.Name); is > 0 && is != cmp.Or(pa.Procs, run.Env.ServerProcs) {
-		a.Procs = is
+	procs := 0 // the GOMAXPROCS that the server publishes; 0 if it publishes none
+	for _, t := range s[pa.Name] {
+		// The last trial that tells them counts.
+		a.CPUs, procs = cmp.Or(t.CPUs, a.CPUs), cmp.Or(t.Procs, procs)
+	}
+	// What the server publishes outweighs the plan. An arm with the GOMAXPROCS of the run keeps 0.
+	if procs > 0 && procs != cmp.Or(pa.Procs, run.Env.ServerProcs) {
+		a.Procs = procs
 	}
 	return a
 }

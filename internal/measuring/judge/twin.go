@@ -14,17 +14,11 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// stationOf returns an arm's station, which schedules as Go does.
-func stationOf(s queueing.Station) queueing.Station {
-	s.Cores, s.Turn = max(s.Cores, 1), queueing.GoTurn
-	return s
-}
-
 // model returns a measured window with the figures of its twin. It does the expensive part of judging:
 // two replays of each window.
 func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run record.Run) *modelled {
 	w := &modelled{Window: measured}
-	st, _, why := TwinOf(arm)
+	st, _, why := twinOf(arm)
 	if why.None() {
 		why = replay(w, t, st, arm, run.Env)
 	}
@@ -53,10 +47,10 @@ const (
 	laps     = 3       // times that a closed loop's demands are replayed; the middle lap is measured
 )
 
-// TwinOf returns the station that an arm's twin simulates. note says how the twin assigns
+// twinOf returns the station that an arm's twin simulates. note says how the twin assigns
 // connections to event loops, if it has more than one. why is the reason if the arm can have no
 // twin. A twin is missing wherever the simulation would be another server than the arm.
-func TwinOf(a record.PlanArm) (st queueing.Station, note string, why fact.Fact) {
+func twinOf(a record.PlanArm) (st queueing.Station, note string, why fact.Fact) {
 	c, s := a.Clients, a.Station
 	switch {
 	case a.Mode == "":
@@ -71,7 +65,8 @@ func TwinOf(a record.PlanArm) (st queueing.Station, note string, why fact.Fact) 
 	case s.Overflow == "drop" && c.KeepAlive:
 		return st, "", twinOfDrops
 	}
-	st = stationOf(*s)
+	st = *s
+	st.Cores, st.Turn = max(st.Cores, 1), queueing.GoTurn // it schedules as Go does
 	// A worker that keeps its connection is like a goroutine for each connection, if there are
 	// enough.
 	if s.Sticky && c.KeepAlive {
@@ -107,7 +102,7 @@ func replay(w *modelled, t record.TrialRecord, st queueing.Station, arm record.P
 	switch {
 	case len(t.Requests) > mostTwin:
 		return twinTooLong.Of(tooLong{Requests: len(t.Requests), Most: mostTwin})
-	case !slices.ContainsFunc(t.Requests, demanding):
+	case !slices.ContainsFunc(t.Requests, func(r request.Request) bool { return r.Iters > 0 || r.Sleep > 0 }):
 		return twinCostUnknown
 	case t.Server.CPU < 0 || iter <= 0:
 		return twinCPUUnknown
@@ -132,9 +127,6 @@ func replay(w *modelled, t record.TrialRecord, st queueing.Station, arm record.P
 	w.twin = twin{ideal: *alone.Mean, p99: *measured.P99, loss: *measured.Loss, beyond: beyond}
 	return why
 }
-
-// demanding reports whether a request states a demand.
-func demanding(r request.Request) bool { return r.Iters > 0 || r.Sleep > 0 }
 
 // beyondDemand returns the server's CPU time beyond the demands, in seconds per good reply.
 // Counted are the CPU time of the window and the demands of the good replies that ended in it; the
@@ -201,7 +193,7 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 	if pa.Mode != "" && pa.Station == nil || len(b.valid) == 0 {
 		return nil
 	}
-	st, note, _ := TwinOf(pa)
+	st, note, _ := twinOf(pa)
 	if why := b.withoutTwin(pa.Name, st); !why.None() {
 		return &record.Twin{Why: why}
 	}

@@ -242,7 +242,7 @@ func TestTwinOf(t *testing.T) {
 		{"a closed loop", pool, record.Clients{Loop: "closed", KeepAlive: true, Connections: 64}, "pool of 4, places 0"},
 		{"clients that think", pool, record.Clients{Loop: "closed", Connections: 64, Think: record.Lasting(10 * time.Millisecond)}, "think"},
 	} {
-		st, _, why := TwinOf(record.PlanArm{Mode: "m", Station: &c.station, Clients: c.clients})
+		st, _, why := twinOf(record.PlanArm{Mode: "m", Station: &c.station, Clients: c.clients})
 		got := words(why)
 		if why.None() {
 			got = st.Kind + " of " + jsonOf(st.Workers) + ", places " + jsonOf(st.Places)
@@ -253,6 +253,9 @@ func TestTwinOf(t *testing.T) {
 		if got != c.want && !(!why.None() && strings.Contains(words(why), c.want)) {
 			t.Errorf("%s: got %q, want %q", c.what, got, c.want)
 		}
+	}
+	if _, _, why := twinOf(record.PlanArm{Mode: "strange", Clients: open}); why.Code != "twin-not-recorded" {
+		t.Errorf("a mode that is no station: got %q", why)
 	}
 }
 

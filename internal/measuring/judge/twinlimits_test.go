@@ -44,14 +44,14 @@ func TestTwinsOfClients(t *testing.T) {
 		{"aging, more than places", aging, conns(open, 9), "", 8, false},
 		{"aging, any number", aging, open, "", 8, false},
 	} {
-		st, note, why := TwinOf(record.PlanArm{Mode: "pool", Station: &c.station, Clients: c.clients})
+		st, note, why := twinOf(record.PlanArm{Mode: "pool", Station: &c.station, Clients: c.clients})
 		if why.Code != c.why || c.why == "" && (st.Places != c.places || (st.Overflow == queueing.Blocks) != c.blocks) || note != "" {
 			t.Errorf("%s: %d places, overflow %q, note %q, for %+v; want %d, %v, %q", c.name, st.Places, st.Overflow, note, why, c.places, c.blocks, c.why)
 		}
 	}
 	for workers, noted := range map[int]bool{1: false, 2: true} {
 		st := queueing.Station{Kind: "loops", Workers: workers, Cores: 1}
-		if _, note, why := TwinOf(record.PlanArm{Mode: "loop", Station: &st, Clients: open}); !why.None() || (note != "") != noted {
+		if _, note, why := twinOf(record.PlanArm{Mode: "loop", Station: &st, Clients: open}); !why.None() || (note != "") != noted {
 			t.Errorf("%d loops: the note %q, %+v", workers, note, why)
 		}
 	}

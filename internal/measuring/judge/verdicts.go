@@ -136,8 +136,8 @@ func (r ruler) resolves(c stats.Comparison) bool {
 	return math.Log(c.Low) > r.gap || math.Log(c.High) < -r.gap
 }
 
-// pair returns a figure of two arms over the valid blocks, one value a block in the figure's unit.
-func (b blocks) pair(base, arm string, f stats.Figure) (x, y []float64) {
+// values returns a figure of two arms over the valid blocks, one value a block in the figure's unit.
+func (b blocks) values(base, arm string, f stats.Figure) (x, y []float64) {
 	x, y = b.series(base, f), b.series(arm, f)
 	if f == stats.Goodput {
 		// A goodput of 0 has no logarithm. Half a reply in the window stands for it, which is more.
@@ -153,7 +153,7 @@ func (b blocks) pair(base, arm string, f stats.Figure) (x, y []float64) {
 // compared compares two arms at a metric. shares is the number of equal shares of Alpha; the
 // comparison gets one.
 func (b blocks) compared(m stats.Metric, base, arm string, shares int) stats.Comparison {
-	x, y := b.pair(base, arm, m.Figure)
+	x, y := b.values(base, arm, m.Figure)
 	return stats.Compare(m, x, y, shares)
 }
 
@@ -186,7 +186,7 @@ func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 // check returns the first reason against a decided verdict: a server without its CPU, drift, imbalance, lateness, failed blocks or the calm half; no
 // fact if the verdict stands.
 func (b blocks) check(c stats.Comparison, base, arm string) (why fact.Fact) {
-	baseTimes, armTimes := b.pair(base, arm, c.Metric.Figure)
+	baseTimes, armTimes := b.values(base, arm, c.Metric.Figure)
 	said := toCheck(c, baseTimes, armTimes)
 	against := func(f fact.Fact) fact.Fact { return f.On(arm).Against(base).At(c.Metric.Name) }
 	of := func(s disturbs) disturbance { return disturbance{s.name, b.each(base, s.of), b.each(arm, s.of)} }

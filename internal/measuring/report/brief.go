@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
@@ -59,6 +61,10 @@ func screenOf(p comparisonPage) screen {
 		name: named(r), scenario: r.Scenario, state: state(r), answer: Headline(r), context: append(context(r), askedBriefly(r)),
 		sure: sure(r), expected: unmet(r), doubts: others(r.Doubts), causes: alwaysShown(r), where: whereReportIs(&r.Common),
 	}
+	hasFigure := func(a record.Arm) bool {
+		return slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return a.Median(m.Figure) != nil })
+	}
+	// Without a whole block no figure is known.
 	if s.figures = (document.Lines)(nil); slices.ContainsFunc(r.Arms, hasFigure) {
 		s.figures = marked(r)
 	}
@@ -67,11 +73,6 @@ func screenOf(p comparisonPage) screen {
 		s.means = "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)"
 	}
 	return s
-}
-
-// hasFigure reports whether any figure of the arm is known: none is where no block is whole.
-func hasFigure(a record.Arm) bool {
-	return slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return a.Median(m.Figure) != nil })
 }
 
 // fitting returns the screen as a document that fits the height of a terminal, if cutting can make it fit.
@@ -113,6 +114,14 @@ func (s screen) document(width, most int) document.Document {
 	}
 }
 
+// others returns the doubts without the one that the first line of a report tells already.
+func others(doubts []fact.Fact) []fact.Fact {
+	if doubt.TooBusy(doubts).None() {
+		return doubts
+	}
+	return slices.DeleteFunc(slices.Clone(doubts), fact.Fact.Disturbs)
+}
+
 // alwaysShown returns the kinds of doubts that may be the cause of what the report shows: a disturbance of the run, a rate
 // that the slowest arm lowered, and different HTTP parsers where arms differ. The first doubt of each is always shown.
 func alwaysShown(r *record.Comparison) []func(fact.Fact) bool {
@@ -148,9 +157,17 @@ func doubtsOf(all []fact.Fact, causes []func(fact.Fact) bool, most int, place st
 	return document.Doubts(lines, len(shown), place)
 }
 
-// whereReportIs tells how to read the full report, and what attachments say of themselves.
+// whereReportIs tells how to read the full report, by its page or by a command, and what attachments say of themselves.
 func whereReportIs(r *record.Common) document.Facts {
-	facts := document.Facts{{Label: "Report", Text: say.Where(r.Dir, !r.NoPage)}}
+	run := r.Dir
+	if filepath.Dir(run) == record.DefaultRoot { // a run in the usual directory is known by its name
+		run = filepath.Base(run)
+	}
+	where := "schedlab runs show " + cmdline.Quote(run)
+	if !r.NoPage {
+		where = cmdline.Quote(r.Dir) + "/report.html, or: " + where
+	}
+	facts := document.Facts{{Label: "Report", Text: where}}
 	for _, a := range r.Attached {
 		if c, ok := a.(Chapter); ok {
 			facts = append(facts, c.Below(r)...)
@@ -440,7 +457,9 @@ func few(lines []string, most int) []string {
 // follow. Why a verdict was refused stands below the table, at its mark.
 func sure(r *record.Comparison) []string {
 	text := blocks(r)
-	if judged := judgedQuantiles(r.Verdicts); len(judged) > 0 && slices.ContainsFunc(r.Verdicts, isDecidedTime) {
+	// As long as every verdict on a time is open, there is nothing that could hold.
+	decided := slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && v.Verdict.Rank != "" })
+	if judged := judgedQuantiles(r.Verdicts); len(judged) > 0 && decided {
 		text += "; verdicts on " + strings.Join(judged, ", ") + " hold together with 95" + say.NBSP + "%"
 	}
 	failed := append(silent(r), failings(r.Arms)...)
@@ -460,11 +479,6 @@ func judgedQuantiles(vs []record.Verdict) []string {
 	return stats.Names(slices.DeleteFunc(stats.Quantiles(), func(m stats.Metric) bool {
 		return !slices.ContainsFunc(vs, func(v record.Verdict) bool { return v.Metric == m.Figure && v.Verdict.Outcome != outcome.Refused })
 	}))
-}
-
-// isDecidedTime reports whether a verdict on a time is decided. Where all are open, there is nothing yet that could hold.
-func isDecidedTime(v record.Verdict) bool {
-	return v.Primary && (differs(v) || v.Verdict.Rank == stats.Same)
 }
 
 // openVerdicts lists the open verdicts, each with what would decide it, in one line; ""
@@ -589,7 +603,7 @@ func unmet(r *record.Comparison) []string {
 			kept = append(kept, e.Text)
 			continue
 		}
-		open = append(open, answered(e))
+		open = append(open, fmt.Sprintf("%s %s: %s", outcome.Expectation.Phrase(e.Outcome), e.Text, e.Reason)) // not kept p99<10ms: …
 		failed = failed || e.Outcome == outcome.No
 	}
 	count := tally(r.Expectations)
@@ -605,9 +619,4 @@ func unmet(r *record.Comparison) []string {
 		count += "; kept: " + passed
 	}
 	return append([]string{count}, open...)
-}
-
-// answered formats an expectation with its answer and the reason, as "not kept p99<10ms: …".
-func answered(e record.Expectation) string {
-	return fmt.Sprintf("%s %s: %s", outcome.Expectation.Phrase(e.Outcome), e.Text, e.Reason)
 }

@@ -36,11 +36,8 @@ func Headline(r record.Result) string {
 	if busy := say.TooBusy(doubt.TooBusy(r.Head().Doubts)); busy != "" {
 		return busy
 	}
-	return finding(r)
+	return pageOf(r).found()
 }
-
-// finding returns what a run found, whatever disturbed it.
-func finding(r record.Result) string { return pageOf(r).found() }
 
 // found returns the claims of the scenario if the run decided one, else the ranking of its arms. Claims that
 // hold come first, then those that do not, then open ones.
@@ -79,7 +76,7 @@ func (p comparisonPage) below() []string {
 // context returns the sentences that follow the headline: what kept the run from an answer, and the ranking if the
 // headline has only the claims.
 func context(r record.Result) []string {
-	if below := say.BelowTooBusy(doubt.TooBusy(r.Head().Doubts), finding(r)); below != nil {
+	if below := say.BelowTooBusy(doubt.TooBusy(r.Head().Doubts), pageOf(r).found()); below != nil {
 		return below
 	}
 	return pageOf(r).below()
@@ -228,11 +225,6 @@ func armOf(r *record.Comparison, name string) record.Arm {
 	return record.Arm{}
 }
 
-// openLoops reports whether none of the arms with these names has a closed loop.
-func openLoops(r *record.Comparison, arms ...string) bool {
-	return !slices.ContainsFunc(arms, func(name string) bool { return armOf(r, name).Clients.Closed() })
-}
-
 // shownBy tells how many blocks agree and how many would decide. It returns "9 of 9 blocks show
 // it; 1 more would decide" for verdicts that are the same in every block, and otherwise "about
 // 12 blocks would decide p50"; "" if no number of blocks would. vs must not be empty. Where others took much
@@ -346,7 +338,7 @@ func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict
 	case record.Placed(stats.Trade):
 		return trades(r, s, verdicts)
 	case record.Placed(stats.Slower):
-		if goodput.Worse() && openLoops(r, s.Arm, s.Baseline) {
+		if goodput.Worse() && !armOf(r, s.Arm).Clients.Closed() && !armOf(r, s.Baseline).Clients.Closed() {
 			return fallsBehind(r, goodput)
 		}
 		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(r, onTimes(verdicts, s.Arm, stats.Slower))) + onAverage(r, s)

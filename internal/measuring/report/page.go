@@ -156,7 +156,7 @@ func (p otherPage) data() record.Result {
 }
 
 func (p comparisonPage) Beside() (file string, write func(io.Writer) error) {
-	return "bench.txt", func(w io.Writer) error { return Bench(w, p.Comparison) }
+	return "bench.txt", func(w io.Writer) error { return bench(w, p.Comparison) }
 }
 
 // Beside names the file with figures that is written next to the report's page, and returns the function that writes it. For a

@@ -43,13 +43,13 @@ import (
 func Formats() say.FormatsOf[record.Result] {
 	return say.FormatsOf[record.Result]{
 		{Name: "text", Render: func(w io.Writer, r record.Result) error { return Text(w, r, TextOptions{}) }},
-		{Name: "json", Render: JSON},
+		{Name: "json", Render: func(w io.Writer, r record.Result) error { return say.JSON(w, complete(r)) }},
 		{Name: "markdown", Render: Markdown},
-		{Name: "summary", Render: Summary},
+		{Name: "summary", Render: func(w io.Writer, r record.Result) error { return pageOf(r).summary(w) }},
 		{Name: "html", Render: HTML},
-		{Name: "csv", Render: CSV},
-		{Name: "benchstat", Render: ofBlocks("benchstat", Bench)},
-		{Name: "hgrm", Render: ofBlocks("hgrm", HGRM)},
+		{Name: "csv", Render: func(w io.Writer, r record.Result) error { return pageOf(r).csv(w) }},
+		{Name: "benchstat", Render: ofBlocks("benchstat", bench)},
+		{Name: "hgrm", Render: ofBlocks("hgrm", hgrm)},
 	}
 }
 
@@ -67,20 +67,15 @@ func ofBlocks(format string, render func(io.Writer, *record.Comparison) error) f
 	}
 }
 
-// JSON writes the whole result, indented, with lists of numbers and points of curves on one
-// line each, so that a person can read it too. record.Comparison documents the fields; the headline
-// is added. Lists are never null. NaN or an infinite figure is an error.
-func JSON(w io.Writer, r record.Result) error { return say.JSON(w, complete(r)) }
-
-// JSONAs is JSON with another headline.
+// JSONAs writes the whole result as JSON, with this headline. Lists are never null. NaN or an infinite figure is an error.
 func JSONAs(w io.Writer, r record.Result, headline string) error {
 	full := pageOf(r).data()
 	full.Head().Headline = headline
 	return say.JSON(w, full)
 }
 
-// complete returns a copy of r with its headline, and with empty lists in place of nil, so that
-// a program needs no case for null. The lists are copies too: r stays unchanged.
+// complete returns the result as JSON has it: a copy of r with its headline, and with empty lists in place of nil, so that a
+// program needs no case for null. The lists are copies too: r stays unchanged.
 func complete(r record.Result) record.Result {
 	full := pageOf(r).data()
 	full.Head().Headline = Headline(r)
@@ -90,12 +85,9 @@ func complete(r record.Result) record.Result {
 // list returns a copy of s that is not nil.
 func list[T any](s []T) []T { return append([]T{}, s...) }
 
-// CSV writes one row per arm and metric, in base units (seconds, 1/s), with the verdict in the
-// same row. value is the arm's median; ratio is the median of the blocks' own ratios arm / baseline, low and high its interval. The baseline has
-// no verdict; its copy has the A/A verdict. A figure that is not known is an empty cell. A
-// result that is no comparison has rows of its own.
-func CSV(w io.Writer, r record.Result) error { return pageOf(r).csv(w) }
-
+// csv writes one row per arm and metric, in base units (seconds, 1/s), with the verdict in the same row. value is the arm's
+// median; ratio is the median of the blocks' own ratios arm / baseline, and low and high are its interval. The baseline has no
+// verdict; its copy has the A/A verdict. A figure that is not known is an empty cell.
 func (p comparisonPage) csv(w io.Writer) error {
 	r := p.Comparison
 	rows := [][]string{{"run", "scenario", "arm", "mode", "role", "metric", "primary", "unit", "value",
@@ -159,7 +151,7 @@ func ratio(v float64) string {
 	return say.Exact(v)
 }
 
-// Bench writes the Go benchmark format: the environment as configuration lines, unit metadata,
+// bench writes the Go benchmark format: the environment as configuration lines, unit metadata,
 // then one line per arm and valid block, so that
 //
 //	benchstat -col /mode bench.txt
@@ -167,7 +159,7 @@ func ratio(v float64) string {
 // compares the arms. mode= holds the arm's name. Times are in ns. benchstat tests the arms as
 // independent samples; schedlab's own verdicts pair them by block, so benchstat may find less.
 // Format: golang.org/design/14313-benchmark-format and benchfmt's unit lines.
-func Bench(w io.Writer, r *record.Comparison) error {
+func bench(w io.Writer, r *record.Comparison) error {
 	var b strings.Builder
 	e, started, rate := r.Env, "", ""
 	if !r.Started.IsZero() {
@@ -246,11 +238,11 @@ func token(s string) string {
 // oneLine replaces line breaks and control characters, so that s stays one line and cannot drive a terminal.
 func oneLine(s string) string { return strings.Join(strings.Fields(document.Harmless(s)), " ") }
 
-// HGRM writes each arm's response-time distribution over all valid windows in HdrHistogram's
+// hgrm writes each arm's response-time distribution over all valid windows in HdrHistogram's
 // text format, in milliseconds. Each follows a line #[Arm = name], where plotters want the file
 // split. A distribution ends where evidence ends, so it holds no maximum. TotalCount counts
 // good replies. It returns an error if no arm has a distribution.
-func HGRM(w io.Writer, r *record.Comparison) error {
+func hgrm(w io.Writer, r *record.Comparison) error {
 	var body strings.Builder
 	for i, a := range r.Arms {
 		if len(a.Curve) == 0 {

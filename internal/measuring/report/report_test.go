@@ -330,7 +330,7 @@ func TestHTMLIsSelfContainedAndEscaped(t *testing.T) {
 
 func TestHGRMNeedsDistributions(t *testing.T) {
 	t.Parallel()
-	if err := HGRM(&bytes.Buffer{}, killed()); err == nil || !strings.Contains(err.Error(), "holds no distributions") {
+	if err := hgrm(&bytes.Buffer{}, killed()); err == nil || !strings.Contains(err.Error(), "holds no distributions") {
 		t.Errorf("got %v", err)
 	}
 }

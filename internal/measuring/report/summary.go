@@ -18,18 +18,14 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// Summary writes r as short Markdown, for a pull request or a page: the claims, the ranking,
-// one table of figures with the changes that the verdicts decided, and the doubts that not
-// every run has. A result that is no comparison is written as [Markdown]. A gate
-// is written as a comment on its pull request.
-func Summary(w io.Writer, r record.Result) error { return pageOf(r).summary(w) }
-
+// summary writes short Markdown, for a pull request or a page: the claims, the ranking, one table of figures with the changes
+// that the verdicts decided, and the doubts that not every run has.
 func (p comparisonPage) summary(w io.Writer) error {
 	r := p.Comparison
 	// The claims are a separate list, so the headline must not repeat them.
 	answer, ranked := "", ranking(r)
 	var notes document.Lines
-	if finding(r) == ranked {
+	if p.found() == ranked {
 		answer = ranked
 	} else {
 		notes = append(notes, "Ranking: "+ranked)
@@ -335,7 +331,7 @@ func gateMetrics(r *record.Comparison) map[outcome.Outcome][]string {
 			continue
 		case g.Low <= 0 || g.Outcome == outcome.Yes:
 		case g.Outcome == outcome.Open:
-			text += " " + gateChange(r, g, "; "+allowed(g))
+			text += " " + gateChange(r, g, "; "+allowedChange(g)+" allowed")
 		default:
 			text += " " + gateChange(r, g, "")
 		}
@@ -361,10 +357,7 @@ func surelyBetter(r *record.Comparison) (gained []string) {
 	return gained
 }
 
-// allowed returns how much worse a metric may be: "+10 % allowed", or "-3 % allowed" for goodput.
-func allowed(g record.Gated) string { return allowedChange(g) + " allowed" }
-
-// allowedChange returns how much worse a metric may be, as a change.
+// allowedChange returns how much worse a metric may be, as a change: "+10 %", or "-3 %" for goodput.
 func allowedChange(g record.Gated) string {
 	if g.Metric.Row().HigherIsBetter {
 		return say.Change(1 / (1 + g.Allow))

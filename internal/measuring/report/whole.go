@@ -35,7 +35,7 @@ func Text(w io.Writer, r record.Result, o TextOptions) error {
 }
 
 // Markdown writes r for an issue, a commit or a README. Everything that came from outside is
-// escaped. It leaves out parts that show nothing unusual; [Summary] is shorter still.
+// escaped. It leaves out parts that show nothing unusual; the format summary is shorter still.
 func Markdown(w io.Writer, r record.Result) error { return say.Markdown(w, whole(r, false)) }
 
 // HTML writes r as one page that needs no script and loads no other file. Everything from outside
@@ -202,17 +202,14 @@ func recordSection(r record.Result, machine document.Part, blocks [][]string) do
 	for _, arms := range blocks {
 		order = append(order, strings.Join(arms, ", "))
 	}
+	dir := r.Head().Dir
+	data := document.Commands{{Label: "data", Text: dir}, {Label: "again", Text: "schedlab runs show " + cmdline.Quote(dir) + " --output html"}}
 	return document.Section{ID: "record", Title: "Record", Parts: []document.Part{
-		dataAt(r.Head().Dir), document.Page{
+		data, document.Page{
 			machine, document.Details{Summary: "Each block in the order it ran", Parts: []document.Part{order}},
 			document.Details{Summary: "The arms' commands", Parts: []document.Part{commands}},
 		},
 	}}
-}
-
-// dataAt returns the path of a record and the command that renders it again, quoted for a shell.
-func dataAt(dir string) document.Commands {
-	return document.Commands{{Label: "data", Text: dir}, {Label: "again", Text: "schedlab runs show " + cmdline.Quote(dir) + " --output html"}}
 }
 
 // fingerprint lists the machine and the programs, in short facts. An unknown fact is named as

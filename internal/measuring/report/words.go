@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/template"
 	"time"
 
 	"schedlab/internal/measuring/report/say"
@@ -20,62 +19,41 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// verdictSentence is the sentence about one verdict: who against whom, the decision, the change with its interval, and the
-// evidence for it. Its parts are those of a [told]. Ranks stay in capitals, as in package stats, so that a reader can search
-// for them.
+// sentence describes one verdict in full: who against whom, the decision, the change with its interval, and the evidence for
+// it. Ranks stay in capitals, as in package stats, so that a reader can search for them.
 //
 // This file puts verdicts, the state of a run, its loads and its machine in words.
-var verdictSentence = template.Must(template.New("verdict").Parse(
-	`{{.Arm}} {{if .Differs}}is {{.Rank}} than {{.Baseline}} {{.In}}: {{.Change}}, {{.Way}} in {{.Agreeing}}` +
-		`{{else if .Same}}is the SAME as {{.Baseline}} {{.In}}: {{.Change}}{{with .Margin}}, within ±{{.}}{{end}}` +
-		`{{else if .Open}}against {{.Baseline}} {{.In}} is open after {{.After}}: {{.Change}}{{with .Hint}}, {{.}}{{end}}` +
-		`{{else}}against {{.Baseline}} {{.In}} is refused: {{.Why}}{{end}}`))
-
-// A told is a verdict of a result with the parts of its sentence. A part is only computed for the sentence that has it.
-type told struct {
-	record.Verdict
-	of *record.Comparison
-}
-
-// sentence describes one verdict in full.
 func sentence(r *record.Comparison, v record.Verdict) string {
-	var b strings.Builder
-	if err := verdictSentence.Execute(&b, told{v, r}); err != nil {
-		panic(err) // a part that the sentence names is missing, which the tests would have found
-	}
-	return b.String()
-}
-
-func (t told) Differs() bool    { return differs(t.Verdict) }
-func (t told) Same() bool       { return t.Rank() == stats.Same }
-func (t told) Open() bool       { return t.Verdict.Verdict.Outcome == outcome.Open }
-func (t told) Rank() stats.Rank { return t.Verdict.Verdict.Rank }
-func (t told) Way() string      { return lower(t.Rank()) }
-func (t told) In() string       { return t.Metric.Row().In }
-func (t told) Agreeing() string { return agreeing(t.Verdict, t.Rank()) }
-func (t told) After() string    { return say.Plural(t.Blocks, "block") }
-func (t told) Hint() string     { return hint(t.of, t.Verdict) }
-func (t told) Why() string      { return reason(t.Verdict) }
-
-// Change is the change with its interval.
-func (t told) Change() string {
-	by := changed(t.of, t.Verdict)
+	m, rank, change := v.Metric.Row(), v.Verdict.Rank, changeBetween(r, v)
 	switch {
-	case !within(quotient(t.of, t.Verdict), t.Low, t.High):
-		return by + " (95" + say.NBSP + "% interval, which the quotient of the two figures lies outside)"
-	case t.Low > 0:
-		return by + " (95" + say.NBSP + "% interval " + between(t.Verdict) + ")"
+	case differs(v):
+		return fmt.Sprintf("%s is %s than %s %s: %s, %s in %s", v.Arm, rank, v.Baseline, m.In, change, lower(rank), agreeing(v, rank))
+	case rank == stats.Same:
+		text := fmt.Sprintf("%s is the SAME as %s %s: %s", v.Arm, v.Baseline, m.In, change)
+		if m.Same > 0 {
+			text += fmt.Sprintf(", within ±%g%s%%", math.Round(m.Same*1000)/10, say.NBSP)
+		}
+		return text
+	case v.Verdict.Outcome == outcome.Open:
+		text := fmt.Sprintf("%s against %s %s is open after %s: %s", v.Arm, v.Baseline, m.In, say.Plural(v.Blocks, "block"), change)
+		if hint := hint(r, v); hint != "" {
+			text += ", " + hint
+		}
+		return text
 	}
-	return by
+	return fmt.Sprintf("%s against %s %s is refused: %s", v.Arm, v.Baseline, m.In, reason(v))
 }
 
-// Margin is the difference within which two figures of the metric are the same; "" for none.
-func (t told) Margin() string {
-	same := t.Metric.Row().Same
-	if same <= 0 {
-		return ""
+// changeBetween returns the change of a verdict and its interval, in one clause.
+func changeBetween(r *record.Comparison, v record.Verdict) string {
+	text := changed(r, v)
+	switch {
+	case !within(quotient(r, v), v.Low, v.High):
+		return text + " (95" + say.NBSP + "% interval, which the quotient of the two figures lies outside)"
+	case v.Low > 0:
+		return text + " (95" + say.NBSP + "% interval " + between(v) + ")"
 	}
-	return fmt.Sprintf("%g%s%%", math.Round(same*1000)/10, say.NBSP)
+	return text
 }
 
 // agreeing tells how many blocks point the way of a rank: "9 of 10 blocks".

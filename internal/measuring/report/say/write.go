@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"schedlab/internal/measuring/report/document"
-	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/record"
 )
 
@@ -104,20 +102,3 @@ func HTML(w io.Writer, d document.Document) error {
 
 // SVG writes a drawing as a separate file.
 func SVG(w io.Writer, drawing template.HTML) error { return Emit(w, "svg", string(drawing)) }
-
-// Path returns a path as a shell reads it.
-func Path(path string) string { return cmdline.Quote(path) }
-
-// Where tells how to read the full report of the record in dir: its page, if it has one, and the command. A record in the
-// usual directory is known by its name.
-func Where(dir string, page bool) string {
-	run := dir
-	if filepath.Dir(run) == record.DefaultRoot {
-		run = filepath.Base(run)
-	}
-	show := "schedlab runs show " + Path(run)
-	if page {
-		return Path(dir) + "/report.html, or: " + show
-	}
-	return show
-}
