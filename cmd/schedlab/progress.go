@@ -376,7 +376,7 @@ const stepWidth = 40
 // It never shows 100 %: then the result is printed.
 func (s screen) step(doing string, width int) string {
 	left := fmt.Sprintf("at most %v left", record.Duration(s.Left).Round(time.Second)) // a run ends as soon as it knows
-	if left == "at most 0s left" { // the budget may end a run before its last step
+	if left == "at most 0s left" {                                                     // the budget may end a run before its last step
 		left = "about to end"
 	}
 	return fmt.Sprintf("%3d %%  %-*s %s", min(99, 100*s.Done/max(s.Total, 1)), width, doing, left)

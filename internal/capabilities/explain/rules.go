@@ -20,8 +20,8 @@ import (
 // traits and flags, never by name.
 type rule struct {
 	cause *fact.Kind[clues] // with its sentence
-	part  timeline.Stretch // the name to print and the phases that get longer; no phases: requests are lost
-	tail  bool             // only for the slowest requests: the cause makes others faster
+	part  timeline.Stretch  // the name to print and the phases that get longer; no phases: requests are lost
+	tail  bool              // only for the slowest requests: the cause makes others faster
 	// applies reports whether the slower arm can have the cause at all.
 	applies   func(s *side) bool
 	witnesses []condition
