@@ -5,27 +5,28 @@ import (
 	"schedlab/internal/shared/record"
 )
 
-// A Chapter is an attachment of a result that has a part in its reports.
+// A Chapter is an attachment of a result that adds a section to its reports.
 type Chapter interface {
 	record.Attachment
 	// Section is its part of the whole report of r, or an empty section.
 	Section(r *record.Common) document.Part
-	// Below is what the first screen says of it at its end.
+	// Below are facts for the end of the first screen.
 	Below(r *record.Common) document.Facts
 }
 
-// A Reason is a chapter about the difference of two arms. Only it may say because. It comes before the expectations, and
-// first among the reasons on the first screen.
+// A Reason is a chapter that tells why two arms differ. It comes before the expectations, and first among the reasons on the
+// first screen.
 type Reason interface {
 	Chapter
-	// Why is its answer in one sentence without a full stop. If last is set, where the time went says more.
+	// Why is its answer in one sentence without a full stop. If last is set, the other reasons, which tell where the time
+	// went, say more and come first.
 	Why() (answer string, last bool)
-	// Between returns by how many seconds an arm's mean time surely differs from the baseline's; 0 where it does not, or
-	// where the reason is about other arms.
+	// Between returns by how many seconds an arm's mean time surely differs from the baseline's; 0 if it does not, or if the
+	// reason is about other arms.
 	Between(baseline, arm string) float64
 }
 
-// An OwnPage is an attachment with a page of its own besides: a file in the record.
+// An OwnPage is an attachment with its own page: a file in the record.
 type OwnPage interface {
 	Page() (file string, page document.Document)
 }

@@ -25,11 +25,11 @@ const (
 	briefArms   = 8 // in the table
 )
 
-// Brief writes r for a first look in a terminal: the answer, the figures with their
-// differences, the reasons, how sure the answer is, and where the full report is.
+// Brief writes r for a first look in a terminal: the answer, the figures with their differences, the reasons, how sure the answer
+// is, and where the full report is.
 //
-// It gives up reasons and doubts until the report fits the screen. The table and the evidence are never
-// cut to fit, nor is an explanation that was asked for, so a report may still be longer.
+// It drops reasons and doubts until the report fits the screen. It never cuts the table, the evidence or an explanation that
+// the user asked for, so a report may still be longer.
 func Brief(w io.Writer, r record.Result, o TextOptions) error {
 	if o.Width <= 0 {
 		o.Width = 100
@@ -46,8 +46,8 @@ type screen struct {
 	context                       []string
 	figures                       document.Part // the table, with its legend and notes
 	reasons                       []string
-	asked                         int    // reasons at the front that somebody asked for: they are never cut
-	means                         string // what a mean in the reasons is, where the answer has other figures; else ""
+	asked                         int    // number of reasons, from the first, that the user asked for: they are never cut
+	means                         string // how the means in the reasons differ from the figures in the answer; "" if the answer has none
 	sure, expected                []string
 	doubts                        []fact.Fact
 	causes                        []func(fact.Fact) bool // kinds of doubts that are never cut
@@ -75,10 +75,9 @@ func screenOf(p comparisonPage) screen {
 	return s
 }
 
-// fitting returns the screen as a document that fits the height of a terminal, if cutting can make it fit.
-// Each step gives up the line that is needed least: the third reason, the second with the doubt, and the
-// last with the expectations that are not kept. Their counts stay. Writing the document is the
-// only way to know its height, as sentences wrap.
+// fitting returns the screen as a document that fits the height of a terminal, if cutting can make it fit. Each step drops the
+// least needed lines: the third reason; the second reason and the doubt; the last reason and the expectations that are not kept.
+// Their counts stay. Sentences wrap, so only writing the document tells its height.
 func (s screen) fitting(width int) document.Document {
 	d := s.document(width, 3)
 	for most := 2; most >= 0 && strings.Count(d.Text(document.Options{Width: width}), "\n") > briefLines; most-- {
@@ -87,10 +86,10 @@ func (s screen) fitting(width int) document.Document {
 	return d
 }
 
-// document arranges the screen. It keeps at most most "Why" lines, one more of the expectations that did not
-// pass, and one doubt if most is 2 or more.
+// document arranges the screen. It keeps at most most "Why" lines, most+1 lines on expectations, and one doubt if most is 2 or
+// more.
 func (s screen) document(width, most int) document.Document {
-	why := few(s.reasons, max(most, s.asked)) // who asked why gets an answer
+	why := few(s.reasons, max(most, s.asked))
 	if len(why) > 0 && s.means != "" {
 		why = append(why, s.means)
 	}
@@ -122,8 +121,8 @@ func others(doubts []fact.Fact) []fact.Fact {
 	return slices.DeleteFunc(slices.Clone(doubts), fact.Fact.Disturbs)
 }
 
-// alwaysShown returns the kinds of doubts that may be the cause of what the report shows: a disturbance of the run, a rate
-// that the slowest arm lowered, and different HTTP parsers where arms differ. The first doubt of each is always shown.
+// alwaysShown returns the kinds of doubts that may explain the differences in a report: causes and, if arms differ, different
+// HTTP parsers. The first doubt of each kind is always shown.
 func alwaysShown(r *record.Comparison) []func(fact.Fact) bool {
 	if slices.ContainsFunc(r.Verdicts, differs) {
 		return append(causes(), doubt.ParsersDiffer.Is)
@@ -131,14 +130,15 @@ func alwaysShown(r *record.Comparison) []func(fact.Fact) bool {
 	return causes()
 }
 
-// causes returns the kinds of doubts that may be the cause of what any report shows.
+// causes returns the kinds of doubts that may explain any report: a disturbance of the run, and a rate that the slowest arm
+// lowered.
 func causes() []func(fact.Fact) bool {
 	lowered := func(d fact.Fact) bool { return doubt.RateFewWorkers.Is(d) || doubt.RateLowered.Is(d) }
 	return []func(fact.Fact) bool{fact.Fact.Disturbs, lowered}
 }
 
-// doubtsOf returns the first doubts, at most most of them, then the first of each cause that is not among these, and a count
-// of the others, with the place where they are.
+// doubtsOf returns the first most doubts, then the first doubt of each cause that is not among these, and a count of the others
+// with the place where they are.
 func doubtsOf(all []fact.Fact, causes []func(fact.Fact) bool, most int, place string) document.Facts {
 	most = min(most, len(all))
 	shown, left := slices.Clone(all[:most]), slices.Clone(all[most:])
@@ -182,8 +182,7 @@ func rest(r *record.Common, doubts []fact.Fact, causes []func(fact.Fact) bool) d
 	return append(doubtsOf(doubts, causes, 1, "in the report"), whereReportIs(r)...)
 }
 
-// cutTo cuts the answer of a scenario to this number of lines of text. It allows ten columns a
-// line for words that do not fit at its end.
+// cutTo cuts the answer of a scenario to this number of lines of text. It reserves ten columns a line for words that do not fit.
 func cutTo(lines, width int, scenario, answer string) string {
 	return document.Cut(cmp.Or(answer, "No answer."), lines*max(width-10, 30)-len(scenario))
 }
@@ -214,8 +213,8 @@ func askedBriefly(r *record.Comparison) string {
 	return text + onCPUs(r.Env)
 }
 
-// onCPUs tells where servers and load ran: "; servers on CPU 0, load on CPU 1". "" if they were free.
-// Of another site it names the machines.
+// onCPUs tells where servers and load ran: "; servers on CPU 0, load on CPU 1". It names the machines of another site, and is ""
+// if the servers were not pinned.
 func onCPUs(e record.Env) string {
 	switch shared := e.SharedCPUs(); {
 	case e.Site != nil:
@@ -264,8 +263,8 @@ func marked(r *record.Comparison) document.Part {
 	return document.Section{Parts: []document.Part{document.Table{Rows: transposed(table)}, below}}
 }
 
-// belowFigures returns the lines below the table of these arms: the legend of the marks that are used, what a reader might
-// take for a mistake, why figures are refused, and how many connections there were.
+// belowFigures returns the lines below the table of these arms: the legend of the marks in use, an explanation of figures that
+// look wrong, why figures are refused, and how many connections there were.
 func belowFigures(r *record.Comparison, arms []record.Arm, used map[string]bool) (lines document.Lines) {
 	if len(r.Verdicts) > 0 {
 		lines = append(lines, markLegend(r.Verdicts, used))
@@ -299,8 +298,8 @@ func aboveRate(r *record.Comparison, arms []record.Arm) bool {
 	})
 }
 
-// refusedMarks tells why the figures of these arms have the mark of a refused verdict, a line for each reason; nil where the
-// answer tells the reason against all verdicts.
+// refusedMarks tells why figures of these arms have the mark of a refused verdict, a line for each reason; nil if the answer
+// gives one reason for all.
 func refusedMarks(r *record.Comparison, arms []record.Arm) (lines []string) {
 	if r.Answer.Outcome == outcome.Refused && r.Answer.Kind == "" && oneReason(r.Verdicts) != "" && doNotKeepUp(r) == "" {
 		return nil
@@ -360,8 +359,8 @@ func mark(r *record.Comparison, v record.Verdict) string {
 	return ""
 }
 
-// isNotJudged reports whether the baseline's own time is no finding: every verdict against it is refused, for what the
-// baseline itself does, which fails requests or has a backlog that grows.
+// isNotJudged reports whether the baseline's own time is no finding: it fails requests or its backlog grows, and every verdict
+// against it is refused.
 func isNotJudged(r *record.Comparison, baseline record.Arm, m stats.Metric) bool {
 	if m.Quantile == 0 || baseline.Median(m.Figure) == nil || !baseline.Behind && baseline.Errors == 0 {
 		return false
@@ -379,7 +378,7 @@ func isNotJudged(r *record.Comparison, baseline record.Arm, m stats.Metric) bool
 	return refused
 }
 
-// markLegend explains the marks in use, by the baseline of the verdicts, of which there must be one.
+// markLegend explains the marks in use. It names the baseline of the verdicts if all have the same. vs must not be empty.
 func markLegend(vs []record.Verdict, used map[string]bool) string {
 	base := vs[0].Baseline
 	if slices.ContainsFunc(vs, func(v record.Verdict) bool { return v.Baseline != base }) {
@@ -398,8 +397,8 @@ func markLegend(vs []record.Verdict, used map[string]bool) string {
 	return text + "."
 }
 
-// whyReasons returns the lines of "Why", and how many of them were asked for. The explanation comes first: it names a cause,
-// while the other reasons only tell where the time went. Where it found no cause of a difference, these say more.
+// whyReasons returns the lines of "Why", and how many of them were asked for. An explanation comes first, because it names a
+// cause and the other reasons only tell where the time went. An explanation without a cause comes last.
 func whyReasons(r *record.Comparison) (reasons []string, asked int) {
 	others, x := briefReasons(r), reasonOf(&r.Common)
 	if x == nil {
@@ -426,11 +425,11 @@ func briefReasons(r *record.Comparison) (lines []string) {
 		at := slices.IndexFunc(r.Differences, func(d record.Difference) bool {
 			return d.Arm == a.Name && (!d.Tail || slowest(r) >= tailRequests)
 		})
-		if len(sure) == 0 || at < 0 { // an arm can surely differ in a median without a sure difference of means
+		if len(sure) == 0 || at < 0 { // medians can surely differ while the means do not
 			continue
 		}
 		d := r.Differences[at]
-		// One or two stalls can outweigh all other requests in a mean, but not in a median.
+		// One or two stalls can reverse the difference of means, but not the difference of medians.
 		if slices.ContainsFunc(sure, func(v record.Verdict) bool { return v.Worse() && d.By > 0 || v.Better() && d.By < 0 }) {
 			lines = append(lines, difference(d))
 		} else {
@@ -452,9 +451,8 @@ func few(lines []string, most int) []string {
 	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more in the report", len(lines)-most))
 }
 
-// sure describes the evidence for the verdicts, and what would change them: the first line has
-// the blocks, the confidence and the A/A control, and lines on failures and open verdicts
-// follow. Why a verdict was refused stands below the table, at its mark.
+// sure describes the evidence for the verdicts: a line with the blocks, the confidence and the A/A control, and then lines on
+// failures and on what would decide open verdicts.
 func sure(r *record.Comparison) []string {
 	text := blocks(r)
 	// As long as every verdict on a time is open, there is nothing that could hold.
@@ -474,7 +472,7 @@ func sure(r *record.Comparison) []string {
 	return lines
 }
 
-// judgedQuantiles names the quantiles with a verdict, whose intervals are corrected for several comparisons.
+// judgedQuantiles names the quantiles with a verdict that is not refused.
 func judgedQuantiles(vs []record.Verdict) []string {
 	return stats.Names(slices.DeleteFunc(stats.Quantiles(), func(m stats.Metric) bool {
 		return !slices.ContainsFunc(vs, func(v record.Verdict) bool { return v.Metric == m.Figure && v.Verdict.Outcome != outcome.Refused })
@@ -491,7 +489,7 @@ func openVerdicts(r *record.Comparison) string {
 		}
 	}
 	best := func(arm string) bool { return slices.Contains(r.Answer.Faster, arm) }
-	// Of several that beat the baseline, the best is asked for.
+	// If several beat the baseline, the reader wants to know which is best.
 	if r.Answer.Kind == record.SeveralWin {
 		for _, v := range r.Duels {
 			if v.Verdict.Outcome == outcome.Open && v.Primary && best(v.Arm) && best(v.Baseline) {
@@ -518,7 +516,7 @@ func openVerdicts(r *record.Comparison) string {
 	return "open: " + strings.Join(parts, "; ")
 }
 
-// openName names an open verdict: its arm, its baseline if that must be told, its metric, and which way it leans.
+// openName names an open verdict: its arm, its baseline if against is set, its metric, and which way it leans.
 func openName(v record.Verdict, against bool) string {
 	text := v.Arm
 	if against {
@@ -531,9 +529,9 @@ func openName(v record.Verdict, against bool) string {
 	return text
 }
 
-// isAskedFor reports whether a reader wants to know what would decide an open verdict: one on a time, or on goodput where an
-// arm is overloaded or has no times. Below that goodput is the offered rate for every arm. Connections
-// without an answer yet need longer windows, as their doubt says.
+// isAskedFor reports whether a reader wants to know what would decide an open verdict. That is a verdict on a time, or on goodput
+// if an arm is overloaded or has no times; otherwise every arm's goodput is the offered rate. If connections had no answer
+// yet, more blocks do not help, and their doubt asks for longer windows.
 func isAskedFor(r *record.Comparison, of record.Verdict) bool {
 	if unanswered(armOf(r, of.Arm)) || unanswered(armOf(r, of.Baseline)) {
 		return false
@@ -550,9 +548,8 @@ func isAskedFor(r *record.Comparison, of record.Verdict) bool {
 	return overloaded || !hasTimes
 }
 
-// aaBriefly tells in a few words whether the baseline and its copy differ, as they must not. If they do not,
-// it names the metrics that are the same, or the widest interval, which is how much the control can miss.
-// blocks is the number of valid blocks.
+// aaBriefly tells in a few words whether the baseline and its copy differ, which they must not. If they do not, it names the
+// metrics that are the same, or the widest interval of an open one. blocks is the number of valid blocks.
 func aaBriefly(aa []record.Verdict, blocks int) string {
 	if len(aa) == 0 {
 		return "no copy of the baseline to check it by"
@@ -614,7 +611,7 @@ func unmet(r *record.Comparison) []string {
 	default:
 		count += "; none could be judged, so the exit code is 4"
 	}
-	// What is kept is named where it is short, as an SLO is.
+	// Expectations that are kept are named if that is short, such as an SLO.
 	if passed := strings.Join(kept, ", "); passed != "" && !failed && len(passed) < 45 {
 		count += "; kept: " + passed
 	}

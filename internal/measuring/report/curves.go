@@ -99,8 +99,7 @@ func curvePoints(curve []responses.Point) (points []chart.Point) {
 	return points
 }
 
-// timeAt formats the time of a curve at a quantile. A neighbouring point is another quantile, and a time between two points was
-// not measured.
+// timeAt formats the time of a curve at a quantile; a dash if the curve has no point there. It does not interpolate.
 func timeAt(curve []responses.Point, quantile float64) string {
 	for _, p := range curve {
 		if math.Abs(p.Quantile-quantile) < 1e-8 && p.Seconds > 0 {
@@ -207,8 +206,8 @@ func sweeps(r *record.Comparison) (charts []chart.Chart) {
 	return charts
 }
 
-// levelled returns an arm's value of a factor, "" if it has none, and the line that it belongs to. Arms that
-// differ in this factor alone share a line: its name is the arm's family and its values of the other factors.
+// levelled returns an arm's value of a factor, "" if it has none, and the name of its line: the arm's family and its values of the
+// other factors. So arms that differ in this factor alone share a line.
 func levelled(a record.Arm, factor string) (value, line string) {
 	line = a.Family
 	for _, l := range a.Levels {
@@ -307,9 +306,8 @@ func places(values []string, from, to chart.Px) (at map[string]float64, a chart.
 	return at, a
 }
 
-// connections returns the arms' connections over time: a table, and a chart of each arm in one
-// block. Kept connections hardly change: unless all is set, the part is empty if connections do
-// not come and go and the arms have about the same number open.
+// connections returns the arms' connections over time: a table, and a chart of each arm in one block. Unless all is set, the part
+// is empty if connections are kept and the arms have about the same number open.
 func connections(r *record.Comparison, all bool) document.Part {
 	known := counted(r.Arms)
 	// An arm's connections come and go if a window accepts more than a tenth of the number open.
@@ -347,8 +345,7 @@ func counted(arms []record.Arm) []record.Arm {
 	return slices.DeleteFunc(slices.Clone(arms), func(a record.Arm) bool { return a.Counters == nil })
 }
 
-// crowds reports whether the arms' open connections differ by more than a tenth and by at least ten, so
-// that one or two do not tell arms with few connections apart.
+// crowds reports whether the arms' open connections differ by more than a tenth and by ten or more.
 func crowds(known []record.Arm) bool {
 	if len(known) == 0 {
 		return false
@@ -429,7 +426,7 @@ func Figures(of record.Result) []document.Part {
 	return append([]document.Part{medians(r.Arms, classes(chart.SeriesOf(r.Contestants())))}, verdictLines(r)...)
 }
 
-// classes returns the marks of rows that have only the colours of their arms.
+// classes returns a mark for each series: its colour, without numbers of doubts.
 func classes(all []chart.Series) []document.Mark {
 	marks := make([]document.Mark, len(all))
 	for i, s := range all {
@@ -450,11 +447,11 @@ const (
 type heatGrid struct {
 	valid  map[int]bool // by block, whether it counts in the figures
 	blocks []int        // that ran, ascending
-	slices int          // of the record in a column: a part of a window, or whole windows in a long run
+	slices int          // number of the record's slices of time in a column
 	low    int          // lowest row of the record that has requests
 	rows   int          // number of rows, without the one for requests without a reply
-	tall   int          // rows of the record in a row
-	cells  [][][]int    // by arm, column and row; the row after the last is that of requests without a reply
+	tall   int          // number of the record's rows in a row
+	cells  [][][]int    // by arm, column and row; one more row at the end counts requests without a reply
 	bounds []int        // the smallest number of requests for each colour, ascending
 	lost   bool         // whether requests are without a reply
 }
@@ -492,7 +489,7 @@ func newHeatGrid(arms []record.Arm) *heatGrid {
 		return nil
 	}
 	g.blocks = slices.Sorted(maps.Keys(g.valid))
-	// The narrowest columns of which there are not too many, and which end where windows end.
+	// Widen the columns until there are few enough, and until a column is a whole fraction of a window or several whole windows.
 	for g.columns() > heatColumns || responses.HeatSlices%g.slices != 0 && g.slices%responses.HeatSlices != 0 {
 		g.slices++
 	}
@@ -557,8 +554,7 @@ func (g *heatGrid) class(step int) string {
 	return "heat h" + strconv.Itoa(step+heatSteps-len(g.bounds))
 }
 
-// strip is the height of the part for requests without a reply, in rows: a row of twice the height
-// and an empty one below it.
+// strip is the height, in rows, of the strip for requests without a reply: one row of double height and a gap of one row.
 const strip = 3
 
 // steps returns the cells of an arm, a path for each colour. Neighbours of one colour in a row are

@@ -10,13 +10,12 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// drawings has the templates of the drawings that only a comparison has.
+// drawings holds the templates of drawings that only a comparison needs.
 //
 //go:embed charts.html
 var drawings string
 
-// comparisonTemplates are the templates of drawings, parsed when the first is needed. Their functions format figures as the
-// rest of a report does.
+// comparisonTemplates are the parsed templates of drawings. Their functions format figures as the rest of a report does.
 var comparisonTemplates = sync.OnceValue(func() *template.Template {
 	return chart.Templates(drawings, template.FuncMap{
 		"inverse": func(v float64) float64 { return 1 / v },

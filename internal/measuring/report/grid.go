@@ -30,7 +30,7 @@ const (
 // tied stands before the first of the arms that share the first place.
 const tied = "="
 
-// cellWords are the words of cells without a winner, with what they mean, in the order of the legend.
+// cellWords are the words of cells without a winner and their meanings, in the order of the legend.
 var cellWords = [][2]string{
 	{cellSame, "all arms are the same"},
 	{cellTrade, "better at one metric, worse at another"},
@@ -39,8 +39,8 @@ var cellWords = [][2]string{
 	{cellNotRun, "not run"},
 }
 
-// cellWord returns what a cell of a grid shows: the arm that wins, the first of those that share the
-// first place, or why there is none.
+// cellWord returns what a cell of a grid shows: the winner, the first of the arms that share the first place, or the word for a
+// cell without a winner.
 func cellWord(e PackEntry) string {
 	if e.Result == nil {
 		return cellNotRun
@@ -63,16 +63,15 @@ func cellWord(e PackEntry) string {
 	return cellOpen
 }
 
-// firstOfBest returns the first of the arms that share the first place: the baseline if no arm beats it, or
-// else the first of those that beat it and lose no duel.
+// firstOfBest returns the first of the arms that share the first place: the baseline if no arm beats it, or else the first arm
+// that beats it and loses no duel.
 func firstOfBest(r *record.Comparison) string {
 	if len(r.Answer.Faster) == 0 {
 		return r.Arms[0].Name
 	}
 	beaten := func(arm string) bool {
 		return slices.ContainsFunc(r.Answer.Duels, func(d record.Duel) bool {
-			return d.Arm == arm && d.Place.Worse() ||
-				d.Baseline == arm && d.Place.Better()
+			return d.Arm == arm && d.Place.Worse() || d.Baseline == arm && d.Place.Better()
 		})
 	}
 	for _, arm := range r.Answer.Faster {
@@ -83,8 +82,8 @@ func firstOfBest(r *record.Comparison) string {
 	return r.Answer.Faster[0]
 }
 
-// A grid is the cells of a pack by their values of one or two factors. The values of the second factor rise upwards: the
-// last one is the first row. Without a second factor there is one row, whose value is "".
+// A grid holds the cells of a pack by their values of one or two factors. The last value of the second factor is the first row.
+// Without a second factor there is one row, with the value "".
 type grid struct {
 	factors       []string
 	columns, rows []string
@@ -92,14 +91,14 @@ type grid struct {
 	cells         [][]gridCell // by row, then by column
 }
 
-// A gridCell is one place of a grid: what it shows, and its entry, which is the zero PackEntry if the grid was cut short
-// before it.
+// A gridCell is one place of a grid: the word that it shows, and its entry. A cell that the pack did not reach has the zero
+// PackEntry.
 type gridCell struct {
 	word  string
 	entry PackEntry
 }
 
-// gridOf puts the entries of a grid, one at least, in their places.
+// gridOf puts the entries of a grid in their places. There must be one entry or more.
 func gridOf(entries []PackEntry) grid {
 	value := func(e PackEntry, factor int) string {
 		if factor < len(e.Cell) {
@@ -163,7 +162,7 @@ func (g grid) table() document.Table {
 	return document.Table{Rows: rows, Words: true}
 }
 
-// legend explains the words that the grid shows beside names of arms.
+// legend explains the words in the grid that are not names of arms.
 func (g grid) legend() (lines document.Lines) {
 	if slices.ContainsFunc(g.arms, func(arm string) bool { return g.count(tied+arm) > 0 }) {
 		lines = append(lines, tied+"NAME: NAME and others share the first place, and are the same")
@@ -259,8 +258,8 @@ func GridPage(w io.Writer, entries []PackEntry) error {
 	}})
 }
 
-// A gridChart is a grid drawn as coloured cells of width Wide. Left and Bottom are their corner, and XMiddle and YMiddle the
-// places of the factors' names.
+// A gridChart is a grid drawn as coloured cells of width Wide. Left and Bottom are the lower left corner of the cells. XMiddle
+// and YMiddle are the places of the factors' names.
 type gridChart struct {
 	Title, Says                    string
 	Width, Height, Wide            chart.Px
@@ -276,7 +275,7 @@ type gridBox struct {
 	Class, Word, Sentence string
 }
 
-// Sizes of a grid's chart. The height of a cell is as in the template; its width is that of the longest word.
+// Sizes of a grid's chart, in px. The template has the same height of a cell. A cell is as wide as the longest word.
 const (
 	cellHeight, letter chart.Px = 40, 8
 	gridLeft, gridTop  chart.Px = 96, 44
@@ -317,7 +316,7 @@ func chartGrid(g grid, name string) gridChart {
 	return c
 }
 
-// class returns the CSS class of a cell that shows a word: a colour for each arm, also among the best, and one for each word.
+// class returns the CSS class of a cell that shows a word. Each arm has one colour, also for its ties.
 func (g grid) class(word string) string {
 	if i := slices.Index(g.arms, strings.TrimPrefix(word, tied)); i >= 0 {
 		return fmt.Sprintf("g-%d", i%7)

@@ -30,8 +30,8 @@ func Gist(f fact.Fact) string {
 	return f.Arm + ": " + f.Part("gist")
 }
 
-// Headline returns the answer of a run in one or a few sentences: that others kept it from an answer, if they
-// did, and else what the run found.
+// Headline returns the answer of a run in one or a few sentences: what the run found or, if other programs kept it from an
+// answer, that they did.
 func Headline(r record.Result) string {
 	if busy := say.TooBusy(doubt.TooBusy(r.Head().Doubts)); busy != "" {
 		return busy
@@ -39,12 +39,11 @@ func Headline(r record.Result) string {
 	return pageOf(r).found()
 }
 
-// found returns the claims of the scenario if the run decided one, else the ranking of its arms. Claims that
-// hold come first, then those that do not, then open ones.
+// found returns the claims of the scenario if the run decided one, and else the ranking of its arms. Claims that are kept come
+// first, then the others in the order of outcome.All.
 //
-// This file builds that answer from record.Conclusion, and compares no figures to find a winner.
-// answer begins the sentence by the outcome of the whole, and standing writes a clause for each
-// challenger by its rank.
+// This file puts record.Conclusion into words. It compares no figures to find a winner. lead begins the sentence by the kind of
+// answer, and standing writes a clause for each challenger by its rank.
 func (p comparisonPage) found() string {
 	r := p.Comparison
 	if !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" && e.Outcome.Decided() }) {
@@ -73,8 +72,8 @@ func (p comparisonPage) below() []string {
 	return nil
 }
 
-// context returns the sentences that follow the headline: what kept the run from an answer, and the ranking if the
-// headline has only the claims.
+// context returns the sentences that follow the headline: what kept the run from an answer, or the ranking if the headline has
+// only the claims.
 func context(r record.Result) []string {
 	if below := say.BelowTooBusy(doubt.TooBusy(r.Head().Doubts), pageOf(r).found()); below != nil {
 		return below
@@ -84,12 +83,12 @@ func context(r record.Result) []string {
 
 // ranking returns the verdicts on all arms in one sentence, after a doubt that undermines it.
 func ranking(r *record.Comparison) string {
-	// Starved connections that were measured are in the answer itself.
+	// If an arm was seen to starve connections, the answer says so.
 	return doubted(r, func(d fact.Fact) bool { return doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 }) + answer(r)
 }
 
-// doubted returns a doubt that undermines the answer, and so comes before it; "" for none: a load generator at its limit
-// measures itself, and a pool that keeps its connections, if untold reports that, serves only some of its clients.
+// doubted returns a doubt that undermines the answer and so comes before it; "" for none. It is the doubt that the load
+// generator is at its limit, or one for which untold returns true.
 func doubted(r record.Result, untold func(fact.Fact) bool) string {
 	for _, d := range r.Head().Doubts {
 		if d.Code == doubt.GeneratorLimit.Code || untold(d) {
@@ -129,8 +128,8 @@ func lead(r *record.Comparison) string {
 	return "No single winner"
 }
 
-// otherParser returns a clause that an arm's HTTP parser is not the baseline's, if the run has no arm that
-// tells parser and model apart; else "".
+// otherParser returns a clause that an arm's HTTP parser is not the baseline's; "" if the parsers are the same, or if another arm
+// tells the effects of parser and model apart.
 func otherParser(r *record.Comparison, arm string) string {
 	i := slices.IndexFunc(r.Doubts, doubt.ParsersDiffer.Is)
 	if i < 0 {
@@ -143,23 +142,22 @@ func otherParser(r *record.Comparison, arm string) string {
 	return fmt.Sprintf(", or its HTTP parser does, which is not %s's", r.Arms[0].Name)
 }
 
-// noVerdict returns the headline of a run in which no verdict was reached. Starved connections
-// are named in any case, because they show a difference that no figure has.
+// noVerdict returns the headline of a run without a verdict. It always names starved connections, because no figure shows them.
 func noVerdict(r *record.Comparison) string {
 	starving := starving(r)
-	// A backlog that grew in every block needs no verdict, and is what a reader who waits for more blocks wants to know.
+	// A backlog that grew in every block is an answer that needs no verdict.
 	if behind := doNotKeepUp(r); behind != "" {
 		return strings.Join(append([]string{behind}, starving...), "; ") + "."
 	}
-	// The reason may be the starvation itself, which the sentence need not give twice.
+	// If starvation is the reason, the sentence gives it once.
 	if starving != nil && r.Answer.Reason.RestsOn(doubt.Starvation.Code) {
 		return "No verdict: " + strings.Join(starving, "; ") + ", and the times lack the waits of those."
 	}
 	return "No verdict: " + strings.Join(append([]string{r.Answer.Reason.String()}, starving...), "; ") + "."
 }
 
-// behindInAll returns a clause about an arm whose backlog grew in every block so far, by its verdict on goodput. Where the
-// arm it is compared with keeps up, the two stand side by side. It is "" for an arm that keeps up.
+// behindInAll returns a clause about an arm if its backlog grew in every block so far; "" if it did not. v is the verdict on the
+// arm's goodput. The clause compares the arm with its baseline if the baseline keeps up.
 func behindInAll(r *record.Comparison, v record.Verdict) string {
 	switch {
 	case !armOf(r, v.Arm).Behind:
@@ -170,7 +168,7 @@ func behindInAll(r *record.Comparison, v record.Verdict) string {
 	return fallsBehind(r, v) + ": its backlog " + grew(r)
 }
 
-// grew tells of a backlog in which blocks it grew: all so far.
+// grew tells that a backlog grew in every block so far.
 func grew(r *record.Comparison) string {
 	if r.Valid > 1 {
 		return fmt.Sprintf("grew to the end of the window in all %d blocks", r.Valid)
@@ -198,11 +196,11 @@ func doNotKeepUp(r *record.Comparison) string {
 	return strings.Join(behind, " and ") + " do not keep up: their backlog " + grew(r)
 }
 
-// shortfall returns the change of goodput, with the share of requests that got no good reply or, without such
-// a share, the p50 of both arms if the arm is slower. These times are no finding where the backlog grows, as
-// they grow with the length of the window, but they show how far behind the arm is.
+// shortfall returns the change of goodput, with the share of requests that got no good reply. If that share is small and the arm
+// is slower, it gives the p50 of both arms instead. The p50 of a growing backlog depends on the length of the window, but it
+// shows how far behind the arm is.
 func shortfall(r *record.Comparison, v record.Verdict) string {
-	const least = .01 // ratio of requests without a good reply to tell
+	const least = .01 // below this ratio, requests without a good reply are not mentioned
 	text := "goodput " + changedPlainly(r, v)
 	base, arm := armOf(r, v.Baseline), armOf(r, v.Arm)
 	failed := float64(arm.Errors) / float64(max(arm.Requests, 1))
@@ -225,10 +223,9 @@ func armOf(r *record.Comparison, name string) record.Arm {
 	return record.Arm{}
 }
 
-// shownBy tells how many blocks agree and how many would decide. It returns "9 of 9 blocks show
-// it; 1 more would decide" for verdicts that are the same in every block, and otherwise "about
-// 12 blocks would decide p50"; "" if no number of blocks would. vs must not be empty. Where others took much
-// CPU time, it does not tell which number would decide.
+// shownBy tells how many blocks agree and how many would decide. It returns "9 of 9 blocks show it; 1 more would decide" for
+// verdicts that are the same in every block, and otherwise "about 12 blocks would decide p50"; "" if no number of blocks would.
+// If other programs took much CPU time, it does not tell which number would decide. vs must not be empty.
 func shownBy(r *record.Comparison, vs []record.Verdict) string {
 	v := vs[0]
 	differ := func(of record.Verdict) bool { return max(of.Won, of.Lost) < of.Blocks || of.Needed != v.Needed }
@@ -260,10 +257,8 @@ func metrics(vs []record.Verdict) string {
 	return strings.Join(names, ", ")
 }
 
-// standings returns a clause for each challenger against the baseline, then for each duel of
-// two challengers (before them if several beat the baseline), then for each arm that starved
-// connections, and a sentence about arms that may run on other CPUs than the rest, since a win may be due
-// to that.
+// standings returns a clause for each challenger against the baseline, then one for each duel of two challengers, then one for
+// each arm that starved connections, and a sentence about arms that may run on other CPUs than the rest.
 func standings(r *record.Comparison) string {
 	var clauses, duels []string
 	for _, s := range r.Answer.Standings {
@@ -272,14 +267,15 @@ func standings(r *record.Comparison) string {
 	for _, d := range r.Answer.Duels {
 		duels = append(duels, standing(r, d.Standing, d.Verdicts))
 	}
-	// Where several beat the baseline, their duels are what is open.
+	// If several beat the baseline, the reader waits for their duels, so these come first.
 	if r.Answer.Kind == record.SeveralWin {
 		clauses, duels = duels, clauses
 	}
 	return strings.Join(slices.Concat(clauses, duels, starving(r)), "; ") + "." + otherCPUs(r)
 }
 
-// otherCPUs returns a sentence about the arms that may run on other CPUs than the servers started here; "" for none.
+// otherCPUs returns a sentence about the arms that may run on other CPUs than the servers started here, because a win may be due
+// to the CPUs; "" for none.
 func otherCPUs(r *record.Comparison) string {
 	var arms []string
 	for _, a := range choices(r.Arms) {
@@ -301,8 +297,8 @@ func starving(r *record.Comparison) (clauses []string) {
 	return clauses
 }
 
-// starvedBy returns how many connections an arm starved, and of how many if that is known:
-// "starved 3 of 16 connections". In a window that is too short to tell, it says so.
+// starvedBy returns how many connections an arm starved, and of how many if that is known: "starved 3 of 16 connections". If the
+// windows were too short to call them starved, it says "has given no answer yet to".
 func starvedBy(r *record.Comparison, name string) string {
 	a := armOf(r, name)
 	if a.Fairness == nil {
@@ -319,8 +315,8 @@ func starvedBy(r *record.Comparison, name string) string {
 	return text
 }
 
-// standing returns a clause about a challenger by its rank, with the verdicts that decided.
-// verdicts must include this arm's against s.Baseline, and none of it against another arm.
+// standing returns a clause about a challenger by its rank, with the verdicts that decided. verdicts must hold this arm's
+// verdicts against s.Baseline, and none of this arm against another one.
 func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict) string {
 	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
 	switch s.Place {
@@ -356,8 +352,8 @@ func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict
 	return stillOpen(r, s, onTimes(verdicts, s.Arm, "")) + andGoodput(r, goodput) + onAverage(r, s)
 }
 
-// onTimes returns the verdicts on an arm's primary metrics, which are times, that have a rank; "" is that of open and refused
-// ones.
+// onTimes returns an arm's verdicts with this rank on the primary metrics, which are times. Open and refused verdicts have the
+// rank "".
 func onTimes(verdicts []record.Verdict, arm string, rank stats.Rank) (of []record.Verdict) {
 	for _, v := range verdicts {
 		if v.Arm == arm && v.Primary && v.Verdict.Rank == rank {
@@ -367,7 +363,7 @@ func onTimes(verdicts []record.Verdict, arm string, rank stats.Rank) (of []recor
 	return of
 }
 
-// workDone lists the verdicts on an arm's metrics that are no times.
+// workDone lists an arm's verdicts on metrics other than times.
 func workDone(r *record.Comparison, arm string) string {
 	var parts []string
 	for _, v := range r.Verdicts {
@@ -383,8 +379,8 @@ func workDone(r *record.Comparison, arm string) string {
 	return strings.Join(parts, ", ")
 }
 
-// trades returns a clause about a challenger that is better at some metrics and worse at others. Goodput stands for a gain or
-// a cost only where no time does.
+// trades returns a clause about a challenger that is better at some metrics and worse at others. It names goodput as the gain or
+// the cost only if no time is.
 func trades(r *record.Comparison, s record.Standing, verdicts []record.Verdict) string {
 	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
 	gains, costs := onTimes(verdicts, s.Arm, stats.Faster), onTimes(verdicts, s.Arm, stats.Slower)
@@ -397,8 +393,8 @@ func trades(r *record.Comparison, s record.Standing, verdicts []record.Verdict) 
 	return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(r, gains), changes(r, costs))
 }
 
-// andGoodput returns a clause about a sure difference of goodput, for arms whose times do not tell them apart: clients
-// of a closed loop get more answers from a server whose times are hardly shorter. It is "" without such a difference.
+// andGoodput returns a clause about a sure difference of goodput; "" for none. It is for arms with times that do not tell them
+// apart: in a closed loop hardly shorter times can make a sure difference of goodput.
 func andGoodput(r *record.Comparison, goodput record.Verdict) string {
 	if !differs(goodput) {
 		return ""
@@ -414,8 +410,8 @@ func andCPU(r *record.Comparison, cpu record.Verdict) string {
 	return ", and its CPU/request is " + changedPlainly(r, cpu)
 }
 
-// onAverage returns a clause about a sure difference of the mean times that the rank of an arm does not tell, since ranks go
-// by quantiles; "" if the rank tells it, or the means do not surely differ.
+// onAverage returns a clause about a sure difference of the mean times, because ranks go by quantiles; "" if the rank says the
+// same as the means, or if the means do not surely differ.
 func onAverage(r *record.Comparison, s record.Standing) string {
 	switch by := meanDifference(r, s.Baseline, s.Arm); {
 	case by > 0 && s.Place.Rank != stats.Slower:
@@ -426,8 +422,8 @@ func onAverage(r *record.Comparison, s record.Standing) string {
 	return ""
 }
 
-// meanDifference returns by how many seconds the mean time of one arm surely exceeds another's; 0 if it does not surely
-// differ. An explanation may find a smaller difference than the verdicts' blocks do.
+// meanDifference returns by how many seconds arm to is surely slower than arm from on average; 0 if the means do not surely
+// differ. If the run found no difference, an attached explanation may have found a smaller one.
 func meanDifference(r *record.Comparison, from, to string) float64 {
 	i := slices.IndexFunc(r.Differences, func(d record.Difference) bool { return d.Arm == to && d.Baseline == from && !d.Tail })
 	if i >= 0 && r.Differences[i].By != 0 {
@@ -444,9 +440,8 @@ func fallsBehind(r *record.Comparison, v record.Verdict) string {
 	return fmt.Sprintf("%s does not keep up with %s (%s)", v.Arm, v.Baseline, shortfall(r, v))
 }
 
-// stillOpen describes a challenger without a decision: the blocks so far, and which way they
-// lean. If metrics lean both ways it names none. Where a baseline that is overloaded left two others
-// without a copy to judge by, it names the baseline.
+// stillOpen describes a challenger without a decision: the blocks so far, and which way they lean if all metrics lean the same
+// way. If a third arm is the reason, such as an overloaded baseline without a usable A/A control, it names that arm.
 func stillOpen(r *record.Comparison, s record.Standing, open []record.Verdict) string {
 	blocks := 0
 	for _, v := range open {
@@ -477,8 +472,8 @@ func leaning(r *record.Comparison, open []record.Verdict) string {
 	return text
 }
 
-// flagsFor returns the flags, after a comma, with which a comparison has these two arms alone and windows long enough
-// for the quantiles that this run has too few requests for; "" if an arm's name is not its mode with settings.
+// flagsFor returns the flags, after a comma, for a comparison of these two arms alone, with windows long enough for the quantiles
+// for which this run has too few requests; "" if an arm's name is not its mode with settings.
 func flagsFor(r *record.Comparison, arms ...string) string {
 	for _, name := range arms {
 		if mode, _, _ := strings.Cut(name, ","); mode != armOf(r, name).Mode || strings.ContainsAny(name, " '\"") {

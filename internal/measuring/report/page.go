@@ -11,35 +11,35 @@ import (
 	"schedlab/internal/shared/record"
 )
 
-// A Content is a result that is no comparison: it tells what its pages show. This package gives them the frame of every page,
-// with what disturbed the run, the load, the machine, the doubts and the record.
+// A Content is a result that is no comparison. Its methods return the special parts of its pages. This package adds the parts of
+// every page: disturbances, the load, the machine, the doubts and the record.
 type Content interface {
 	record.Result
-	// Called is what such a run is called, with its article, and Measured what its plan is called, and how much of it was measured.
+	// Called is the name of such a run, with its article: "a search".
 	Called() string
+	// Measured is the name of its plan, with its article, and how much of the plan was measured.
 	Measured() (plan, had string)
 	// Found is what the run found, whatever disturbed it, in one or a few sentences.
 	Found() string
-	// Conditions are how it was measured, beside the loads, the seed and the requests.
+	// Conditions tell how the run was measured. This package adds the loads, the seed, the requests and the sizes of servers.
 	Conditions() []string
-	// Screen is the figures for one screen, with what they mean.
+	// Screen is the table of figures for one screen, and sentences that explain it.
 	Screen() (figures document.Table, means []string)
 	// Sections are the parts of the full report up to the doubts. marks are of the arms, in their order.
 	Sections(marks []document.Mark) []document.Part
 	// Rows are the figures for a program, with the head first.
 	Rows() [][]string
-	// Beside names the file with figures that is written next to the report's page, and writes it.
+	// Beside is the name of the file of figures that lies next to the report's page, and the function that writes it.
 	Beside() (file string, write func(io.Writer) error)
 	// Copy is a copy of the result. It may share what its head only points to.
 	Copy() record.Result
 }
 
-// A page shows what a run found. Each question that a run can have answers with a page of its own: a comparison, a gate, or
-// another one.
+// A page shows what a run found. There is one type of page for each question: a comparison, a gate, and all others.
 type page interface {
 	// found is what the run found, whatever disturbed it, in one or a few sentences.
 	found() string
-	// below is the ranking as a line below that, without its full stop; nil where it says nothing more.
+	// below is the ranking, as a line below found and without its full stop; nil if found is the ranking, or nothing is ranked.
 	below() []string
 	// brief is the report for one screen of this width.
 	brief(width int) document.Document
@@ -62,7 +62,7 @@ type (
 	otherPage      struct{ Content }
 )
 
-// pageOf returns the page for the question of a run. Nothing else asks a result what it is.
+// pageOf returns the page for the question of a run.
 func pageOf(r record.Result) page {
 	switch r := r.(type) {
 	case Content:
@@ -76,28 +76,22 @@ func pageOf(r record.Result) page {
 	panic(fmt.Sprintf("no page for a result of type %T", r))
 }
 
-func (p gatePage) found() string { return gateAnswer(p.Comparison) }
-
-// below is nothing: a gate asks another question than the ranking.
-func (p gatePage) below() []string { return nil }
-
+func (p gatePage) found() string               { return gateAnswer(p.Comparison) }
+func (p gatePage) below() []string             { return nil }
 func (p gatePage) brief(int) document.Document { return gateBriefly(p.Comparison) }
+func (p gatePage) summary(w io.Writer) error   { return gateComment(w, p.Comparison) }
 
-func (p gatePage) summary(w io.Writer) error { return gateComment(w, p.Comparison) }
-
-// whole has the verdicts of the gate, which is judged by both runs of the first build, and others by one.
+// whole has the answers of the gate in place of the verdicts: the gate uses both runs of the first build, and a verdict one.
 func (p gatePage) whole(all bool) document.Document {
 	gate := gateFigures(p.Comparison)
 	gate.ID, gate.Title = "verdicts", "Verdicts"
 	return fully(p.Comparison, gate, all)
 }
 
-func (p otherPage) found() string { return doubted(p.Content, doubt.StickyPool.Is) + p.Found() }
-
-// below is nothing: nothing is ranked.
+func (p otherPage) found() string   { return doubted(p.Content, doubt.StickyPool.Is) + p.Found() }
 func (p otherPage) below() []string { return nil }
 
-const otherLines = 8 // of the answer on a screen, which ends with what would decide it
+const otherLines = 8 // lines of the answer on a screen; its last sentence tells what would decide it
 
 func (p otherPage) brief(width int) document.Document {
 	r := p.Head()
@@ -108,7 +102,7 @@ func (p otherPage) brief(width int) document.Document {
 			facts = append(facts, document.Fact{Label: "That is", Text: line})
 		}
 	}
-	// What the plan says of starving clients stands in the answer and below the table.
+	// The answer has the doubt about starving clients already.
 	untold := slices.DeleteFunc(slices.Clone(others(r.Doubts)), doubt.StickyPool.Is)
 	return document.Document{
 		Name: r.Scenario, State: state(p.Content), Answer: cutTo(otherLines, width, r.Scenario, Headline(p.Content)),
@@ -132,8 +126,7 @@ func (p otherPage) whole(bool) document.Document {
 	}
 }
 
-// conditions describes how the run was measured, in one line: loads, the content's own conditions, seed, requests, and the
-// sizes of servers.
+// conditions describes in one line how the run was measured.
 func (p otherPage) conditions() string {
 	parts := append(slices.Concat(loads(p.Contestants()), p.Conditions()), fmt.Sprintf("seed %d", p.Head().Seed))
 	for _, more := range []string{p.Head().Asked, sizes(p.Contestants())} {
@@ -144,7 +137,7 @@ func (p otherPage) conditions() string {
 	return strings.Join(parts, ", ")
 }
 
-// summary is the whole report, which is short already.
+// summary is the whole report: it is short.
 func (p otherPage) summary(w io.Writer) error { return Markdown(w, p.Content) }
 
 func (p otherPage) csv(w io.Writer) error { return writeCSV(w, p.Rows()) }
@@ -159,8 +152,8 @@ func (p comparisonPage) Beside() (file string, write func(io.Writer) error) {
 	return "bench.txt", func(w io.Writer) error { return bench(w, p.Comparison) }
 }
 
-// Beside names the file with figures that is written next to the report's page, and returns the function that writes it. For a
-// comparison that is benchstat's format.
+// Beside returns the name of the file of figures that lies next to the report's page, and the function that writes it. For a
+// comparison the file is in benchstat's format.
 func Beside(r record.Result) (file string, write func(io.Writer) error) { return pageOf(r).Beside() }
 
 func (p comparisonPage) data() record.Result {

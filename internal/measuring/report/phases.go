@@ -26,8 +26,8 @@ type breakdown struct {
 	Rows      []breakdownRow
 }
 
-// overBlocks describes the figures of a table: "medians over the blocks" or, with a caveat about the run, such as "medians
-// of 3 blocks, too few for a finding". few is a caveat about these figures alone, "" for none.
+// overBlocks describes the figures of a table: "medians over the blocks" or, with a caveat about the run, "medians of 3 blocks,
+// too few for a finding". few is a caveat about these figures alone, "" for none.
 func overBlocks(figures string, r *record.Comparison, few string) string {
 	text := figures + " " + cmp.Or(caveat(r), "over the blocks")
 	if few != "" {
@@ -40,7 +40,7 @@ func overBlocks(figures string, r *record.Comparison, few string) string {
 // time, because the parts leave nothing out.
 type breakdownRow struct {
 	Name    string
-	Seconds map[string]float64 // by the stretch's name; without the stretches that the arm's time cannot be split into
+	Seconds map[string]float64 // by the stretch's name; the time of a server without stamps is in unsplit
 	Sum     float64
 }
 
@@ -54,9 +54,8 @@ var unsplit = timeline.Stretch{
 // stretches returns all stretches in the order in which a request passes them, with unsplit as the second.
 func stretches() []timeline.Stretch { return slices.Insert(timeline.Stretches(), 1, unsplit) }
 
-// breakDown returns the times of the stamped arms. of selects the figure of a phase, in seconds. All time of
-// an arm without a server's stamps is unsplit, except the client's own stretch, the first. It drops the
-// stretches in which no arm spent time, so that the rest fit in the width.
+// breakDown returns the times of the stamped arms. of selects the figure of a phase, in seconds. If the server of an arm stamps
+// nothing, all time but the client's own stretch, the first, is unsplit. breakDown drops stretches in which no arm spent time.
 func breakDown(arms []record.Arm, of func(timeline.Phase) float64) (b breakdown) {
 	for _, a := range arms {
 		if stamped(a) {
@@ -103,12 +102,11 @@ func TimeParts(a record.Arm) document.Part {
 	return document.Table{Rows: table}
 }
 
-// tailRequests is the smallest number of slow requests over which a mean means something. With
-// fewer a single stall decides it.
+// tailRequests is the smallest number of slow requests with a useful mean. With fewer, a single stall decides it.
 const tailRequests = 100
 
-// slowest returns the number of requests in the tail, one in a hundred good ones rounded up, of
-// the stamped arm with the fewest. It is the largest int without a stamped arm.
+// slowest returns the smallest number of requests in the tail of a stamped arm; the largest int if no arm is stamped. The tail is
+// one in a hundred good requests, rounded up.
 func slowest(r *record.Comparison) int {
 	fewest := math.MaxInt
 	for _, a := range r.Arms {
@@ -141,8 +139,8 @@ func (b breakdown) cells() [][]string {
 	return rows(b.Rows, append(fields, sum)...)
 }
 
-// breakdownParts returns a section for each breakdown, on average and of the slowest 1 %. The last one has the
-// legend, which holds for both, and the share of requests that lack the server's stamps.
+// breakdownParts returns a section for each breakdown: on average, and in the slowest 1 %. The second has the legend of both, and
+// the share of requests without stamps of the server.
 func breakdownParts(r *record.Comparison) []document.Part {
 	if !slices.ContainsFunc(r.Arms, stamped) {
 		return nil
@@ -167,8 +165,7 @@ func breakdownParts(r *record.Comparison) []document.Part {
 	}
 }
 
-// differencesOnAverage describes how the arms' mean times differ; the brief report has the differences of the tail. There
-// are none with a caveat: they would read as findings.
+// differencesOnAverage describes how the arms' mean times differ; nil with a caveat, because they would read as findings.
 func differencesOnAverage(r *record.Comparison) (told document.Lines) {
 	if caveat(r) != "" {
 		return nil
@@ -275,9 +272,9 @@ func lossText(v float64) string {
 	return say.Percent("%.2g", v)
 }
 
-// twins compares every arm with an ideal scheduler of its kind that serves the same requests. The table
-// splits the measured mean into the ideal one, the overhead, and the rest; see record.Twin. It does not print the
-// median of the blocks' means itself, since the page has another mean of the arm.
+// twins compares every arm with an ideal scheduler of its kind that serves the same requests. The table splits the measured mean
+// into the ideal mean, the overhead, and the rest; see record.Twin. It leaves out the measured mean, because that median of the
+// blocks' means differs from the mean elsewhere on the page.
 func twins(r *record.Comparison) document.Part {
 	with, notes := withTwins(choices(r.Arms))
 	var times []float64
@@ -321,7 +318,7 @@ func twins(r *record.Comparison) document.Part {
 	}
 }
 
-// withTwins returns the arms whose twin has figures, and notes: why an arm has no twin, or what to know about its twin.
+// withTwins returns the arms that have a twin with figures. notes tell why an arm has no twin, or what to know about its twin.
 func withTwins(arms []record.Arm) (with []record.Arm, notes document.Lines) {
 	for _, a := range arms {
 		switch {

@@ -1,5 +1,6 @@
 // Package report writes a record.Result: as text for a terminal, Markdown, a self-contained HTML page, JSON,
-// CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes grids and explanations. It judges nothing: every number and verdict comes from the record.
+// CSV, the Go benchmark format, or HdrHistogram's distribution format. It also writes grids. It judges nothing: every number and
+// verdict comes from the record.
 //
 // Most reports are built in two steps: a function of this package arranges the facts of a
 // record as a document.Document, and that package writes the document as text, Markdown or

@@ -55,10 +55,9 @@ func Setup(r *record.Comparison) (all []string, where string) {
 	return all, machine(r)
 }
 
-// summaryTable returns the figures of every arm but the copy. After a figure stands the change from the arm's
-// baseline with its interval, such as "+12 % (+9 % to +15 %)", with = for the same, or ~ for open, and the
-// interval alone where the two figures' quotient lies outside it. A figure without a verdict stands alone. An arm's baseline
-// is named unless it is the first arm.
+// summaryTable returns the figures of every arm but the copy. Each figure with a verdict is followed by the change from the
+// arm's baseline and its interval, such as "+12 % (+9 % to +15 %)". The change is = for the same and ~ for open, and is left
+// out if it lies outside the interval. An arm's baseline is named unless it is the first arm.
 func summaryTable(r *record.Comparison) document.Part {
 	named := func(a record.Arm) string {
 		for _, v := range r.Verdicts {
@@ -116,8 +115,8 @@ type PackEntry struct {
 // name returns what tells the entry from the others: its cell on a grid, or its scenario.
 func (e PackEntry) name() string { return cmp.Or(record.CellName(e.Cell), e.Scenario) }
 
-// Answers counts an entry's assertions by answer. All assertions of a scenario that did not run
-// count as refused, so that a pack never looks better for leaving one out.
+// Answers counts an entry's assertions by answer. All assertions of a scenario that did not run count as refused: otherwise a
+// pack would look better without it.
 func (e PackEntry) Answers() map[outcome.Outcome]int {
 	n := map[outcome.Outcome]int{}
 	if e.Result == nil {
@@ -146,9 +145,8 @@ func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
 	return errors.Join(say.Text(w, d, o), say.Emit(w, "pack", "\n"))
 }
 
-// PackSummary writes the table of a pack as text, with a line for each scenario in the order of
-// entries, and the totals below, which tell at a glance whether any scenario failed. A grid has the table
-// of who wins where in its place.
+// PackSummary writes the table of a pack as text: a line for each scenario in the order of entries, and the totals below. For a
+// grid it writes the table of who wins where.
 func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 	if len(entries) > 0 && entries[0].Cell != nil {
 		return writeGrid(w, entries, o)
@@ -216,7 +214,7 @@ func gateEvidence(r *record.Comparison) document.Facts {
 	for _, line := range slices.Concat(silent(r), failings(r.Arms)) {
 		told = append(told, document.Fact{Label: "Sure", Text: line})
 	}
-	// What it asks for, or how long, does not matter while others take the CPUs.
+	// While other programs take the CPUs, no flag of the gate helps.
 	if r.GateOutcome() != outcome.Open || !doubt.TooBusy(r.Doubts).None() {
 		return told
 	}
@@ -239,8 +237,8 @@ func gateEvidence(r *record.Comparison) document.Facts {
 	return told
 }
 
-// remedies returns what may close an open gate, apart from more blocks: it asks for less, or loads less.
-// What is asked for less must include a time or the CPU time, which a slower build does not leave alone.
+// remedies returns the flags that may close an open gate, apart from more blocks: a lower rate, a larger allowed worsening, or
+// fewer metrics. It proposes fewer metrics only if these include a time or the CPU time, which a slower build makes worse.
 func remedies(r *record.Comparison) string {
 	const mostBusy = .4 // ratio of the servers' CPU time above which queueing makes much of the noise
 	var ways, fine, allows []string
@@ -280,7 +278,7 @@ func mostWorse(g record.Gated) float64 {
 	return g.High
 }
 
-// looksWorse reports whether an open metric got worse, by a quarter of what is allowed at least.
+// looksWorse reports whether an open metric got worse by more than a quarter of the allowed worsening.
 func looksWorse(g record.Gated) bool {
 	ratio := g.Ratio
 	if g.Metric.Row().HigherIsBetter {
@@ -319,8 +317,8 @@ func gateAnswer(r *record.Comparison) string {
 	return text
 }
 
-// gateMetrics returns the gate's metrics by their answers, with the figures that a sentence needs. One that is fine needs
-// none, and one that is only watched does not keep the gate open; the table has them.
+// gateMetrics returns the gate's metrics by their answers, with their figures. A metric that is fine has no figures here, and in
+// an open gate an open metric that is only watched is left out; the table has both.
 func gateMetrics(r *record.Comparison) map[outcome.Outcome][]string {
 	said := map[outcome.Outcome][]string{}
 	gate := r.GateOutcome()
@@ -343,7 +341,7 @@ func gateMetrics(r *record.Comparison) map[outcome.Outcome][]string {
 	return said
 }
 
-// surelyBetter returns the metrics that are surely better, by half of what they may be worse, with their changes.
+// surelyBetter returns the metrics that are surely better, by at least half of the allowed worsening, with their changes.
 func surelyBetter(r *record.Comparison) (gained []string) {
 	for _, g := range r.Gate {
 		better := 0 < g.High && g.High < 1 && g.Ratio <= 1/(1+g.Allow/2)
@@ -365,9 +363,7 @@ func allowedChange(g record.Gated) string {
 	return say.Change(1 + g.Allow)
 }
 
-// gateFigures returns the table of a gate with the rule for its answers: a row for each metric with both
-// figures, the change with its interval, the change that is allowed, and the answer. Cells without a figure
-// are empty.
+// gateFigures returns the table of a gate, a row for each metric, and below it the rule for its answers.
 func gateFigures(r *record.Comparison) document.Section {
 	const rule = "fine: surely within what is allowed; worse: not so, surely above no change, and in the median by more than half of what is allowed. Both by the changes within the blocks. The first build runs twice in each block: its figure is the median of both"
 	rows := [][]string{{"", r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name, "change", "surely between", "allowed", "answer"}}
@@ -394,8 +390,8 @@ func gateFigures(r *record.Comparison) document.Section {
 	return document.Section{Parts: []document.Part{document.Table{Rows: rows}, document.Lines{rule}}}
 }
 
-// builds returns the figures of both builds at a metric; nil if one is not known. The first build ran twice in each block, and
-// its figure is the median over both runs.
+// builds returns the figures of both builds at a metric; nil for a figure that is not known. The first build ran twice in each
+// block, and its figure is the median over both runs.
 func builds(r *record.Comparison, m stats.Metric) (before, after *float64) {
 	old, copied, last := r.Arms[0], r.Arms[1], r.Arms[len(r.Arms)-1]
 	if m.Figure == stats.Memory { // which is no metric of blocks
@@ -422,8 +418,8 @@ func medianMemory(arms ...record.Arm) *float64 {
 	return new(stats.Median(known))
 }
 
-// gateQuotient returns the ratio of both builds' figures, as they are printed; 0 without a ratio of the blocks, and that
-// of the blocks where a figure is not known.
+// gateQuotient returns the ratio of the two builds' printed figures; if a figure is not known, the median of the blocks' ratios,
+// which is 0 if there is none.
 func gateQuotient(r *record.Comparison, g record.Gated) float64 {
 	m := g.Metric.Row()
 	before, after := builds(r, m)
@@ -433,8 +429,8 @@ func gateQuotient(r *record.Comparison, g record.Gated) float64 {
 	return m.Printed(*after) / m.Printed(*before)
 }
 
-// gateChange formats a gate's change with its interval and more in parentheses or, where the change lies outside it, the
-// interval alone.
+// gateChange formats a gate's change, with its interval and more in parentheses. If the change lies outside its interval, it
+// leaves the change out.
 func gateChange(r *record.Comparison, g record.Gated, more string) string {
 	ratio, between := gateQuotient(r, g), bound(g.Low, false)+" to "+bound(g.High, false)
 	if !within(ratio, g.Low, g.High) {

@@ -27,7 +27,7 @@ func cells(m stats.Metric, arms []record.Arm) (column []string) {
 	}
 	s := say.TimeScale(values...)
 	low, high := say.Span(values)
-	// Each time gets its best unit where one for all would write the largest in thousands, or two digits of the smallest.
+	// One unit for all times would show the largest in thousands, or the smallest with two digits: then each has its own unit.
 	apart := high >= 100*low || low < s.Factor/10
 	for _, a := range arms {
 		text := say.None
@@ -63,9 +63,8 @@ func medians(arms []record.Arm, marks []document.Mark) document.Table {
 	return document.Table{Rows: transposed(armColumns(arms, name, func(record.Arm, stats.Metric) string { return "" })), Marks: marks}
 }
 
-// A field is a column of a table with a row for each T: its head, and the text of its cells. If
-// known is set, a table in which it is false everywhere leaves the column out. So a table has
-// columns only for figures that at least one row has.
+// A field is a column of a table with a row for each T: its head, and the text of its cells. If known is set, the column is
+// left out of a table without a row for which known returns true.
 type field[T any] struct {
 	head  string
 	known func(of T) bool
@@ -117,8 +116,7 @@ func unique(all []string) (different []string) {
 // name returns the arm's name, for use as a cell of a column.
 func name(a record.Arm) string { return a.Name }
 
-// choices returns the arms without the baseline's copy, which is there to check the measurement
-// and is no choice for a reader.
+// choices returns the arms that a reader can choose from: all but the baseline's copy, which checks the measurement.
 func choices[A interface{ IsCopy() bool }](arms []A) []A {
 	return slices.DeleteFunc(slices.Clone(arms), A.IsCopy)
 }
@@ -133,8 +131,8 @@ func optional[T any](head string, of func(a record.Arm) *T, format func(T) strin
 	return armField{head, func(a record.Arm) bool { return of(a) != nil }, func(a record.Arm) string { return say.OrNone(of(a), format) }}
 }
 
-// positive returns the column of a figure that is below 0 where an arm lacks it, which is a dash. The column
-// is left out unless an arm has more than 0.
+// positive returns the column of a figure that is below 0 if an arm lacks it; the cell is then a dash. The column is left out if
+// no arm has more than 0.
 func positive(head string, of func(a record.Arm) float64, format func(float64) string) armField {
 	return armField{head, func(a record.Arm) bool { return of(a) > 0 }, func(a record.Arm) string {
 		if of(a) < 0 {
@@ -178,10 +176,10 @@ func tableOf(arms []record.Arm, fields ...armField) document.Table {
 	return document.Table{Rows: transposed(slices.Concat(columns(arms, armField{"arm", nil, name}), known))}
 }
 
-// moreFigures returns the table of figures that most readers do not need: closed-loop throughput with the
-// spread of its probe, failures, the number of independent requests that a window is worth, fairness to
-// connections, and sessions, which are series of requests on one connection. Jain's index (Jain, Chiu and
-// Hawe 1984) is 1 if all connections get the same number of replies, and 1/n if one of n gets all.
+// moreFigures returns the table of figures that most readers do not need. X_max is closed-loop throughput, "halves apart" the
+// spread of its probe, and n_eff the number of independent requests that tell as much as a window. A session is a series of
+// requests on one connection. Jain's index (Jain, Chiu and Hawe 1984) is 1 if all connections get the same number of replies,
+// and 1/n if one of n gets all.
 func moreFigures(r *record.Comparison) document.Part {
 	fairness := func(a record.Arm) *record.Fairness { return a.Fairness }
 	sessions := func(a record.Arm) *record.SessionTimes { return a.Sessions }
@@ -205,10 +203,9 @@ func moreFigures(r *record.Comparison) document.Part {
 	)
 }
 
-// disturbed returns the table of what disturbed the windows, whose intervals include it: late sends, the CPU
-// time that other programs and the hypervisor (steal) took, the time in which a CPU limit stopped processes
-// (throttled), and the work of the load. A load that is busy or late measures itself, so a reader must see
-// that it was neither.
+// disturbed returns the table of what disturbed the windows: late sends, the CPU time that other programs and the hypervisor
+// (steal) took, the time for which a CPU limit stopped processes (throttled), and the work of the load. A load that is busy or
+// late measures itself, so a reader must see that it was neither.
 func disturbed(arms []record.Arm) document.Part {
 	share := func(v float64) string { return say.Percent("%.1f", v) }
 	of := func(head string, of func(*record.Disturbed) float64, format func(float64) string) armField {
@@ -257,13 +254,13 @@ func bytesText(n int64) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64) + say.NBSP + unit
 }
 
-// changed returns the change that is printed for a verdict: the quotient of the two figures, as they are printed. Where that
-// lies outside the verdict's interval it is the interval.
+// changed returns the change that is printed for a verdict: the quotient of the two printed figures or, if the quotient lies
+// outside the verdict's interval, the interval.
 func changed(r *record.Comparison, v record.Verdict) string {
 	return changeWithin(quotient(r, v), v.Low, v.High, v.Verdict.Rank.Differs())
 }
 
-// quotient returns the ratio of a verdict's two figures or, where they are not known, the median of the blocks' own ratios.
+// quotient returns the ratio of a verdict's two printed figures; if a figure is not known, the median of the blocks' ratios.
 func quotient(r *record.Comparison, v record.Verdict) float64 {
 	if q := r.Quotient(v); q != 0 {
 		return q
@@ -271,12 +268,12 @@ func quotient(r *record.Comparison, v record.Verdict) float64 {
 	return v.Ratio
 }
 
-// changedPlainly is changed for a sentence that no writer of texts goes through.
+// changedPlainly is changed with plain spaces, for a sentence that is also used outside documents.
 func changedPlainly(r *record.Comparison, v record.Verdict) string {
 	return strings.ReplaceAll(changed(r, v), say.NBSP, " ")
 }
 
-// changeWithin formats a ratio as a change or, outside its interval, the interval in place of it. An interval of 0 is none.
+// changeWithin formats a ratio as a change or, if it lies outside its interval, the interval instead.
 func changeWithin(ratio, low, high float64, decided bool) string {
 	if !within(ratio, low, high) {
 		return bound(low, decided) + " to " + bound(high, decided)
@@ -284,14 +281,14 @@ func changeWithin(ratio, low, high float64, decided bool) string {
 	return say.Change(ratio)
 }
 
-// within reports whether a ratio lies in an interval, as far as their printed digits tell. Each does in no interval, which
-// is 0.
+// within reports whether a ratio lies in an interval, as far as the printed digits tell. It is true if there is no
+// interval, which low 0 means.
 func within(ratio, low, high float64) bool {
 	return low == 0 || low <= ratio && ratio <= high || say.Change(ratio) == say.Change(low) || say.Change(ratio) == say.Change(high)
 }
 
-// bound formats an end of an interval as a change. If decided, the interval excludes no difference, and an
-// end that reads ±0 % would deny that; so bound adds digits until the end does not round to ±0.
+// bound formats an end of an interval as a change. The interval of a decided verdict excludes ±0 %, so bound then adds digits
+// until the end does not round to ±0 %.
 func bound(ratio float64, decided bool) string {
 	text := say.Change(ratio)
 	for digits := 2; decided && strings.HasPrefix(text, "±") && digits <= 6; digits++ {

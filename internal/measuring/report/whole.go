@@ -42,11 +42,10 @@ func Markdown(w io.Writer, r record.Result) error { return say.Markdown(w, whole
 // is escaped. The page contains the result as JSON in the element with id "result".
 func HTML(w io.Writer, r record.Result) error { return say.HTML(w, whole(r, true)) }
 
-// whole returns the full report of r. Unless all is set, it leaves out the parts that show nothing unusual. A
-// reader meets the parts in the order of interest: the figures, the verdicts, the reasons, the expectations,
-// where the time went, and at the end everything against the result and where the data are.
+// whole returns the full report of r. Unless all is set, it leaves out the parts that show nothing unusual. The parts that
+// interest most readers come first, and what speaks against the result and where the data are come last.
 //
-// The functions below each build one part. A part without data is an empty Section, which no writer prints.
+// Each function below builds one part. A part without data is an empty Section, which no writer prints.
 func whole(r record.Result, all bool) document.Document { return pageOf(r).whole(all) }
 
 func (p comparisonPage) whole(all bool) document.Document {
@@ -136,9 +135,8 @@ func verdicts(r *record.Comparison) document.Part {
 	}
 }
 
-// reservations returns everything that speaks, or might speak, against the result: first the
-// doubts, numbered for the marks of the figures, then the evidence on the control, the load
-// generator, the machine and the laws, with a label for each.
+// reservations returns everything that speaks, or might speak, against the result: the doubts, numbered for the marks of the
+// figures, then the evidence, the laws of queues and the disturbances.
 func reservations(r *record.Comparison) document.Part {
 	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{
 		numbered(r.Doubts), evidence(r),
@@ -153,8 +151,8 @@ func reservations(r *record.Comparison) document.Part {
 	}}
 }
 
-// evidence returns what is known on the control, the load generator, the blocks left out and the rules. A label stands only
-// where there is a line for it, so a quiet run has a short list.
+// evidence returns the facts about the A/A control, the load generator, the blocks left out, and the rules that were not
+// checked. It has no label without a fact.
 func evidence(r *record.Comparison) (known document.Facts) {
 	add := func(label, text string) {
 		if text != "" {
@@ -212,9 +210,8 @@ func recordSection(r record.Result, machine document.Part, blocks [][]string) do
 	}}
 }
 
-// fingerprint lists the machine and the programs, in short facts. An unknown fact is named as
-// not known instead of left out, because a reader of another machine's run looks for differences. ran are facts about the
-// run, after its window.
+// fingerprint lists the machine and the programs, in short facts. It says "not known" instead of leaving a fact out, because a
+// reader compares the list with that of another run. ran holds more facts about the run, to be shown after its window.
 func fingerprint(of record.Result, ran ...[2]string) document.Part {
 	r := of.Head()
 	e := r.Env
@@ -279,21 +276,19 @@ type forestGroup struct {
 	Rows    []forestRow
 }
 
-// A forestRow is one verdict. It is drawn unless it was refused or has no interval yet; its
-// note tells then why.
+// A forestRow is one verdict. If it was refused or has no interval yet, it is not drawn and its note tells why.
 type forestRow struct {
 	record.Verdict
 	Class    string  // tells whether the arm is better
-	Change   string  // of its figure; "" where the interval stands in place of it
+	Change   string  // of the arm's figure; "" if only the interval is shown
 	Same     float64 // the ratio up to which two arms count as the same
 	Drawn    bool
-	Note     string // how many blocks agree, what would decide, or why nothing is drawn
+	Note     string // how many blocks agree, what would decide it, or why it is not drawn
 	Sentence string // the verdict in full
 }
 
-// forestOf returns the forest of all verdicts, a group for each arm in the order of the run, with the A/A
-// control last. The control is drawn like an arm, because its intervals show how wide one is without any
-// difference.
+// forestOf returns the forest of all verdicts: a group for each arm in the order of the run, and the A/A control as the last
+// group. Intervals of the control show how wide an interval is between equal servers.
 func forestOf(r *record.Comparison) forest {
 	class := map[string]string{}
 	for _, s := range chart.SeriesOf(r.Contestants()) {
@@ -369,8 +364,8 @@ func ratioAxis(verdicts []record.Verdict) chart.Axis {
 	return x
 }
 
-// ratioTicks returns ticks at ratio 1 and at round ratios, in the order of their importance: each gets a
-// tick if there is room for its label.
+// ratioTicks returns ticks at ratio 1 and at round ratios, the most important ones first. A tick without room for its label is
+// left out.
 func ratioTicks(x chart.Axis) []chart.Tick {
 	const room = 46 // px, the width of a label such as "+100 %"
 	ticks := []chart.Tick{{At: x.At(1), Label: "same", Minor: false}}
@@ -407,12 +402,10 @@ func tally(all []record.Expectation) string {
 	return say.Plural(len(all), "expectation") + ": " + strings.Join(counts, ", ")
 }
 
-// floor describes the response time that the load itself adds, measured with a server that does
-// nothing; "" when it was not measured. It has no figures where that load was late itself: they would
-// be the disturbance's.
+// floor describes the response time that the load itself adds, measured with a server that does nothing; "" if it was not
+// measured. It gives no figures if the load was late in that measurement, because they would show the disturbance.
 //
-// The functions below have the lines of the section of reservations, one for each label. Each
-// returns "" or nil where the record has nothing to tell, so that the label disappears.
+// Each function below makes the lines of one label in the section of reservations, or "" or nil for no line.
 func floor(f *record.Floor) string {
 	const late = 1e-3 // seconds; an undisturbed load is late by microseconds
 	switch {
@@ -426,8 +419,7 @@ func floor(f *record.Floor) string {
 		say.Seconds(f.P50), say.Seconds(f.P99), say.Rate(f.Rate))
 }
 
-// visiting tells that the load shares CPUs with the servers, and whether it had priority there; "" where
-// the load has its own CPUs. The table of disturbances has its share of them.
+// visiting tells that the load shares CPUs with the servers, and whether it has priority there; "" if the load has its own CPUs.
 func visiting(r *record.Comparison) string {
 	shared := r.Env.SharedCPUs()
 	if len(shared) == 0 {
@@ -447,9 +439,8 @@ func visiting(r *record.Comparison) string {
 	return text
 }
 
-// laws tells how near the valid windows came to breaking each law of the audit: the worst value and the
-// tolerance, and in how many windows it was checked. Such a law holds for any server, so a broken one means a
-// fault in the measurement.
+// laws returns the table of queueing laws: the value of the window that came nearest to breaking each law, the tolerance, and
+// the number of windows checked. The laws hold for any server, so a broken one means a fault in the measurement.
 func laws(all []record.Law) document.Part {
 	return document.Table{Rows: rows(all,
 		field[record.Law]{"law", nil, func(l record.Law) string { return strings.TrimSuffix(l.Name+", "+l.Unit, ", ratio") }},
@@ -472,8 +463,7 @@ func lawFigure(v float64, unit string) string {
 	return say.Count(int(v))
 }
 
-// refusals tells why blocks were left out, in one line per rule with its worst window, since a
-// rule that broke in many windows is one cause. The record has every window.
+// refusals tells why blocks were left out: a line for each rule, with the window that broke it most.
 func refusals(all []record.Refusal) (lines []string) {
 	for _, windows := range grouped(all, func(x record.Refusal) string { return x.Rule }) {
 		lines = append(lines, refusedBy(windows))
@@ -502,8 +492,7 @@ func refusedBy(windows []record.Refusal) string {
 		say.Plain(worst.Value), worst.Arm, worst.Block, side, say.Plain(worst.Limit))
 }
 
-// beyondLimit returns how far a window is beyond its limit, as a ratio above 1. The limits on the number of requests are lower
-// ones.
+// beyondLimit returns how far a window is beyond its limit, as a ratio above 1. Limits on the number of requests are lower limits.
 func beyondLimit(x record.Refusal) float64 {
 	if x.Value < x.Limit {
 		return x.Limit / x.Value

@@ -19,8 +19,7 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// sentence describes one verdict in full: who against whom, the decision, the change with its interval, and the evidence for
-// it. Ranks stay in capitals, as in package stats, so that a reader can search for them.
+// sentence describes one verdict in full: the two arms, the decision, the change with its interval, and the evidence. Ranks stay in capitals, as in package stats, so that a reader can search for them.
 //
 // This file puts verdicts, the state of a run, its loads and its machine in words.
 func sentence(r *record.Comparison, v record.Verdict) string {
@@ -90,12 +89,12 @@ func between(v record.Verdict) string {
 // mostBlocks is the largest number of blocks of a run: the last look at which verdicts are made.
 var mostBlocks = slices.Max(stats.Looks())
 
-// remedy returns what would decide a verdict that needs the given number of blocks: more blocks, or the flags
-// for longer windows where a run cannot have enough blocks. It is "" for 0, an unknown number, and where others
-// took much CPU time: these, and not the number of blocks, are the reason then.
+// remedy returns what would decide a verdict that needs the given number of blocks: more blocks, or the flags for longer
+// windows if no run can have enough blocks. It is "" for 0, which means that the number is not known. It is "" also if other
+// programs took much CPU time: then they, and not the number of blocks, are the reason.
 func remedy(r *record.Comparison, needed int) string {
 	const trial = .1 // seconds to start and end the server of a trial
-	// The doubt about an ended budget has the plan's own estimate for the verdict with the same remedy that needs the most.
+	// ended returns the plan's own estimate, from its doubt about an ended budget, if it is about the same remedy.
 	ended := func(is func(doubt.Ended) bool) doubt.Ended {
 		for _, d := range r.Doubts {
 			if of, ended := doubt.BudgetEnded.In(d); ended && is(of) {
@@ -112,7 +111,7 @@ func remedy(r *record.Comparison, needed int) string {
 		if ended(func(e doubt.Ended) bool { return e.Moot }).Moot {
 			text += ", but the answer does not depend on it"
 		}
-		if of := ended(func(e doubt.Ended) bool { return e.Room >= needed }); of.Room > of.Blocks { // of which this verdict needs a part
+		if of := ended(func(e doubt.Ended) bool { return e.Room >= needed }); of.Room > of.Blocks { // this verdict needs a part of that budget
 			more := (of.Needed - of.Budget) * float64(max(needed-of.Blocks, 0)) / float64(of.Room-of.Blocks)
 			if budget := record.Duration(math.Ceil(of.Budget + more)); budget > 0 {
 				text += fmt.Sprintf(" (--budget %v)", budget)
@@ -126,7 +125,7 @@ func remedy(r *record.Comparison, needed int) string {
 	}
 	// Every arm has a trial in each block. A budget of our own is in whole minutes.
 	budget := time.Duration(math.Ceil(float64(mostBlocks*len(r.Arms))*(r.Warmup.Seconds()+window+trial)/60)) * time.Minute
-	if of := ended(func(e doubt.Ended) bool { return e.Window >= window }); of.Window > 0 { // the plan's, less what longer windows cost it
+	if of := ended(func(e doubt.Ended) bool { return e.Window >= window }); of.Window > 0 { // the plan may have reckoned with longer windows
 		budget = record.Duration(math.Ceil(of.Needed - float64(mostBlocks*len(r.Arms))*(of.Window-window)))
 	}
 	if budget > stats.LongestBudget {
@@ -255,9 +254,9 @@ func loadOnEach(r *record.Comparison) string {
 	return text + ")"
 }
 
-// highest returns the highest rate of an arm that was probed: what it did in a closed loop and, where each request holds one of
-// its workers for a known time, at most what Little's law allows them. A short probe may end with one turn of the workers more
-// than its time holds.
+// highest returns the highest rate that a probed arm can serve: its throughput in a closed loop. If each request holds a worker
+// for a known time, the rate is limited to what Little's law allows the workers: a short probe may count one turn of the
+// workers too many.
 func highest(r *record.Comparison, a record.Arm) float64 {
 	x := *a.XMax
 	if workers := workersOf(a.Contestant); workers > 0 && a.Busy > 0 {
@@ -352,8 +351,8 @@ func silent(r *record.Comparison) (lines []string) {
 	return lines
 }
 
-// overflowed lists the arms in whose windows an accept queue of the network namespace was full. The kernel counts attempts, and
-// not connections: a client that waits repeats its SYN about once a second. So this is no failing of the arm.
+// overflowed lists the arms with windows in which an accept queue of the network namespace was full. The kernel counts attempts to
+// connect, and a waiting client repeats its SYN about once a second. So an overflow does not mean that a request failed.
 func overflowed(arms []record.Arm) (lines []string) {
 	for _, a := range arms {
 		if a.Overflows != nil && *a.Overflows > 0 {
@@ -536,7 +535,7 @@ func Load(c record.Clients) string {
 	return text
 }
 
-// closedLoop describes a load whose clients send when they are answered.
+// closedLoop describes the load of a closed loop: each client waits for an answer before it sends again.
 func closedLoop(c record.Clients) string {
 	text := "closed loop of " + prose.Plural(c.Connections, "client")
 	if c.Rate > 0 {
@@ -608,7 +607,7 @@ var sizeFlags = []struct{ name, one, many string }{
 	{"threads", "thread", "threads"}, {"kv-locks", "lock", "locks"},
 }
 
-// sizesOf tells which sizes an arm has that its name does not tell: "4 workers and 2 listeners". They are only among the words of its command.
+// sizesOf tells the sizes in the words of an arm's command that its name does not tell: "4 workers and 2 listeners".
 func sizesOf(a record.Contestant, words []string) string {
 	var has []string
 	for _, s := range sizeFlags {

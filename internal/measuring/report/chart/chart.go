@@ -1,6 +1,6 @@
-// Package chart draws lines, points and bars as SVG. An Axis maps values to coordinates and has ticks; panels with lines
-// or cells make a Chart, rows of bars make a BarChart. Whoever reports a kind of result fills these values. A drawing of
-// another shape has templates of its own, which Draw fills in.
+// Package chart draws lines, points and bars as SVG. A Chart has panels with lines or cells, and a BarChart has rows of bars. An
+// Axis maps values to coordinates and has ticks. Other packages can draw other shapes: they parse their own templates with
+// Templates and fill them in with Draw.
 package chart
 
 import (
@@ -130,7 +130,7 @@ func (c Chart) Figure() document.Chart {
 // SVG returns the chart as an SVG element, for a page.
 func (c Chart) SVG() template.HTML { return Draw(templates(), "chart", c) }
 
-// File returns the chart as a file of its own, with its style sheet.
+// File returns the chart as a separate file, with its style sheet.
 func (c Chart) File() template.HTML {
 	return Draw(templates(), "file", struct {
 		Chart
@@ -198,8 +198,8 @@ type Axis struct {
 	Fine      []Tick // more ticks, closer together, for readers who zoom in
 }
 
-// Labels returns the labelled ticks for the page's script, which draws them when a reader zooms in:
-// the place and the label of each, with a | between them, those first that matter most.
+// Labels returns the labelled ticks for the page's script, which draws them when a reader zooms in: the place and the label of
+// each, with a | between them, the most important ticks first.
 func (a Axis) Labels() string {
 	var labels []string
 	for _, t := range slices.Concat(a.Ticks, a.Fine) {
@@ -210,9 +210,8 @@ func (a Axis) Labels() string {
 	return strings.Join(labels, "|")
 }
 
-// NewAxis returns an axis for values without ticks: from zero, or logarithmic if the largest is so
-// large that the smallest would be within a twentieth of a linear axis. Only positive
-// values count. It leaves some room beyond the largest.
+// NewAxis returns an axis for values, without ticks and with some room beyond the largest value. It begins at zero, or is
+// logarithmic if the largest value is more than twenty times the smallest. Only positive values count.
 func NewAxis(values []float64, from, to Px) Axis {
 	low, high := say.Span(values)
 	if low > 0 && high/low > 20 {
@@ -330,7 +329,7 @@ type Heat struct {
 	Steps      []HeatStep
 }
 
-// A HeatStep is all cells of one colour as one path, whose stroke is as wide as a row.
+// A HeatStep is all cells of one colour, as one path. Its stroke is as wide as a row.
 type HeatStep struct{ Class, Title, Path string }
 
 // StretchClass returns the CSS class of a stretch, which gives it the same colour in every drawing.

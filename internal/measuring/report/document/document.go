@@ -113,9 +113,9 @@ type Link struct {
 	Files []string
 }
 
-// A Finding is a statement with its result. Mark is the word for the result and Class its CSS class in a
-// page. Text is the statement as it was typed, for example "p99 < 10ms". Said is the same in words, "" where
-// nobody wrote any; a reader then sees it first and Text as evidence. Reason is why the result is this one.
+// A Finding is a statement with its result. Mark is the word for the result and Class its CSS class in a page. Text is the
+// statement as it was typed, for example "p99 < 10ms". Said is the same in words, or "" if nobody wrote any; a reader sees Said
+// first, and Text as evidence. Reason is the reason for the result.
 type Finding struct{ Mark, Class, Said, Text, Reason string }
 
 // A Chart is a drawing, and the same data for readers without drawings. Alt describes it to
@@ -159,8 +159,8 @@ const (
 	webPage
 )
 
-// shows reports whether p has any content in a medium. A table with nothing below its head has none. A
-// page shows a chart, Markdown the link to its file, and a text only what stands in its place.
+// shows reports whether p has any content in a medium. A table with nothing below its head has none. A page shows a chart,
+// Markdown the link to its file, and a text only its Instead.
 func (in medium) shows(p Part) bool {
 	switch p := p.(type) {
 	case Section:
@@ -240,7 +240,7 @@ func Fragment(parts ...Part) (template.HTML, error) {
 	return template.HTML(text), err // html/template has escaped it
 }
 
-// templates are those of page.html, parsed when the first is needed.
+// templates are the templates of page.html, parsed when the first one is needed.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
 		// The template cannot switch on a type, so kind gives it the type's name.

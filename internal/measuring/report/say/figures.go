@@ -93,14 +93,14 @@ func (s Scale) Number(v float64) string {
 // Format formats v, in the column's base unit, with the unit.
 func (s Scale) Format(v float64) string { return s.Number(v) + NBSP + s.Unit }
 
-// Own is format with three digits of v itself, as [stats.Metric.Printed] has them.
+// Own is Format with three digits of v itself, as [stats.Metric.Printed] has them.
 func (s Scale) Own(v float64) string {
-	const rounded = 1.0005 // what three digits round up to the next power of ten is written as that
+	const rounded = 1.0005 // from here on three digits round up to the next power of ten
 	s.Decimals = stats.Decimals(v/s.Factor*rounded, 3)
 	return s.Format(v)
 }
 
-// Plus is number with a sign. A value that rounds to zero gets ±, not the minus of a small negative number.
+// Plus is Number with a sign. A value that rounds to zero gets ± as its sign.
 func (s Scale) Plus(v float64) string {
 	text := s.Number(v)
 	switch {
@@ -112,7 +112,7 @@ func (s Scale) Plus(v float64) string {
 	return text
 }
 
-// Signed is format with a sign.
+// Signed is Format with a sign.
 func (s Scale) Signed(v float64) string { return s.Plus(v) + NBSP + s.Unit }
 
 // Seconds formats one time in the unit that suits it, with three significant digits.
