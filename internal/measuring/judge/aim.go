@@ -11,8 +11,8 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// An Aim is the question that blocks of all arms have to answer: [Winner], [Expectations] or [Gate]. It tells what the
-// plan has to make decidable, what is judged, and which look ends the run: the first that answers the question.
+// An Aim is the question that a comparison has to answer: [Winner], [Expectations] or [Gate]. It tells what the plan has to make
+// decidable, what is judged, and when the run may end: at the first look that answers the question.
 type Aim interface {
 	// Record notes in a plan what a reader of the record needs; see aimOf.
 	Record(p *record.Plan)
@@ -26,8 +26,8 @@ type Aim interface {
 	answered(g judgement, room int) bool
 	// awaits reports whether the run goes on for a verdict while that is open.
 	awaits(g judgement, v record.Verdict) bool
-	// open reports whether a run has no answer, though it was not cut short, and others may be the reason, if they took
-	// CPU time. looked tells that it had a look.
+	// open reports whether a run that was not cut short has no answer, and other programs may be the reason if they took CPU
+	// time. looked tells that the run had a look.
 	open(r *record.Comparison, looked bool) bool
 	// ofBuilds reports whether the arms are builds of one program: then more CPU time is a part of the answer.
 	ofBuilds() bool
@@ -44,11 +44,11 @@ type Needs struct {
 	// Comparisons share the probability of error. Bases is how often the baseline is in each.
 	Comparisons, Bases int
 	Stretch            float64 // by how much longer windows and budget have to be than usual, 1 or more
-	// Every reports that verdicts on all metrics are a part of the answer, also on those that nothing asks for.
+	// Every reports that verdicts on all metrics are a part of the answer.
 	Every bool
 }
 
-// aimOf returns the aim of a recorded plan of blocks. It judges what was judged; when the run could end is not recorded.
+// aimOf returns the aim of a recorded plan of blocks, for judging only: the record does not tell at which look the run could end.
 func aimOf(p record.Plan) Aim {
 	if len(p.Gate) > 0 {
 		return Gate(p.Gate)
@@ -60,11 +60,11 @@ func aimOf(p record.Plan) Aim {
 type Winner struct {
 	Standings   bool           // do not wait for verdicts that cannot change an arm's standing
 	WholeBudget bool           // wait for verdicts that seem to need more blocks than there is room for
-	Quantiles   []stats.Figure // that must be decidable; nil: those that expectations name or, without expectations, all
+	Quantiles   []stats.Figure // must be decidable; nil stands for the quantiles in expectations or, without expectations, all
 	Keep        stats.SLO      // an objective that the plan has to be able to judge, from --slo; nil for none
 }
 
-// Record notes nothing: it is what a plan asks without a note.
+// Record notes nothing: aimOf takes a plan without a note for a Winner.
 func (w Winner) Record(*record.Plan) {}
 
 // Needs returns what the plan has to make decidable.
@@ -115,7 +115,7 @@ func (w Winner) ofBuilds() bool { return false }
 // Expectations ask for the scenario's expectations alone, whatever verdicts are open.
 type Expectations struct {
 	Winner
-	Asked []string // those of --expect, which the plan has to be able to judge
+	Asked []string // the expectations of --expect, which the plan has to be able to judge
 }
 
 // Needs returns what the plan has to make decidable.
@@ -130,14 +130,14 @@ func (e Expectations) answered(g judgement, _ int) bool { return g.expectationsD
 
 func (e Expectations) awaits(judgement, record.Verdict) bool { return false }
 
-// A Gate asks whether the last arm is worse than the first: what is allowed of it, by metric. It asks for no verdict.
+// A Gate asks whether the last arm is worse than the first. It maps each metric to the allowed worsening. It asks for no verdict.
 type Gate map[stats.Figure]record.Allowance
 
 // Record notes the gate.
 func (a Gate) Record(p *record.Plan) { p.Gate = a }
 
-// Needs returns what the plan has to make decidable. A gate compares with the baseline and with its copy. The finer what is
-// allowed, the longer it takes: twice as long where a metric may be half as much worse as usual, and four times at most.
+// Needs returns what the plan has to make decidable. A gate compares with the baseline and with its copy. A smaller allowed
+// worsening takes longer: half of the usual one takes twice as long, and none takes more than four times as long.
 func (a Gate) Needs([]string, int) Needs {
 	n := Needs{Quantiles: slices.Sorted(maps.Keys(a)), Comparisons: gateShares(len(a)), Bases: 2, Stretch: 1}
 	for _, f := range n.Quantiles {

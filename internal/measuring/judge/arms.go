@@ -53,7 +53,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			for end, n := range w.Failures {
 				a.Failures[end] += n
 			}
-			// Requests of a queue are correlated: w.Tau of them tell as much as one independent request.
+			// Requests of a queue are correlated: w.Tau requests tell as much as one independent request.
 			a.NEff += float64(w.Requests) / w.Tau / float64(len(b.valid))
 			// The worst block counts, for starvation and for fairness.
 			a.StarvedConnections = max(a.StarvedConnections, w.Starved)
@@ -110,8 +110,8 @@ func (b blocks) median(arm string, f stats.Figure) stats.Opt {
 	return stats.Known(stats.Median(b.series(arm, f)))
 }
 
-// meanOver returns the mean of values; NaN for none, and if one is NaN. The mean time of an arm is the mean over its windows
-// everywhere, so that a page has one of it: the parts of a time add up to no other.
+// meanOver returns the mean of values; NaN for none, and if one is NaN. The mean time of an arm is the mean over its windows on
+// every page, because the parts of the time add up to that mean.
 func meanOver(values []float64) (mean float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
@@ -231,8 +231,8 @@ func (b blocks) fairness(arm string) *record.Fairness {
 	return f
 }
 
-// fullTurns is the number of replies of a served connection from which on one without any is starved for sure, if its
-// pool of workers does not say so already: picked at random, one client in e^10 has had no turn by chance.
+// fullTurns is the number of replies for each served connection from which a connection without a reply is surely starved: if
+// clients were picked at random, only one in e^10 would have had no turn by chance.
 const fullTurns = 10
 
 // sessions returns the session times of an arm over its valid windows, in seconds: sums of complete and broken sessions,
@@ -292,10 +292,9 @@ func mostOpen(w *modelled) (most float64) {
 	return most
 }
 
-// rates returns the medians over windows of the rates, per second, at which a counter rose: from the first reading in
-// the window to the last, and between the two neighbours with the fastest rise. Each window has two readings or more, in
-// the order of time. The one before the window can be from a time before the load began, so the mean takes it only where
-// the window itself has fewer than two.
+// rates returns two rates at which a counter rose, per second and as medians over windows: from the first reading in the window to
+// the last, and between the two neighbours with the fastest rise. Each window has two readings or more, in the order of time. A
+// reading before the window can be older than the load, so the mean uses it only if the window has fewer than two others.
 func rates(windows []*modelled, count func(record.Reading) int64) (mean, peak float64) {
 	rate := func(all []record.Reading) float64 {
 		first, last := all[0], all[len(all)-1]
@@ -379,8 +378,8 @@ func MeanOf(p timeline.Phase) float64 { return p.Mean }
 // TailOf is a phase's mean over the slowest 1 % of a window's requests.
 func TailOf(p timeline.Phase) float64 { return p.Tail }
 
-// Noise is the largest difference of means, in seconds, that needs no explanation: the far end of the interval of A/A, or
-// the load engine's own p50, if that is larger. floor is nil if it was not measured.
+// Noise is the largest difference of means, in seconds, that needs no explanation: the far end of the A/A interval, or the load
+// engine's own p50 if that is larger. floor is nil if it was not measured.
 func Noise(copied stats.Step, floor *record.Floor) float64 {
 	least := max(math.Abs(copied.Low), math.Abs(copied.High))
 	if floor != nil {

@@ -15,7 +15,7 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// modelled is a measured window together with the figures of its ideal twin. Two of these are among its Values.
+// modelled is a measured window together with the figures of its ideal twin. Its Values hold two of them: see twin.
 type modelled struct {
 	window.Window
 	twin
@@ -90,8 +90,8 @@ const behindFrom = 2
 // ruleStalled is the rule that leaves out a block in which the whole machine stood still.
 const ruleStalled = "good replies (no arm gave one: the machine stood still)"
 
-// stalled returns the complete blocks in which no arm gave a good reply before its window ended; nil if an arm gave none in
-// most of its windows, because then the arm is at fault and not the machine.
+// stalled returns the complete blocks in which no arm gave a good reply before its window ended. It returns nil if some arm gave
+// none in most of its windows, because then the arm is at fault and not the machine.
 func stalled(arms []record.PlanArm, complete []int, taken windows) map[int]bool {
 	silent := map[int]int{} // arms without a good reply, by block
 	for _, a := range arms {
@@ -161,7 +161,7 @@ func judgedQuantiles(p record.Plan, taken windows) map[stats.Figure]bool {
 	return judged
 }
 
-// ServerCPUs returns the number of CPUs that the plan's servers may use; an arm may have CPUs of its own choice.
+// ServerCPUs returns the number of CPUs that the plan gives to servers. An arm may choose other CPUs itself.
 func ServerCPUs(e record.Env) int { return cpuset.Count(e.ServerCPUs, e.CPUs) }
 
 // of returns an arm's window in each valid block, in block order.
@@ -227,8 +227,8 @@ func medianOf[T any](all []T, figure func(T) float64) float64 {
 	return stats.Median(figures(all, figure))
 }
 
-// audit returns, for each queueing law, in the order in which they were first found, the valid window that came nearest to
-// breaking it, and the number of windows checked. One that broke a law is not valid.
+// audit returns the queueing laws in the order in which they were first found. For each law it returns the valid window that came
+// nearest to breaking it, and the number of windows checked. A window that breaks a law is not valid.
 func (b blocks) audit() (laws []record.Law) {
 	// A law with limit 0 is kept exactly, so any value above 0 would be far from it.
 	near := func(l record.Law) float64 { return l.Value / max(l.Limit, math.SmallestNonzeroFloat32) }

@@ -15,9 +15,9 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// Busy returns the fact that others took more than a tenth of the CPUs of the servers or of the load; no fact if they did
-// not, or if the machine does not tell. It names the side from which more was taken, and the cause that took most there,
-// if that is half of it or more; else the largest program "and others". e tells which CPUs the sides have.
+// Busy returns the fact that others took more than a tenth of the CPUs of the servers or of the load; no fact if they did not, or
+// if the machine does not tell. It names the side from which more was taken. It also names the cause that took most there, if
+// that is half of it or more, and else the largest program "and others". e tells which CPUs the sides have.
 func Busy(o *record.Others, e record.Env) fact.Fact {
 	if o.Quiet() {
 		return fact.Fact{}
@@ -79,11 +79,11 @@ var kindOf = map[record.Cause]string{
 // mostCauses is the largest number of causes that a sentence names.
 const mostCauses = 3
 
-// busy returns the fact that others took much of the CPUs during the run, with what that did to it; no fact if they did
-// not. It is Open if the question of the run is open and noise may be the reason: what the arms themselves did is another.
+// busy returns the fact that others took much of the CPUs during the run, with the effect on the run; no fact if they did not. It
+// is Open if the question of the run is open and noise may be the reason.
 //
-// The watchdog saw the whole run. Where the windows alone were disturbed, as by a program that began late, their own
-// figure tells it.
+// The watchdog saw the whole run. If it was quiet as a whole, the windows' own figure tells whether they were disturbed, as by a
+// program that began late.
 func (b blocks) busy(r *record.Comparison) fact.Fact {
 	f := Busy(r.Others, r.Env)
 	if f.None() {
@@ -110,7 +110,7 @@ func (b blocks) busy(r *record.Comparison) fact.Fact {
 	return doubt.MachineBusy.Of(busy).Replacing(f)
 }
 
-// muchForeign is the ratio of the servers' CPU time that other programs may use in the windows, if the watchdog saw no
+// muchForeign is the ratio of the servers' CPU time from which other programs made the windows busy, although the watchdog saw no
 // more than a tenth over the run.
 const muchForeign = .25
 
@@ -130,7 +130,7 @@ func mayBeOthers(r *record.Comparison, why fact.Fact) bool {
 	if a == nil || doubt.TooManyFailed.Is(behind) && 2*a.Failures[request.TimedOut.String()] <= a.Errors {
 		return false
 	}
-	cost := 0. // of a request: CPU time of an arm that gave no reply in a window is not known, so another's stands for it
+	cost := 0. // CPU time of a request; if the arm's is not known, because it gave no reply in a window, the largest of the others
 	for _, other := range r.Arms {
 		if other.CPUPerRequest != nil && (a.CPUPerRequest == nil || other.Name == a.Name) {
 			cost = max(cost, *other.CPUPerRequest)
@@ -144,8 +144,8 @@ func ofNoise(why fact.Fact) bool {
 	return why.RestsOn(causeNoBlocks.Code, causeTaken.Code, causeAA.Code, causeDrift.Code, causeImbalance.Code, causeSensitivity.Code)
 }
 
-// withoutAdvice returns the plan's doubts without the budget that would decide what is open: others, and not the number of
-// blocks, are the reason if busy is a fact.
+// withoutAdvice returns the plan's doubts. If busy is a fact, it removes the advice of a larger budget from them: other programs
+// are then the reason for open verdicts, and not the number of blocks.
 func withoutAdvice(doubts []fact.Fact, busy fact.Fact) []fact.Fact {
 	if busy.None() {
 		return doubts
@@ -174,7 +174,7 @@ func passes(f fact.Fact) bool {
 	return fitness.Passing
 }
 
-// stoodStill returns a doubt if the load stood still in a window for so long that its block has no weight.
+// stoodStill returns a doubt if a block was left out because the load stood still in a window.
 func (b blocks) stoodStill() []fact.Fact {
 	longest, windows := record.Refusal{}, 0
 	for _, x := range b.refused {

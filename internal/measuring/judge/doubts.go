@@ -18,9 +18,9 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// doubts returns everything that speaks against a result, the heaviest first. That others took much of the CPUs comes
-// before all; if noise left verdicts open, what else explains it follows. of holds the doubts about the record and the servers. A doubt never changes a verdict: a reason that is
-// strong enough refuses it instead (refuse.go, verdicts.go).
+// doubts returns everything that speaks against a result, the heaviest first. The doubt that other programs took much of the CPUs
+// comes first of all; if noise left verdicts open, other disturbances follow it. of holds the doubts about the record and the
+// servers. A doubt never changes a verdict: a reason that is strong enough refuses it instead (refuse.go, verdicts.go).
 func (b blocks) doubts(r *record.Comparison, of []fact.Fact) []fact.Fact {
 	busy := b.busy(r)
 	all := fact.ByWeight(slices.Concat(
@@ -201,8 +201,7 @@ func (b blocks) starved(a record.Arm) fact.Fact {
 	if of := a.Fairness; of != nil {
 		f.Asked = of.Asked
 		if of.Short && of.Turns > 0 {
-			// The time in which as many replies go out as there are connections: their turns would be
-			// even in it if they came in order.
+			// If clients had their turns in order, each would have one reply in this time.
 			round := b.run.Plan.Window.Seconds() / of.Turns * float64(of.Asked) / float64(of.Served)
 			f.Turns, f.Warmup, f.Window = of.Turns, math.Ceil(2*round), math.Ceil(5*round)
 		}
@@ -230,8 +229,8 @@ func TroubleSoFar(t record.Trouble) fact.Fact {
 // difference of two clocks that tick apart, so its limit doubtPassing is higher.
 const doubtShare, doubtPassing = .01, .10
 
-// othersDoubts returns one doubt about everything else that used the CPUs over the whole run, with the causes as its
-// Because; nil if nothing used enough to matter, or so much that the machine was busy, which is another doubt (see Busy).
+// othersDoubts returns one doubt about everything else that used the CPUs over the whole run, with the causes as its Because. It
+// returns nil if nothing used enough to matter, and also if the machine was busy, because Busy has that doubt.
 func othersDoubts(o *record.Others) []fact.Fact {
 	if o == nil || !o.Quiet() {
 		return nil
@@ -248,8 +247,8 @@ func othersDoubts(o *record.Others) []fact.Fact {
 	return []fact.Fact{othersUsedCPUs.Of(watched{o.Seconds}).Since(all...)}
 }
 
-// An unchecked rule silently passes a window that lacks the figure it needs, and so looks like one that was kept.
-// lacks gets a window and whether its server should have stamped.
+// An unchecked is a rule that passes any window without the figure that it needs, so the report has to say that it was not
+// checked. lacks gets a window and whether its server should have stamped.
 type unchecked struct {
 	rule, why string
 	machine   bool // about the machine and the load's process, and not about an arm
@@ -272,7 +271,7 @@ var dataRules = []unchecked{
 func (b blocks) notChecked() []string {
 	missing := []string{}
 	for _, u := range dataRules {
-		var names []string // arms that lack the figure in a valid window, or in any if none is valid; the copy only without its baseline
+		var names []string // arms that lack the figure in a valid window, or in any if none is valid; the copy only if its baseline has it
 		all := true
 		for _, a := range b.run.Plan.Arms {
 			lacks := false

@@ -43,8 +43,8 @@ func (g judgement) expected() []record.Expectation {
 	return all
 }
 
-// The methods below make a judgement an [expect.Run]. They answer from the valid blocks only, and refuse a
-// figure that no verdict could stand on.
+// The methods below make a judgement an [expect.Run]. They answer from the valid blocks only, and refuse a figure for the reasons
+// for which a verdict on it would be refused.
 
 // window returns an arm's window in the i-th valid block.
 func (g judgement) window(i int, arm string) (*modelled, error) {
@@ -55,7 +55,7 @@ func (g judgement) window(i int, arm string) (*modelled, error) {
 	return w, nil
 }
 
-// These three are figures of the plan and the run.
+// Rate, Window and Blocks are figures of the plan and the run.
 func (g judgement) Rate() float64   { return g.run.Plan.Rate }
 func (g judgement) Window() float64 { return g.run.Plan.Window.Seconds() }
 func (g judgement) Blocks() int     { return len(g.valid) }
@@ -169,9 +169,8 @@ func (g judgement) Phase(block int, arm, name string) (float64, error) {
 	return 0, noSuchPhase.Of(phase{name})
 }
 
-// refuseFigure returns the reason against a figure of one arm, whatever the figure is compared
-// with; no fact if there is none. It is about the arm alone, so drift and disturbances play no
-// part.
+// refuseFigure returns the reason against a figure of one arm; no fact if there is none. It does not check drift or disturbances,
+// which matter only for a comparison of two arms.
 func (b blocks) refuseFigure(f stats.Figure, a record.Arm) (why fact.Fact) {
 	m := f.Row()
 	if m.Proof == stats.InOverload {

@@ -13,8 +13,8 @@ import (
 
 // A Pair asks how an arm compares with another at a metric. The ratio is Arm divided by Baseline.
 //
-// This file answers what is asked of the blocks of a run apart from its verdicts: how any two arms compare and which arms are
-// best, for the pages of docs/experiments, and whether a new build is worse than the old one, for a gate.
+// This file answers questions that verdicts leave open: how any two arms compare and which arms are best, for the pages of
+// docs/experiments, and whether a new build is worse than the old one, for a gate.
 type Pair struct {
 	Metric        stats.Figure
 	Baseline, Arm string
@@ -64,8 +64,7 @@ func (g judgement) pair(p Pair) record.Verdict {
 			why = firstOf(why, doubt.Starvation.Of(doubt.Unanswered{Starved: a.StarvedConnections}).On(a.Name))
 		}
 	}
-	// As many shares as there are pairs of arms and primary metrics, since any pair may be asked
-	// for.
+	// A caller may ask for any pair, so each pair of arms gets a share for each primary metric.
 	c := g.compared(m, base.Name, arm.Name, stats.Primaries()*(len(arms)-1)*(len(arms)-2)/2)
 	return verdict(c, base, arm, g.against(c, base, arm, why, ruler{}))
 }
@@ -114,10 +113,9 @@ func GateMetrics() (all []stats.Metric) {
 	return all
 }
 
-// gated tells for each metric of a gate whether the last arm is worse than the first, by the
-// interval against both runs of the old build in each block. The new build is worse when it excludes
-// that it is as good, and the median is more than half of the allowed worsening. It is fine when the
-// whole interval lies within the allowed worsening, which has precedence.
+// gated tells for each metric of a gate whether the last arm is worse than the first, by the interval of the change against both
+// runs of the old build in each block. The new build is fine if the whole interval lies within the allowed worsening. Otherwise
+// it is worse if the interval excludes no change, and the median is more than half of the allowed worsening.
 func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 	if len(arms) < 3 {
 		return nil
@@ -142,7 +140,7 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 			fine = c.Low >= 1/(1+allow)
 		}
 		if fine && !m.Better(c.Decision.Rank) {
-			c.Decision = stats.Decided(stats.Same) // of which drift and disturbances are checked
+			c.Decision = stats.Decided(stats.Same) // drift and disturbances are checked for a decided verdict only
 		}
 		why := b.against(c, base, challenger, b.refusePair(m, base, challenger), newRuler(aa, base.Name, b.refuseMetric(m, twin)))
 		g := record.Gated{Metric: m.Figure, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Outcome: outcome.Open, Watched: asked.Watched}
@@ -160,9 +158,9 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 	return answers
 }
 
-// copyHides returns the doubt that comes first where a gate cannot tell, at a metric at which the old
-// build's own copy surely differs or is not fine either: the one with the most noise for what it allows.
-// It returns no fact otherwise. Where the copy refuses a metric, the answer has the reason.
+// copyHides returns the doubt that a gate is open because the old build differs too much from its own copy; no fact if it does not.
+// At the metric of the doubt the copy surely differs or is not fine itself. Of several such metrics it is the one with the most
+// noise, compared with the allowed worsening.
 func (b blocks) copyHides(r *record.Comparison) (f fact.Fact) {
 	if r.GateOutcome() != outcome.Open {
 		return f

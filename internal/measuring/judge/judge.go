@@ -112,8 +112,7 @@ func (j *Judge) Taken(block int, arm string) (w window.Window) {
 	return w
 }
 
-// A judgement is a run's result together with the blocks it was made of. They agree: they come from the
-// same trials. It is the [expect.Run] of its expectations.
+// A judgement is a run's result together with the blocks it was made from. It is the [expect.Run] of its expectations.
 type judgement struct {
 	blocks
 	result *record.Comparison
@@ -193,10 +192,8 @@ func Accounts(p record.Plan, arm string) bool {
 	return stamps != "" && stamps != record.StampsOff
 }
 
-// Evidence returns a run's result and the windows it rests on: for each arm, the windows of the
-// valid blocks in block order. It calls see with every trial that can be read. It returns an error
-// if the record cannot be read. The
-// windows come from the same judging as the result, so that they agree with it.
+// Evidence returns a run's result and the windows it rests on: for each arm, the windows of the valid blocks in block order. It
+// calls see with every trial that can be read. It returns an error if the record cannot be read.
 func Evidence(dir *record.Dir, run record.Run, see func(record.TrialRecord)) (*record.Comparison, map[string][]window.Window, error) {
 	g, err := read(dir, run, see)
 	if err != nil {

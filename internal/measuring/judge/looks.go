@@ -13,15 +13,14 @@ import (
 // verdict, so looks are few and fixed, and the error is spent over them (stats.LookRank). What a
 // look may end the run for depends on what the user wants to know, and so on the [Aim].
 
-// Watched tells the judge who used the CPUs so far, apart from the run. [Judge.Look] then says whether that is in the way of an
+// Watched tells the judge which other programs used the CPUs so far. [Judge.Look] then reports whether they keep the run from an
 // answer.
 func (j *Judge) Watched(o *record.Others) { j.run.Others = o }
 
-// Look judges the trials taken so far, if the plan looks at this number of valid blocks, or if an arm has
-// not kept up in any block so far, or no longer; otherwise soFar is nil. ends reports that the aim is answered: more
-// blocks would change nothing. room is the
-// largest number of blocks for which the run has time, 0 if unknown: it does not wait for verdicts that
-// need more.
+// Look judges the trials taken so far if the plan looks at this number of valid blocks. It also judges them if an arm has not kept
+// up in any block so far, and once more if that arm recovers. Otherwise soFar is nil. ends reports that the aim is answered:
+// more blocks would change nothing. room is the largest number of blocks for which the run has time, 0 if unknown; the run does
+// not wait for verdicts that need more.
 func (j *Judge) Look(room int) (soFar *record.Comparison, ends bool) {
 	b := validate(j.run, j.windows)
 	if !slices.Contains(j.run.Plan.Looks, len(b.valid)) {
@@ -48,8 +47,7 @@ func (j *Judge) Behind() (arms []string) {
 	return arms
 }
 
-// Open returns the verdicts that the run waits for and the windows so far leave open. An aim that
-// does not ask for verdicts leaves none open.
+// Open returns the open verdicts that the run waits for. An aim that asks for no verdicts has none.
 func (j *Judge) Open() (open []record.Verdict) {
 	now := j.judge()
 	for _, v := range now.result.Verdicts {

@@ -11,10 +11,9 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// A ranking has the rank of every arm of a comparison against every other. The baseline is the first arm, and its copy is
-// left out. It alone names the winner. Arms are ranked pairwise and not by one
-// number, because each pair has verdicts of its own and some pairs have none. The relation need not be transitive, so a
-// winner has to beat every other arm itself (docs/decisions, 23).
+// A ranking has the rank of every arm of a comparison against every other, and names the winner. The baseline is the first arm, and
+// its copy is left out. Arms are ranked in pairs, because each pair has its own verdicts, or none. If A beats B and B beats C, A
+// need not beat C, so a winner has to beat every other arm itself (docs/decisions, 23).
 type ranking struct {
 	arms      []record.Arm
 	ranks     [][]record.Place  // ranks[i][k] is the place of arm i against arm k; zero if i == k
@@ -24,8 +23,8 @@ type ranking struct {
 	duels     []record.Duel     // of challengers that both beat their reference
 }
 
-// A basis is what arms are ranked by: the verdicts on these metrics or, with none, those on the primary metrics for the winner
-// of a run. For the winner, closed loops with different loads are not compared by their response times.
+// A basis tells which verdicts rank the arms: those on these metrics or, for the winner of a run, those on the primary metrics. For
+// the winner metrics is nil, and closed loops with different loads are not compared by their response times.
 type basis struct{ metrics []stats.Figure }
 
 // asks reports whether a verdict counts.
@@ -114,7 +113,7 @@ func (f *ranking) rankChallengers(i, k int, r *record.Comparison, by basis) reco
 type pair struct {
 	arm, against record.Arm
 	by           basis
-	verdicts     []record.Verdict // of arm against the other, also those that the basis does not ask for
+	verdicts     []record.Verdict // of arm against the other, on all metrics
 	load         []string         // settings that make their response times incomparable
 }
 
@@ -163,8 +162,8 @@ func (p pair) evidence() pairEvidence {
 	return e
 }
 
-// addGoodput adds a verdict on goodput, which counts whether it was asked for or not: if the arm with less of it cannot keep
-// up, because it is overloaded or fails requests, and in a closed loop.
+// addGoodput adds a verdict on goodput, which counts even if the basis does not ask for it: if the arm with less goodput cannot
+// keep up, because it is overloaded or fails requests, and if both arms have closed loops.
 func (e *pairEvidence) addGoodput(p pair, v record.Verdict) {
 	less := p.arm
 	if v.Better() {
@@ -184,9 +183,9 @@ type placing struct {
 	when  func(e pairEvidence) bool
 }
 
-// places are the places in the order in which they are asked for: reasons that make times worthless come before times,
-// goodput in overload before times, and mixed verdicts before verdicts of one kind. In a closed loop the mean response time of
-// N clients is N/X, so shorter times with less goodput are a trade: other requests wait longer.
+// places are the places in the order in which they are tried: reasons that make times worthless before times, goodput in overload
+// before times, and mixed verdicts before verdicts of one kind. In a closed loop the mean response time of N clients is N/X, so
+// shorter times with less goodput are a trade: other requests wait longer.
 var places = []placing{
 	{refused(record.OtherLoad), func(e pairEvidence) bool { return e.otherLoad }},
 	{refused(record.StarvesClients), func(e pairEvidence) bool { return e.silent() && e.starves.Arm == e.arm }},
@@ -221,7 +220,7 @@ func refused(why record.NoTimes) record.Place {
 	return record.Place{Outcome: outcome.Refused, Why: why}
 }
 
-// opposite has the ranks that are others as seen from the other arm.
+// opposite maps a rank to the rank as seen from the other arm. Other ranks are the same from both.
 var opposite = map[stats.Rank]stats.Rank{
 	stats.Faster: stats.Slower, stats.Slower: stats.Faster, stats.Higher: stats.Lower, stats.Lower: stats.Higher,
 }

@@ -57,9 +57,9 @@ func incomparable(a, b record.Clients) []string {
 	return slices.DeleteFunc(Differing(a, b), func(key string) bool { return !slices.Contains(pacing, key) })
 }
 
-// reference returns the index of the arm that arm i is compared with: the baseline, index 0, unless arm i has another load
-// and a challenger of the baseline's family has the same load as arm i. Then it is that challenger, or the comparison would
-// be one of the loads.
+// reference returns the index of the arm that arm i is compared with. That is the baseline, index 0. But if arm i has another load
+// than the baseline, and a challenger of the baseline's family has the load of arm i, it is that challenger: against the
+// baseline, loads and not servers would be compared.
 func reference(arms []record.PlanArm, i int) int {
 	own, base := arms[i], arms[0]
 	if len(Differing(own.Clients, base.Clients)) == 0 {
@@ -71,19 +71,19 @@ func reference(arms []record.PlanArm, i int) int {
 	}))
 }
 
-// Limits on totals over the blocks. Beyond the first two the times and the CPU time of arms are not compared: a server that
-// fails quickly would look fast, and one with other statuses does other work. Goodput is compared all the same.
+// Limits on totals over the blocks. Beyond the first two, arms are compared by goodput but not by times or CPU time: a server that
+// fails quickly would look fast, and one with other statuses does other work.
 const (
 	ErrorLimit   = .001 // ratio of an arm's requests that may fail
 	statusLimit  = .001 // by how much the ratios of one HTTP status may differ between two arms
-	starvedLimit = .01  // ratio of the connections that may starve while no time has their wait
+	starvedLimit = .01  // ratio of the connections that may starve without their wait being in any time
 	unsentLimit  = .01  // ratio of a paced loop's requests that may be missing
 )
 
-// A verdict is refused if the data cannot carry it, which is no statement about the servers. The reasons here are about
-// totals over the blocks: a run without blocks, arms that failed or starved clients, and figures that are not known. Reasons
-// that need the compared values are in verdicts.go. The first reason found is told, from general to special. No fact
-// (fact.Fact.None) means that nothing speaks against the verdict.
+// A verdict is refused if the data cannot carry it, which says nothing about the servers. The reasons here are about totals over
+// the blocks: a run without blocks, arms that failed or starved clients, and figures that are not known. Reasons that need the
+// compared values are in verdicts.go. General reasons are tried before special ones, and the first one found is reported. No
+// fact (fact.Fact.None) means that nothing speaks against the verdict.
 
 // final reports whether no number of blocks changes a reason against a verdict.
 func final(why fact.Fact) bool {
@@ -118,9 +118,9 @@ func (b blocks) refusePair(m stats.Metric, base, arm record.Arm) fact.Fact {
 	)
 }
 
-// refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block, because it gave no
-// good reply there; no fact if there is none. An arm that is silent in most blocks is overloaded, and its goodput of 0
-// counts; in a few, something else may have stopped it.
+// refuseSilent returns the reason against comparing arms at a metric that one of them lacks in a block because it gave no good
+// reply there; no fact if there is none. In an arm that is silent in most blocks, that is overload, and its goodput of 0 counts.
+// In an arm that is silent in a few, something else may have stopped it.
 func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why fact.Fact) {
 	if m.Quantile == 0 && m.Figure != stats.Goodput {
 		return why
@@ -140,7 +140,7 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why fact.Fact) {
 }
 
 // refuseArm returns the reason against comparing an arm with base at a metric because of how their requests ended; no fact if
-// there is none. Good replies per second are comparable, whatever became of the other requests.
+// there is none. Nothing is held against a metric that holds in overload, such as goodput.
 func (b blocks) refuseArm(m stats.Metric, a, base record.Arm) (why fact.Fact) {
 	if m.Proof == stats.InOverload {
 		return why
@@ -193,8 +193,9 @@ func (b blocks) failed(arms ...record.Arm) (why fact.Fact) {
 	return causeErrors.Of(errorsOf{LimitPercent: 100 * ErrorLimit, Kinds: len(common), Mostly: common[0]}).Since(who...)
 }
 
-// overloaded returns the reason against a metric of an arm whose backlog grows; no fact if it does not, or if the metric holds
-// in overload. Longer windows would not help such an arm, so this reason goes before that of too few requests.
+// overloaded returns the reason against a metric of an arm with a growing backlog; no fact if the backlog does not grow, or if the
+// metric holds in overload. It comes before the reason that windows have too few requests, because longer windows do not help
+// such an arm.
 func (b blocks) overloaded(m stats.Metric, a record.Arm) (why fact.Fact) {
 	if m.Proof < stats.InOverload && b.over[a.Name] {
 		return causeOverload.On(a.Name)
@@ -226,8 +227,8 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 	return why
 }
 
-// windowFor returns the window that would hold enough requests for a quantile which needs one of least
-// seconds, and the budget for it: what the plan's doubt advises, if it has that doubt; nil for none.
+// windowFor returns a window with enough requests for a quantile, and the budget for it; nil if no window is long enough. least is
+// the shortest such window in seconds. If the plan has a doubt about this quantile, it returns what that doubt advises.
 func (b blocks) windowFor(m stats.Metric, least float64) *doubt.Longer {
 	if f := b.run.Plan.Feasible; f != nil && f.Would != nil && slices.ContainsFunc(f.Cannot, func(u record.Undecidable) bool { return u.Asked && u.Metric == m.Figure }) {
 		return longer(f.Would.Window.Seconds(), f.Would.Budget.Seconds())
@@ -236,7 +237,7 @@ func (b blocks) windowFor(m stats.Metric, least float64) *doubt.Longer {
 		return nil
 	}
 	window, budget := stats.Widened(least, 0), 0.0
-	// So many blocks as the first look needs must fit into the budget.
+	// The blocks up to the first look must fit into the budget.
 	p := b.run.Plan
 	if needs := float64(stats.Looks()[0]*len(p.Arms)) * (p.Warmup.Seconds() + window + trialStarts); needs > p.Budget.Seconds() {
 		budget = math.Ceil(needs)
@@ -252,12 +253,13 @@ func longer(window, budget float64) *doubt.Longer {
 	return &doubt.Longer{Window: window, Budget: budget}
 }
 
-// trialStarts is about how long a trial takes beside its warm-up and window, in seconds: a server starts, and drains.
+// trialStarts is about how long a server takes to start and to drain, in seconds: a trial is longer than its warm-up and window
+// by this time.
 const trialStarts = .25
 
-// starvesTooMany reports whether more than starvedLimit of an arm's connections starved in a window while no time
-// has their wait, in the median over the valid blocks: the others' times then say nothing. In an open loop these have
-// a request from before the window. It is false if the connections are not known.
+// starvesTooMany reports whether more than starvedLimit of an arm's connections starved without their wait being in any time: the
+// median over the valid blocks. The times are then of the other connections only. In an open loop only connections with a
+// request from before the window count. It is false if the number of connections is not known.
 func (b blocks) starvesTooMany(arm string) bool {
 	if p := planned(b.run.Plan, arm); p != nil && !p.Clients.Closed() {
 		share := func(w *modelled) float64 { return float64(w.Unclocked) / float64(max(w.Asked, 1)) }
@@ -267,8 +269,8 @@ func (b blocks) starvesTooMany(arm string) bool {
 	return starved/(starved+served) > starvedLimit // NaN, of unknown ones or of none, is not
 }
 
-// noAnswerYet returns the fact that windows were too short to answer each client of an arm once; no fact if they were not.
-// Then neither its times nor what theory says of all its clients is a figure of this arm.
+// noAnswerYet returns the fact that windows were too short to answer each client of an arm once; no fact if they were long enough.
+// With such windows neither the measured times nor the twin, which serves all clients, is a figure of this arm.
 func (b blocks) noAnswerYet(arm string) (why fact.Fact) {
 	if f := b.fairness(arm); f != nil && f.Short && b.starvesTooMany(arm) {
 		return doubt.Starvation.Of(doubt.Unanswered{Starved: f.Asked - f.Served, Short: true}).On(arm)
@@ -276,8 +278,8 @@ func (b blocks) noAnswerYet(arm string) (why fact.Fact) {
 	return why
 }
 
-// unsentShare returns the ratio of its paced requests that an arm never sent, the median over the valid blocks; 0 if it is
-// within unsentLimit. A client that waits for a reply cannot send, and requests that were not sent have no times.
+// unsentShare returns the ratio of an arm's paced requests that were never sent, because a client cannot send while it waits for a
+// reply: the median over the valid blocks, or 0 if it is within unsentLimit. Requests that were not sent have no times.
 func (b blocks) unsentShare(arm string) float64 {
 	if unsent := medianOf(b.of(arm), func(w *modelled) float64 { return w.Unsent }); unsent > unsentLimit {
 		return unsent

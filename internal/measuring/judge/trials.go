@@ -13,8 +13,8 @@ import (
 	"schedlab/internal/shared/record"
 )
 
-// Trials are the trials of a run, whatever kind of result it has: which of them can be judged, what their servers told, and
-// what speaks against the result. It is not safe for concurrent use.
+// Trials collects the trials of a run of any kind: which of them can be judged, what their servers published, and what speaks
+// against the result. It is not safe for concurrent use.
 type Trials struct {
 	name, path string
 	run        record.Run
@@ -42,8 +42,8 @@ func NewTrials(name, path string, run record.Run) (Trials, error) {
 	return Trials{name: name, path: path, run: run, servers: servers{}}, nil
 }
 
-// Admits reports whether a trial can be judged, and notes its server's side. If it cannot, the reason becomes a doubt. err
-// is the error of reading the trial. own is a reason of this kind of run, which counts if there is no other.
+// Admits reports whether a trial can be judged. If it can, Admits keeps what the server published; if not, the reason becomes a
+// doubt. err is the error of reading the trial. own is a reason of this kind of run, which counts if there is no other.
 func (of *Trials) Admits(t record.Trial, err error, own fact.Fact) bool {
 	of.found++
 	plan, why := of.run.Plan, own
@@ -71,8 +71,8 @@ func (of *Trials) Admits(t record.Trial, err error, own fact.Fact) bool {
 	return false
 }
 
-// Common returns what a result of this kind has in common with those of others, without doubts. Lists are empty and not
-// nil, so that JSON shows [] and not null.
+// Common returns the fields that results of all kinds have, without doubts. Lists are empty and not nil, so that JSON shows [] and
+// not null.
 func (of *Trials) Common(kind string) record.Common {
 	run, p := of.run, of.run.Plan
 	// The watchdog measured steal over the whole run, which is better than over the windows.
@@ -90,8 +90,8 @@ func (of *Trials) Contestant(pa record.PlanArm) record.Contestant {
 	return of.servers.contestant(of.run, pa)
 }
 
-// Doubts returns everything that speaks against a result other than a comparison, the heaviest first. own are the doubts
-// of its kind. If answered is set, it has an answer even if others took much of the CPUs.
+// Doubts returns everything that speaks against a result other than a comparison, the heaviest first. own holds the doubts that
+// only this kind of result has. answered reports that the result has an answer even if other programs took much of the CPUs.
 func (of *Trials) Doubts(r record.Result, answered bool, own ...fact.Fact) []fact.Fact {
 	run := of.run
 	all := slices.Clone(of.doubts)

@@ -31,12 +31,12 @@ func model(measured window.Window, t record.TrialRecord, arm record.PlanArm, run
 // and with the CPU time that the server really used, spread evenly over the replies. Nothing is
 // fitted to response times.
 
-// A twin is the twin's figures of a window beside its stats.TwinMean, which is of the replay with the measured CPU time, and
-// its stats.Overhead, which is TwinMean minus ideal. Times are seconds per request.
+// A twin holds the figures of a window's twin that are not among the window's Values. The values are stats.TwinMean, the mean of
+// the replay with the measured CPU time, and stats.Overhead, which is TwinMean minus ideal. Times are seconds per request.
 type twin struct {
 	ideal  float64 // mean of the replay with the demands alone
-	p99    float64 // of the replay with the measured CPU time
-	loss   float64 // ratio of requests turned away, of the same
+	p99    float64 // p99 of the replay with the measured CPU time
+	loss   float64 // ratio of requests turned away in that replay
 	beyond float64 // CPU seconds per good reply beyond its demand
 }
 
@@ -128,10 +128,9 @@ func replay(w *modelled, t record.TrialRecord, st queueing.Station, arm record.P
 	return why
 }
 
-// beyondDemand returns the server's CPU time beyond the demands, in seconds per good reply.
-// Counted are the CPU time of the window and the demands of the good replies that ended in it; the
-// cost of refusals is thus included. The result is negative if demands ran faster than when they
-// were calibrated. ok is false if there is no good reply.
+// beyondDemand returns the server's CPU time in the window minus the demands of the good replies that ended in the window, in
+// seconds per good reply. So it includes the cost of refusals. It is negative if demands ran faster than when they were
+// calibrated. ok is false if there is no good reply.
 func beyondDemand(t record.TrialRecord, perIter float64) (cpu float64, ok bool) {
 	from := int64(t.Warmup.Duration)
 	to := from + int64(t.Window.Duration)

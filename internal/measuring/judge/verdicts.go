@@ -90,8 +90,8 @@ func spareShares(challengers int) int {
 	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(stats.Primaries()*challengers)))
 }
 
-// against returns the first reason why the comparison of two arms gives no verdict; no fact if it gives one. why is a reason
-// that does not depend on their values, or no fact. An open comparison is not checked: it claims nothing.
+// against returns the first reason why the comparison of two arms gives no verdict; no fact if it gives one. why is a reason that
+// does not depend on the compared values, or no fact. An open comparison claims nothing and is not checked.
 func (b blocks) against(c stats.Comparison, base, arm record.Arm, why fact.Fact, r ruler) fact.Fact {
 	switch why = firstOf(why, r.broken); {
 	case !why.None() || c.Decision.Outcome == outcome.Open:
@@ -104,9 +104,9 @@ func (b blocks) against(c stats.Comparison, base, arm record.Arm, why fact.Fact,
 	return b.check(c, base.Name, arm.Name)
 }
 
-// A ruler is the smallest difference at one metric that a run can resolve. If the A/A interval excludes 1, the run tells
-// identical programs apart by up to its far end, and a difference must be larger than that. SAME stands unless the copy
-// itself is FASTER or SLOWER. The zero ruler resolves every difference.
+// A ruler is the smallest difference at one metric that a run can resolve. If the A/A interval excludes 1, the run finds a
+// difference between identical programs, and any other difference must be larger than the far end of that interval. SAME stands
+// unless the copy itself is FASTER or SLOWER. The zero ruler resolves every difference.
 type ruler struct {
 	gap     float64   // far end of the A/A interval as |ln ratio|; 0 if the interval holds 1
 	differs bool      // the copy is FASTER or SLOWER
@@ -164,10 +164,11 @@ const (
 	lessCPU = .9
 )
 
-// takenAway returns the share of the servers' CPU time that other programs used in the median window, if they may have made the
-// difference of two arms' times: they used more than half, and the quicker arm needs clearly less CPU time. Then servers wait
-// for a CPU more than they run, and whichever asks for less of it waits less: in a default run beside a compiler the pool came
-// out faster than net/http. It returns 0 if not, and of builds, which may need no more CPU time.
+// takenAway returns the share of the servers' CPU time that other programs used in the median window, if these programs may have
+// made the difference of two arms' times; else 0. They may have if they used more than half, and the quicker arm needs clearly
+// less CPU time: servers then wait for a CPU more than they run, and the one that needs less CPU time waits less. (In a default
+// run on a machine that also compiled a program, the pool came out faster than net/http.) It returns 0 for builds of one
+// program, because more CPU time is then a part of the answer.
 func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 	quicker, slower := base, arm
 	if c.Decision.Rank == stats.Faster {
@@ -183,8 +184,9 @@ func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 	return 0
 }
 
-// check returns the first reason against a decided verdict: a server without its CPU, drift, imbalance, lateness, failed blocks or the calm half; no
-// fact if the verdict stands.
+// check returns the first reason against a decided verdict; no fact if the verdict stands. It checks whether other programs took
+// the CPUs, then drift and imbalance, and then whether the verdict is the same for times from the sending, for the blocks
+// without failures, and for the half of the blocks that was disturbed least.
 func (b blocks) check(c stats.Comparison, base, arm string) (why fact.Fact) {
 	baseTimes, armTimes := b.values(base, arm, c.Metric.Figure)
 	said := toCheck(c, baseTimes, armTimes)
@@ -244,8 +246,8 @@ func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64,
 	return clean, failing
 }
 
-// unfit returns the reason why a comparison was refused for its values: the first block in which an arm has no value above
-// 0, if there is one.
+// unfit returns the reason why a comparison was refused because of its values. It names the first block in which an arm has no
+// value above 0, if there is one.
 func (b blocks) unfit(c stats.Comparison, arms ...string) fact.Fact {
 	for _, block := range b.valid {
 		for _, arm := range arms {
@@ -286,14 +288,14 @@ func verdict(c stats.Comparison, base, arm record.Arm, why fact.Fact) record.Ver
 	return v
 }
 
-// Disturbances are measured, but no block is left out because of them. What they add to both arms alike is noise, and the
-// intervals allow for noise. Two checks can still refuse a verdict: imbalance (the arms were disturbed differently, by
-// enough to make the difference) and sensitivity (the verdict is another one without the disturbance).
+// Disturbances leave no block out. Where they slow both arms alike they are noise, and the intervals allow for noise. Two checks
+// can refuse a verdict: imbalance (the arms were disturbed differently, by enough to make the difference) and sensitivity (the
+// verdict is another one without the disturbance).
 
 const (
 	disturbedAlpha = .05 // error of the interval that decides whether two arms were disturbed differently, which can only refuse
 	madeShare      = .5  // of a difference, that a disturbance must account for to count as its cause
-	followsLimit   = .01 // p below which ratios are taken to follow a disturbance, or time
+	followsLimit   = .01 // below this p, the ratios count as following a disturbance, or the time
 )
 
 // A disturbs is something that disturbs a window: its name in reports, and by how much it did.
@@ -336,7 +338,8 @@ func paired(base, arm []float64, figure func(base, arm float64) float64) []float
 	return all
 }
 
-// differs returns the median of diff. sure reports whether its exact confidence interval ([stats.IntervalRank]) excludes 0.
+// differs returns the median of diff. sure reports whether the exact confidence interval of the median ([stats.IntervalRank])
+// excludes 0.
 func differs(diff []float64) (median float64, sure bool) {
 	sorted := slices.Sorted(slices.Values(diff))
 	k := stats.IntervalRank(len(sorted), disturbedAlpha)
@@ -365,8 +368,8 @@ func (c checkedVerdict) contradicts(median float64) bool {
 	return median*stats.Median(c.x) < 0
 }
 
-// madeBy reports whether a disturbance that adds this much to x in the median makes the verdict: a difference if it adds half
-// of it or more, and SAME if there would be a difference without it.
+// madeBy reports whether a disturbance that adds this much to the median of x makes the verdict. It makes a difference if it adds
+// half of it or more, and it makes SAME if there would be a difference without it.
 func (c checkedVerdict) madeBy(added float64) bool {
 	median := stats.Median(c.x)
 	if c.rank == stats.Same {
@@ -395,15 +398,15 @@ func (c checkedVerdict) lateImbalance(late disturbance, base, arm []float64) (mo
 	return more, !slices.ContainsFunc(clean, math.IsNaN) && c.contradicts(stats.Median(clean))
 }
 
-// shareImbalance does the same for a disturbance that takes a share of CPU time. Its effect is the slope of the ratios on the
-// share, or none if they do not follow it from block to block.
+// shareImbalance reports the same for a disturbance that takes a share of CPU time. The effect of the share is the slope of the
+// ratios on it. If the ratios do not follow the share from block to block, it has no effect.
 func (c checkedVerdict) shareImbalance(share disturbance) (more float64, made bool) {
 	diff := share.difference()
 	more, sure := differs(diff)
 	if !sure {
 		return more, false
 	}
-	// Nobody knows by how much a share of CPU time slows a server, so the blocks have to tell.
+	// How much a share of CPU time slows a server is not known in advance, so the blocks have to show it.
 	if _, p := stats.RankCorrelation(diff, c.x); p >= followsLimit {
 		return more, false
 	}

@@ -19,7 +19,8 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// sentence describes one verdict in full: the two arms, the decision, the change with its interval, and the evidence. Ranks stay in capitals, as in package stats, so that a reader can search for them.
+// sentence describes one verdict in full: the two arms, the decision, the change with its interval, and the evidence. Ranks stay
+// in capitals, as in package stats, so that a reader can search for them.
 //
 // This file puts verdicts, the state of a run, its loads and its machine in words.
 func sentence(r *record.Comparison, v record.Verdict) string {
