@@ -18,6 +18,7 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"schedlab/internal/capabilities/attack"
+	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
 )
@@ -122,7 +123,7 @@ func TestAttackInterrupted(t *testing.T) {
 			sum := a.end(t, exitInterrupted)
 			arm, cut := sum.Arms[0], 0 // an open loop tells what was cut off
 			for _, d := range sum.Doubts {
-				if of, is := attack.CutOff.In(d); is {
+				if of, is := fact.In(attack.CutOff, d); is {
 					cut = of.Requests
 				}
 			}

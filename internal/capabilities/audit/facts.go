@@ -120,13 +120,13 @@ var contradictions = func() map[fact.Code]*fact.Kind[twoValues] {
 // of registers a kind of findings of a check in Go.
 func of[T any](code fact.Code) *fact.Kind[T] {
 	k := checks[checkOf(code)]
-	kind := fact.New[T](code, 0, k.sentences[""])
+	var others []fact.Sentence
 	for _, name := range []string{"do", "but"} {
 		if text, has := k.sentences[name]; has {
-			kind.With(name, text)
+			others = append(others, fact.Also(name, text))
 		}
 	}
-	return kind
+	return fact.New[T](code, 0, k.sentences[""], others...)
 }
 
 // The values of the other checks are named by findings.txt.

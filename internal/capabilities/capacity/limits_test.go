@@ -267,7 +267,7 @@ func TestDoubtsOfASearch(t *testing.T) {
 			if d.Code != "one-host" {
 				got = append(got, d.Code)
 			}
-			if of, is := windowsRefused.In(d); is && of != (refusedWindows{c.refused, len(c.windows)}) {
+			if of, is := fact.In(windowsRefused, d); is && of != (refusedWindows{c.refused, len(c.windows)}) {
 				t.Errorf("%s: %+v", name, d)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
 	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/record"
@@ -426,7 +427,7 @@ func (s *Search) compared() []string {
 		lines = append(lines, f.String())
 	}
 	for _, a := range s.Arms {
-		switch of, _ := doubt.StickyPool.In(a.Starves); {
+		switch of, _ := fact.In(doubt.StickyPool, a.Starves); {
 		case !a.Starves.None():
 			note := fmt.Sprintf("%s %s: of %s only, for it starves %d of %d kept connections; it is compared with no other arm",
 				ofSome, a.Name, say.Plural(of.Workers, "client"), of.Waiting, of.Connections)

@@ -46,15 +46,15 @@ func (m *Machine) cpus() Finding {
 	case len(used) == 0:
 		return untold(nil)
 	case len(used) == 1:
-		return fine(cpusOne, oneCPU{sides, len(online), online.String()}).graded(true, false)
+		return fine(cpusOne.Of(oneCPU{sides, len(online), online.String()})).graded(true, false)
 	case partly != "" && m.Pinned:
-		return fine(cpusPartlyShared, cpusInCommon{sides, partly}).graded(false, true)
+		return fine(cpusPartlyShared.Of(cpusInCommon{sides, partly})).graded(false, true)
 	case m.shared() && m.Pinned:
-		return fine(cpusShared, cpusMixed{sides, used[:half].String(), used[half:].String()}).graded(true, false)
+		return fine(cpusShared.Of(cpusMixed{sides, used[:half].String(), used[half:].String()})).graded(true, false)
 	case !m.Pinned:
-		return fine(cpusUnpinned, sides).graded(false, true)
+		return fine(cpusUnpinned.Of(sides)).graded(false, true)
 	}
-	return fine(cpusApart, cpuSplit{sides, len(m.ServerCPUs)})
+	return fine(cpusApart.Of(cpuSplit{sides, len(m.ServerCPUs)}))
 }
 
 // siblings looks for a core with one hardware thread used by the server and another by the load. A
@@ -75,9 +75,9 @@ func (m *Machine) siblings() Finding {
 		if half := len(cores) / 2; half > 0 {
 			v.First, v.Second = union(cores[:half]...).String(), union(cores[half:]...).String()
 		}
-		return fine(coreShared, v).graded(false, true)
+		return fine(coreShared.Of(v)).graded(false, true)
 	}
-	return fine(coresApart, coreSplit{Shared: m.shared()})
+	return fine(coresApart.Of(coreSplit{Shared: m.shared()}))
 }
 
 // turns returns the number of the CPU on which server and load take turns, and the fact of the check
@@ -116,10 +116,10 @@ func (m *Machine) cpuLimit() Finding {
 	}
 	least, where, limited := cgroup.Least(m.text)
 	if !limited {
-		return fine(cpuLimit, cpuQuota{})
+		return fine(cpuLimit.Of(cpuQuota{}))
 	}
 	used := len(m.used())
-	return fine(cpuLimit, cpuQuota{Limit: least, Used: used, File: where}).graded(least < float64(used), false)
+	return fine(cpuLimit.Of(cpuQuota{Limit: least, Used: used, File: where})).graded(least < float64(used), false)
 }
 
 // governor warns of a frequency governor other than performance, and of turbo. Both let the clock
@@ -159,7 +159,7 @@ func (m *Machine) governor() Finding {
 	if len(bad)+len(good) == 0 {
 		return untold(nil)
 	}
-	return fine(clockRate, v, slices.Concat(bad, good)...).graded(false, len(bad) > 0)
+	return fine(clockRate.Of(v), slices.Concat(bad, good)...).graded(false, len(bad) > 0)
 }
 
 // Limits on the CPU time that other programs may take of the CPUs in use, in CPUs.
@@ -215,7 +215,7 @@ func (m *Machine) others() Finding {
 	if average, _, ok := strings.Cut(m.text("proc/loadavg"), " "); ok {
 		found = append(found, loadAverage.Of(averages{average}))
 	}
-	return fine(othersNow, lookedAt{Watched: o.Seconds, PIDs: strings.Join(pids, " ")}, found...).
+	return fine(othersNow.Of(lookedAt{Watched: o.Seconds, PIDs: strings.Join(pids, " ")}), found...).
 		graded(sum > muchForeign, sum > least)
 }
 
@@ -227,7 +227,7 @@ func (m *Machine) steal() Finding {
 	if m.Others == nil {
 		return untold(nil)
 	}
-	return fine(stealNow, stolenTime{Share: m.stolen(), Watched: m.Others.Seconds}).
+	return fine(stealNow.Of(stolenTime{Share: m.stolen(), Watched: m.Others.Seconds})).
 		graded(m.stolen() > .10, m.stolen() > .01)
 }
 
@@ -259,7 +259,7 @@ func (m *Machine) pressure() Finding {
 	// Waiting for a CPU is common on a machine in use; waiting for memory means that the kernel is
 	// short of it.
 	short := memory > .01
-	return fine(pressure, pressures{CPU: cpu, Memory: memory, ShortOfMemory: short}).
+	return fine(pressure.Of(pressures{CPU: cpu, Memory: memory, ShortOfMemory: short})).
 		graded(false, short || cpu > .20)
 }
 

@@ -203,8 +203,8 @@ type check struct {
 
 // fine returns the finding Yes with a fact of a kind. [Finding.graded] makes it worse. A check can thus be written
 // as one expression: the fact, and the conditions for No and for a doubt.
-func fine[T any](kind *fact.Kind[T], v T, because ...fact.Fact) Finding {
-	return Finding{Outcome: outcome.Yes, Fact: kind.Of(v).Since(because...)}
+func fine(of fact.Fact, because ...fact.Fact) Finding {
+	return Finding{Outcome: outcome.Yes, Fact: of.Since(because...)}
 }
 
 // graded returns f with the outcome No if bad, else with a doubt if doubt, else as it is.

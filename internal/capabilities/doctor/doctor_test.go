@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 )
@@ -355,7 +356,7 @@ func TestVerdictOnWhatPasses(t *testing.T) {
 		findings []Finding
 		want     bool
 	}{{[]Finding{others}, true}, {[]Finding{steal}, false}, {[]Finding{others, steal}, false}, {nil, false}} {
-		if got, _ := doubt.MachineVerdict.In(Report{Outcome: outcome.No, Findings: c.findings}.Summary(9)); got.Passing != c.want {
+		if got, _ := fact.In(doubt.MachineVerdict, Report{Outcome: outcome.No, Findings: c.findings}.Summary(9)); got.Passing != c.want {
 			t.Errorf("%d findings: got %t, want %t", len(c.findings), got.Passing, c.want)
 		}
 	}

@@ -26,7 +26,7 @@ func (m *Machine) descriptors() Finding {
 	const keptFree = 64 // descriptors that a server does not use for connections
 	connections := m.Files.Cur - min(m.Files.Cur, keptFree)
 	// Fewer than 1024 spoil even small scenarios; 10,000 is a server's limit on connections by default.
-	return fine(descriptors, fileLimits{Soft: float64(m.Files.Cur), Hard: float64(m.Files.Max), Connections: float64(connections)}).
+	return fine(descriptors.Of(fileLimits{Soft: float64(m.Files.Cur), Hard: float64(m.Files.Max), Connections: float64(connections)})).
 		graded(connections < 1024, connections < 10_000)
 }
 
@@ -48,7 +48,7 @@ func (m *Machine) ports() Finding {
 		v.Waiting = stats.Known(waiting)
 	}
 	// A quick trial at its lowest rate takes 1,540.
-	return fine(localPorts, v).graded(n < 2_000, n < 10_000)
+	return fine(localPorts.Of(v)).graded(n < 2_000, n < 10_000)
 }
 
 // backlog judges the kernel's limits on the accept queue and on the SYN queue. A server's own
@@ -66,7 +66,7 @@ func (m *Machine) backlog() Finding {
 	if known && syn < 256 {
 		fixes = append(fixes, "net.ipv4.tcp_max_syn_backlog=4096")
 	}
-	return fine(listenBacklog, queueLimits{Accept: float64(accept), SYN: float64(syn), Settings: strings.Join(fixes, " ")}).
+	return fine(listenBacklog.Of(queueLimits{Accept: float64(accept), SYN: float64(syn), Settings: strings.Join(fixes, " ")})).
 		graded(accept < 128, len(fixes) > 0)
 }
 
@@ -77,7 +77,7 @@ func (m *Machine) memory() Finding {
 	if !ok {
 		return untold(nil)
 	}
-	return fine(memoryFree, freeMemory{Free: float64(free)}).graded(free < 256<<20, free < 1<<30)
+	return fine(memoryFree.Of(freeMemory{Free: float64(free)})).graded(free < 256<<20, free < 1<<30)
 }
 
 // swap warns if more than 16 MiB of swap space is in use. A few pages that were swapped out long ago and
@@ -89,7 +89,7 @@ func (m *Machine) swap() Finding {
 		return untold(nil)
 	}
 	used := total - min(total, free)
-	return fine(swapUsed, usedSwap{Used: float64(used), Total: float64(total)}).graded(false, used > 16<<20)
+	return fine(swapUsed.Of(usedSwap{Used: float64(used), Total: float64(total)})).graded(false, used > 16<<20)
 }
 
 // leastRoom is the free space, in bytes, below which output is bad. It is twice the space that a
@@ -104,7 +104,7 @@ func (m *Machine) output() Finding {
 		return Finding{}
 	}
 	blocked := func(err error, readOnly string) Finding {
-		return fine(outputBlocked, outputRefused{Dir: m.Out, Error: err.Error(), ReadOnly: readOnly}).graded(true, false)
+		return fine(outputBlocked.Of(outputRefused{Dir: m.Out, Error: err.Error(), ReadOnly: readOnly})).graded(true, false)
 	}
 	dir, err := existing(m.Out)
 	if err == nil {
@@ -128,9 +128,9 @@ func (m *Machine) output() Finding {
 	free := uint64(disk.Bavail) * uint64(disk.Bsize)
 	v := outputDir{Dir: m.Out, Free: float64(free), Needed: float64(m.Need)}
 	if free >= max(leastRoom, m.Need) {
-		return fine(outputRoom, v)
+		return fine(outputRoom.Of(v))
 	}
-	return fine(outputFull, v).graded(free < leastRoom, true)
+	return fine(outputFull.Of(v)).graded(free < leastRoom, true)
 }
 
 // existing returns path, or the nearest directory above it that exists, where path would be
@@ -172,5 +172,5 @@ func (m *Machine) environment() Finding {
 	}
 	slices.Sort(set)
 	slices.Sort(names)
-	return fine(goSettings, goVariables{Set: strings.Join(set, ", "), Unset: strings.Join(names, " -u ")}).graded(false, len(set) > 0)
+	return fine(goSettings.Of(goVariables{Set: strings.Join(set, ", "), Unset: strings.Join(names, " -u ")})).graded(false, len(set) > 0)
 }

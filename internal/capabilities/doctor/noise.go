@@ -235,11 +235,11 @@ func (m *Machine) noise() Finding {
 		left = []fact.Fact{noiseBlocksLeft.Of(blocksLeft{Left: n.Ran - n.Blocks, Ran: n.Ran}).Since(n.refused...)}
 	}
 	if open == nil {
-		return fine(noiseKnown, checked{}, append([]fact.Fact{told}, left...)...)
+		return fine(noiseKnown.Of(checked{}), append([]fact.Fact{told}, left...)...)
 	}
 	nothing := len(open) == len(told.Because)
 	v := noiseLimits{Metrics: strings.Join(slices.Compact(open), ", "), All: nothing, Window: n.enough()} // open is ordered by metric
-	return fine(noiseTooHigh, v, append([]fact.Fact{still}, left...)...).graded(nothing, true)
+	return fine(noiseTooHigh.Of(v), append([]fact.Fact{still}, left...)...).graded(nothing, true)
 }
 
 // enough returns the window, in seconds, with which a full comparison would detect differences of

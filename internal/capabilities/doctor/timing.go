@@ -36,7 +36,7 @@ func (m *Machine) timer() Finding {
 		return Finding{}
 	}
 	p50, p99 := m.Lateness[n/2], m.Lateness[n*99/100]
-	return fine(timerLate, sleepsLate{P50: p50, P99: p99}).graded(false, p99 > 300*time.Microsecond)
+	return fine(timerLate.Of(sleepsLate{P50: p50, P99: p99})).graded(false, p99 > 300*time.Microsecond)
 }
 
 // quickWindow is the window length of a quick comparison, the shortest that has to bear a pause.
@@ -52,7 +52,7 @@ func (m *Machine) pause() Finding {
 		return untold(nil)
 	}
 	v, mend, short := m.paused(m.Pause)
-	return fine(threadPaused, v, mend...).graded(false, short)
+	return fine(threadPaused.Of(v), mend...).graded(false, short)
 }
 
 // paused judges a pause of length d. A pause of more than a hundredth of a window determines the
@@ -92,7 +92,7 @@ func (m *Machine) gap() Finding {
 		return Finding{}
 	}
 	v, mend, short := m.paused(m.Gap.Longest)
-	return fine(replyGap, gaps{v, m.Gap.Replies, m.Gap.Span}, mend...).graded(false, short)
+	return fine(replyGap.Of(gaps{v, m.Gap.Replies, m.Gap.Span}), mend...).graded(false, short)
 }
 
 // An Engine holds the time, in seconds, that the load engine adds to every response time. It is the
@@ -116,7 +116,7 @@ func (m *Machine) engine() Finding {
 	_, mend := m.turns()
 	// On a virtual machine, an engine that spins alone on a CPU adds some 40 µs at p50 and 100 µs at p99.
 	// An engine that sleeps, or that waits for its CPU, adds several times as long.
-	return fine(engineAdds, engineTimes{P50: e.P50, P99: e.P99, Rate: e.Rate}, mend...).
+	return fine(engineAdds.Of(engineTimes{P50: e.P50, P99: e.P99, Rate: e.Rate}), mend...).
 		graded(false, e.P50 > 150e-6 || e.P99 > 1e-3)
 }
 
@@ -196,9 +196,9 @@ func (m *Machine) clockSteps() Finding {
 		return Finding{}
 	}
 	if c.Count == 0 {
-		return fine(clockSteady, clockWatched{Watched: c.Watched})
+		return fine(clockSteady.Of(clockWatched{Watched: c.Watched}))
 	}
-	return fine(clockStepped, clockMoved{clockWatched{Watched: c.Watched}, c.Count, c.Largest}).
+	return fine(clockStepped.Of(clockMoved{clockWatched{Watched: c.Watched}, c.Count, c.Largest})).
 		graded(false, true)
 }
 
@@ -214,7 +214,7 @@ func (m *Machine) clockSource() Finding {
 		return untold(nil)
 	}
 	if !slices.Contains(slowClocks, source) {
-		return fine(clockSource, clockNamed{Source: source})
+		return fine(clockSource.Of(clockNamed{Source: source}))
 	}
 	v := clockNamed{Source: source}
 	for other := range strings.FieldsSeq(m.text(dir + "available_clocksource")) {
@@ -223,5 +223,5 @@ func (m *Machine) clockSource() Finding {
 			break
 		}
 	}
-	return fine(clockSlow, v).graded(false, true)
+	return fine(clockSlow.Of(v)).graded(false, true)
 }

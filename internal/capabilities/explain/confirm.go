@@ -178,7 +178,7 @@ func (c *Case) Confirm(x *Explanation, test *Case) *Explanation {
 	}
 	// The tests may have been disturbed more than the run, or less.
 	disturber, of := doubt.Busy(test.Result.Doubts)
-	if before, _ := doubt.MachineBusy.In(x.Busy); of.Share < before.Share {
+	if before, _ := fact.In(doubt.MachineBusy, x.Busy); of.Share < before.Share {
 		disturber = x.Busy
 	}
 	for i := range done.Causes {

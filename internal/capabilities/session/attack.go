@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/measuring/arrivals"
 	"schedlab/internal/measuring/load"
 	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
 	"schedlab/internal/shared/workload"
@@ -105,7 +106,7 @@ func (r Attack) Run(ctx context.Context, p Program, say func(line string)) (*rec
 	case err != nil:
 		return result, err
 	case lost >= 0:
-		losses, _ := attack.Lost.In(result.Doubts[lost])
+		losses, _ := fact.In(attack.Lost, result.Doubts[lost])
 		return result, &Error{NoAnswer, fmt.Errorf("%d of %d requests got no reply: %s", losses.Lost, arm.Requests, request.Mostly(request.Lost(arm.Failures)))}
 	case arm.Requests > 0 && arm.Errors == arm.Requests:
 		return result, &Error{NoAnswer, fmt.Errorf("no reply was good: %s; check the URL and the method", request.Mostly(arm.Failures))}

@@ -64,7 +64,7 @@ type Tally struct {
 // TallyOf returns the tally that a reason has, of several the one with the fewest blocks. ok is false where no blocks were
 // asked.
 func TallyOf(reason fact.Fact) (least Tally, ok bool) {
-	if t, is := tally.In(reason); is {
+	if t, is := fact.In(tally, reason); is {
 		return t, true
 	}
 	for _, of := range reason.Because {

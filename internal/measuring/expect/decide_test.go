@@ -124,8 +124,8 @@ func TestDecideIsTheSequentialSignTest(t *testing.T) {
 				}
 				reason = reason.Because[0]
 			}
-			few, isFew := tooFewBlocks.In(reason)
-			of, isTally := tally.In(reason)
+			few, isFew := fact.In(tooFewBlocks, reason)
+			of, isTally := fact.In(tally, reason)
 			if !looked && (!isFew || few.Blocks != r.blocks) || looked && (!isTally || of.Yes != r.blocks-untrue || of.Blocks != r.blocks) {
 				t.Fatalf("%s, true in %v: %+v, want the count of true blocks", text, yes, reason)
 			}
@@ -133,7 +133,7 @@ func TestDecideIsTheSequentialSignTest(t *testing.T) {
 			if want == outcome.Yes && denied.Outcome != outcome.No || want == outcome.No && denied.Outcome != outcome.Yes || want == outcome.Open && denied.Outcome != want {
 				t.Fatalf("not %s, true in %v: %v, the contrary is %v", text, yes, denied.Outcome, want)
 			}
-			if of, _ := tally.In(denied.Reason); looked && want != outcome.Open && of.Yes != untrue {
+			if of, _ := fact.In(tally, denied.Reason); looked && want != outcome.Open && of.Yes != untrue {
 				t.Fatalf("not %s, true in %v: %+v, want the count of untrue blocks", text, yes, denied.Reason)
 			}
 		}
@@ -182,7 +182,7 @@ func TestDecideABand(t *testing.T) {
 		if c.low+c.high == 0 {
 			yes = 0
 		}
-		if contrary, _ := tally.In(denied); contrary.Yes != yes || contrary.Outside != told.Outside {
+		if contrary, _ := fact.In(tally, denied); contrary.Yes != yes || contrary.Outside != told.Outside {
 			t.Errorf("%+v: its contrary has the tally %+v", c, contrary)
 		}
 	}
@@ -573,18 +573,18 @@ func decision(text string) (d stats.Decision) {
 
 // sides returns the two sides of a statement in the median that a reason tells; "" if it tells none.
 func sides(reason fact.Fact) string {
-	of, _ := tally.In(reason)
-	by, _ := oneProbe.In(reason)
+	of, _ := fact.In(tally, reason)
+	by, _ := fact.In(oneProbe, reason)
 	return of.Sides + by.Sides
 }
 
 // tellsInterval reports whether a reason tells the interval of a verdict.
 func tellsInterval(reason fact.Fact, v record.Verdict) bool {
 	for _, kind := range []*fact.Kind[interval]{verdictOpen, noInterval, intervalOpen} {
-		if of, is := kind.In(reason); is {
+		if of, is := fact.In(kind, reason); is {
 			return of == intervalOf(v)
 		}
 	}
-	of, is := neitherSide.In(reason)
+	of, is := fact.In(neitherSide, reason)
 	return is && of.interval == intervalOf(v)
 }

@@ -98,7 +98,7 @@ func (b blocks) busy(r *record.Comparison) fact.Fact {
 		}
 		f = doubt.MachineBusy.Of(doubt.Taken{Side: string(record.ServerSideCPU), CPUs: ServerCPUs(r.Env), Share: share, Who: doubt.OtherPrograms, Brief: true})
 	}
-	busy, _ := doubt.MachineBusy.In(f)
+	busy, _ := fact.In(doubt.MachineBusy, f)
 	// What the run cannot tell shows in the widest interval.
 	for _, v := range r.Verdicts {
 		if v.Primary && v.Verdict.Outcome == outcome.Open && v.Low > 0 && v.High/v.Low > max(1, busy.High/max(busy.Low, 1e-9)) {
@@ -152,7 +152,7 @@ func withoutAdvice(doubts []fact.Fact, busy fact.Fact) []fact.Fact {
 	}
 	all := slices.Clone(doubts)
 	for i, d := range all {
-		if of, is := doubt.BudgetEnded.In(d); is {
+		if of, is := fact.In(doubt.BudgetEnded, d); is {
 			all[i] = doubt.BudgetEnded.Of(doubt.Ended{Blocks: of.Blocks, Open: of.Open, Verdicts: of.Verdicts, Busy: true}).Replacing(d)
 		}
 	}
@@ -170,7 +170,7 @@ func withoutFirstLook(doubts []fact.Fact, seen *record.Others) []fact.Fact {
 
 // passes reports whether a fact is about a machine that other programs kept busy before the run.
 func passes(f fact.Fact) bool {
-	fitness, _ := doubt.MachineVerdict.In(f)
+	fitness, _ := fact.In(doubt.MachineVerdict, f)
 	return fitness.Passing
 }
 

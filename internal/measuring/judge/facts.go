@@ -90,16 +90,16 @@ var (
 
 var (
 	starvedConnections = fact.New[starving]("starved-connections", 250, `it {{template "starved" .}}: `+
-		`{{with .Turns}}the others had {{printf "%.2g" .}} each, too few to tell a long wait from none; {{template "longer-windows" $}} would show it{{else}}its times are only those of the connections that it served, so it cannot win{{end}}`).
-		With("gist", `it {{template "starved" .}}`)
+		`{{with .Turns}}the others had {{printf "%.2g" .}} each, too few to tell a long wait from none; {{template "longer-windows" $}} would show it{{else}}its times are only those of the connections that it served, so it cannot win{{end}}`,
+		fact.Also("gist", `it {{template "starved" .}}`))
 	unsentRequests = fact.New[notSent]("unsent-requests", 80, `its paced clients did not send {{percent .Share}} of the {{count .Rate}} requests/s planned, while they waited for replies: requests that were never sent are in no figure`)
 	stampsLost     = fact.New[lost]("stamps-lost", 0, `its server had no room for the stamps of all requests in {{count .Windows}} of {{plural .Of "window"}}: the breakdown of its time covers only the newest {{percent .Joined}}; give the arm a larger timeline`)
 	serverLimited  = fact.New[share]("server-limited", 0, `its CPU limit stopped the server for {{percent .Share}} of the median window, which is in its times; give the servers a higher limit`)
 	virtualised    = fact.Plain("virtualised", -50, `a virtual machine: neighbours and the hypervisor are in the noise`)
 	oneHost        = fact.Plain("one-host", -60, `one host, loopback, synthetic demand`)
 	onlyOneCPU     = fact.Plain("one-cpu", -40, `the server had one CPU and so GOMAXPROCS 1: accept, poller and handlers share a run queue; with more CPUs repeat on two or more`)
-	loadTookCPU    = fact.New[fromLoad]("load-took-cpu", 90, `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}: it was disturbed; ask for less with --rate`).
-			With("gist", `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}`)
+	loadTookCPU    = fact.New[fromLoad]("load-took-cpu", 90, `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}: it was disturbed; ask for less with --rate`,
+		fact.Also("gist", `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}`))
 	othersUsedCPUs = fact.New[watched]("others-used-cpus", 0, `over the whole run of {{count .Seconds}} s {{template "list" .}}`)
 	stolenTime     = fact.New[usage]("stolen-time", 0, `{{part .Share}} of {{template "cpu" .}} was stolen by the hypervisor`)
 	interruptTime  = fact.New[usage]("interrupt-time", 0, `{{part .Share}} of {{template "cpu" .}} went to interrupts of devices`)

@@ -8,6 +8,7 @@ import (
 
 	"schedlab/internal/measuring/window"
 	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 	"schedlab/internal/shared/timeline"
@@ -95,7 +96,7 @@ func TestRequestsOfAPlan(t *testing.T) {
 	}
 	b := of(stats.Figures{})
 	b.run.Plan = plan(10)
-	if few, is := doubt.FewRequests.In(b.refuseMetric(stats.P50.Row(), record.Arm{Contestant: record.Contestant{Name: "a"}})); !is || few.Requests != 20 || math.Abs(few.Needed-22) > 1e-9 {
+	if few, is := fact.In(doubt.FewRequests, b.refuseMetric(stats.P50.Row(), record.Arm{Contestant: record.Contestant{Name: "a"}})); !is || few.Requests != 20 || math.Abs(few.Needed-22) > 1e-9 {
 		t.Errorf("20 requests a window of 22: %+v", few)
 	}
 

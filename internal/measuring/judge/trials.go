@@ -96,7 +96,7 @@ func (of *Trials) Doubts(r record.Result, answered bool, own ...fact.Fact) []fac
 	run := of.run
 	all := slices.Clone(of.doubts)
 	if busy := Busy(run.Others, run.Env); !busy.None() {
-		taken, _ := doubt.MachineBusy.In(busy)
+		taken, _ := fact.In(doubt.MachineBusy, busy)
 		taken.Open = going(run.Status) && !answered
 		all = append(all, doubt.MachineBusy.Of(taken).Replacing(busy))
 	}

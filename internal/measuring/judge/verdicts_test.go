@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"schedlab/internal/measuring/window"
+	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
 	"schedlab/internal/shared/stats"
@@ -159,7 +160,7 @@ func TestChecksRefuse(t *testing.T) {
 	r := synthetic{edit: late}.judged(t)
 	for _, metric := range stats.Names(stats.Quantiles()) {
 		v := verdictOf(t, r.Verdicts, "pool", metric)
-		if by, is := causeImbalance.In(v.Reason); v.Verdict.String() != "refused" || !is || math.Abs(by.More-3e-3) > 1e-5 {
+		if by, is := fact.In(causeImbalance, v.Reason); v.Verdict.String() != "refused" || !is || math.Abs(by.More-3e-3) > 1e-5 {
 			t.Errorf("%s: %+v, want it refused for 3 ms of lateness", metric, v)
 		}
 	}
@@ -204,7 +205,7 @@ func TestLoadOnASharedCPU(t *testing.T) {
 	}
 	r := synthetic{servers: "0-1", times: times, edit: shares(.05)}.judged(t)
 	v := verdictOf(t, r.Verdicts, "pool", "p50")
-	if by, is := causeImbalance.In(v.Reason); v.Verdict.String() != "refused" || !is || by.Share != loadShare.name {
+	if by, is := fact.In(causeImbalance, v.Reason); v.Verdict.String() != "refused" || !is || by.Share != loadShare.name {
 		t.Errorf("times that follow the load's share: %+v, want them refused for it", v)
 	}
 	if got := decisions(r, "fasthttp"); got["p50"] != "SAME" {

@@ -135,7 +135,7 @@ func otherParser(r *record.Comparison, arm string) string {
 	if i < 0 {
 		return ""
 	}
-	differ, _ := doubt.ParsersDiffer.In(r.Doubts[i])
+	differ, _ := fact.In(doubt.ParsersDiffer, r.Doubts[i])
 	if differ.Control == "" || !slices.Contains(differ.Other, arm) {
 		return ""
 	}
@@ -482,7 +482,7 @@ func flagsFor(r *record.Comparison, arms ...string) string {
 	}
 	longest := 0.0
 	for _, v := range r.Verdicts {
-		few, _ := doubt.FewRequests.In(v.Reason)
+		few, _ := fact.In(doubt.FewRequests, v.Reason)
 		if few.Longer != nil {
 			longest = max(longest, few.Window)
 		}

@@ -98,7 +98,7 @@ func remedy(r *record.Comparison, needed int) string {
 	// ended returns the plan's own estimate, from its doubt about an ended budget, if it is about the same remedy.
 	ended := func(is func(doubt.Ended) bool) doubt.Ended {
 		for _, d := range r.Doubts {
-			if of, ended := doubt.BudgetEnded.In(d); ended && is(of) {
+			if of, ended := fact.In(doubt.BudgetEnded, d); ended && is(of) {
 				return of
 			}
 		}

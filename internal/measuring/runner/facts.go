@@ -118,8 +118,8 @@ var (
 // Doubts about a plan.
 var (
 	// They are known before the first block, except for the two about the budget.
-	machineUnfit = fact.New[unfitness]("machine-unfit", 0, `{{with .Said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`).
-			With("gist", `{{with .Said}}{{.}}{{else}}machine: {{range .Because}}{{gist .}}{{end}}{{end}}`)
+	machineUnfit = fact.New[unfitness]("machine-unfit", 0, `{{with .Said}}{{.}}{{else}}machine: {{template "because" .}}{{end}}`,
+		fact.Also("gist", `{{with .Said}}{{.}}{{else}}machine: {{range .Because}}{{gist .}}{{end}}{{end}}`))
 	sharedCPUs = fact.New[cpusInCommon]("shared-cpus", -30, `{{with .CPUs}}the load shares {{.}} with the servers: it sleeps while nothing is due, the rate keeps what it takes below {{percent $.Share}}, and a verdict that the disturbance could explain is refused`+
 		`{{else}}server and load share CPUs: the load disturbs what it measures; leave --cpus none out, on two or more CPUs{{end}}`)
 	shortRound          = fact.New[turns]("short-round", 260, `{{plural .Connections "client"}} that ask for {{lasts .CPU}} of CPU time each take {{lasts .Round}} for a turn each, and a window has {{lasts .Window}}: some wait all through it; give --warmup {{count .Warmup}}s --window {{count .Needed}}s{{with .Budget}} --budget {{time .}}{{end}}`)

@@ -116,7 +116,7 @@ func (p *plan) warnFewWorkers(found findings, name string) {
 	}
 	// One doubt about the rate is enough, and this one tells why.
 	p.Doubts = slices.DeleteFunc(p.Doubts, func(d fact.Fact) bool {
-		of, is := doubt.RateLowered.In(d)
+		of, is := fact.In(doubt.RateLowered, d)
 		return is && of.Slowest == name
 	})
 	p.doubt(doubt.RateFewWorkers.Of(doubt.FewWorkers{Workers: set.workers, Rate: a.Clients.Rate, Without: without, Needed: need, Other: other}).On(name))
@@ -138,8 +138,8 @@ func (p *plan) lower(a *arm, most float64, doubt func(rate, asked float64) fact.
 
 // askedFor returns the rate that was asked for where a doubt tells that it was lowered; 0 for other doubts.
 func askedFor(d fact.Fact) float64 {
-	of, _ := doubt.RateLowered.In(d)
-	by, _ := rateShared.In(d)
+	of, _ := fact.In(doubt.RateLowered, d)
+	by, _ := fact.In(rateShared, d)
 	return max(of.Asked, by.Asked)
 }
 

@@ -195,13 +195,13 @@ var (
 // open because of it, what took the time (its Because), what that did to the run, the ways out, and all of it while the run
 // goes on.
 var MachineBusy = fact.Disturbing(fact.New[Taken]("machine-busy", 280, `{{template "busy share" .}}`+
-	`{{if .Because}}: {{template "busy list" .}}{{end}}; {{if .Open}}{{template "busy effect" .}}{{else}}the intervals allow for that, and are wider{{end}}; {{template "busy do" .}}`).
-	With("answer", `Too busy{{if not .Brief}} to tell{{end}}: {{template "busy share" .}}`).
-	With("took", `{{if .Because}}{{template "busy list" .}}{{else}}{{template "busy share" .}}{{end}}`).
-	With("share", `{{template "busy share" .}}`).
-	With("effect", `{{template "busy effect" .}}`).
-	With("do", `{{template "busy do" .}}`).
-	With("now", `{{template "busy share" .}} in the last {{round .Seconds .01}}: {{template "busy list" .}}; {{template "busy effect" .}}; {{template "busy do" .}}`), func(Taken) bool { return true })
+	`{{if .Because}}: {{template "busy list" .}}{{end}}; {{if .Open}}{{template "busy effect" .}}{{else}}the intervals allow for that, and are wider{{end}}; {{template "busy do" .}}`,
+	fact.Also("answer", `Too busy{{if not .Brief}} to tell{{end}}: {{template "busy share" .}}`),
+	fact.Also("took", `{{if .Because}}{{template "busy list" .}}{{else}}{{template "busy share" .}}{{end}}`),
+	fact.Also("share", `{{template "busy share" .}}`),
+	fact.Also("effect", `{{template "busy effect" .}}`),
+	fact.Also("do", `{{template "busy do" .}}`),
+	fact.Also("now", `{{template "busy share" .}} in the last {{round .Seconds .01}}: {{template "busy list" .}}; {{template "busy effect" .}}; {{template "busy do" .}}`)), func(Taken) bool { return true })
 
 // Busy returns the doubt of a run that others took much of the CPUs, and what they took; no fact if they did not.
 func Busy(doubts []fact.Fact) (fact.Fact, Taken) {
@@ -209,7 +209,7 @@ func Busy(doubts []fact.Fact) (fact.Fact, Taken) {
 	if i < 0 {
 		return fact.Fact{}, Taken{}
 	}
-	of, _ := MachineBusy.In(doubts[i])
+	of, _ := fact.In(MachineBusy, doubts[i])
 	return doubts[i], of
 }
 

@@ -26,5 +26,5 @@ type NoiseLoad struct {
 func (f Fitness) unfit() bool { return f.Verdict == outcome.Machine.Phrase(outcome.No) }
 
 // MachineVerdict is what doctor says of a machine, and the doubt of a run on one that is not fit.
-var MachineVerdict = fact.Disturbing(fact.New[Fitness]("machine-verdict", 0, `{{.Verdict}}{{with .Untold}}: the machine does not tell {{count .}} of {{count $.Checks}} things that were looked for{{end}}{{range $i, $f := .Because}}{{if or $i $.Untold}}; {{else}}: {{end}}{{gist .}}{{end}}{{with .More}}; and {{count .}} more{{end}}{{with .Scenario}}; noise measured with scenario {{.}}{{with $.Asked}} ({{.}}){{end}}{{end}}{{if .Sleeps}}; requests that only compute may see more: `+"`schedlab doctor pool-cpu`"+`{{end}}`).
-	With("gist", `{{.Verdict}}{{range $i, $f := .Because}}{{if $i}}; {{else}}: {{end}}{{gist .}}{{end}}`), Fitness.unfit)
+var MachineVerdict = fact.Disturbing(fact.New[Fitness]("machine-verdict", 0, `{{.Verdict}}{{with .Untold}}: the machine does not tell {{count .}} of {{count $.Checks}} things that were looked for{{end}}{{range $i, $f := .Because}}{{if or $i $.Untold}}; {{else}}: {{end}}{{gist .}}{{end}}{{with .More}}; and {{count .}} more{{end}}{{with .Scenario}}; noise measured with scenario {{.}}{{with $.Asked}} ({{.}}){{end}}{{end}}{{if .Sleeps}}; requests that only compute may see more: `+"`schedlab doctor pool-cpu`"+`{{end}}`,
+	fact.Also("gist", `{{.Verdict}}{{range $i, $f := .Because}}{{if $i}}; {{else}}: {{end}}{{gist .}}{{end}}`)), Fitness.unfit)

@@ -1,6 +1,6 @@
 // Package fact holds statements about a run as data: doubts, reasons, parts of an answer. A package that finds a fact
 // registers its kind with New: a code, a weight, a sentence and the type of its values. It makes one with Kind.Of and
-// reads one with Kind.In; a report prints it with Fact.String; JSON has the data and the words. A sentence is checked
+// reads one with In; a report prints it with Fact.String; JSON has the data and the words. A sentence is checked
 // when the program starts: whatever one of its branches names must be there, and be of a fitting type.
 //
 // The package knows no kind itself.
@@ -26,7 +26,7 @@ type Fact struct {
 	Because          []Fact // the facts that this one rests on
 	Text             string // its words in the record that it was read from, printed only for a code that this program does not know
 
-	// The values as JSON has them: only [Kind.In] reads them, and only by the fields of its struct. So a fact that was read is
+	// The values as JSON has them: only [In] reads them, and only by the fields of its struct. So a fact that was read is
 	// written with every value that it had, also of another version's.
 	values map[string]float64
 	names  map[string]string
@@ -99,7 +99,7 @@ func (f Fact) Error() string { return f.String() }
 // fact's Text or, without one, the code.
 func (f Fact) String() string { return f.Part("") }
 
-// Part returns the fact in the words of another sentence of its kind: Part("fix") uses what [Kind.With] registered as
+// Part returns the fact in the words of another sentence of its kind: Part("fix") uses what [Also] gave [New] as
 // "fix".
 func (f Fact) Part(name string) string {
 	if k := kinds[f.Code]; k != nil {

@@ -30,8 +30,8 @@ type Sent struct {
 	From  string
 }
 
-var lostOf = fact.New[lost]("test-lost", 0, `{{.Arm}} lost {{count .Requests}} of {{.Where}} ({{percent .Share}}){{if .Late}}, late{{end}}{{with .Lag}}, by {{time .}}{{end}}{{with .XMax}}, of {{per .}}{{end}}{{range .Because}}; {{say .}}{{end}}{{with .OpenArms}}; open: {{.}} ({{$.Open}}){{end}}{{with .Least}}, {{count .}} at least{{end}}`).
-	With("fix", `find {{.Where}}`)
+var lostOf = fact.New[lost]("test-lost", 0, `{{.Arm}} lost {{count .Requests}} of {{.Where}} ({{percent .Share}}){{if .Late}}, late{{end}}{{with .Lag}}, by {{time .}}{{end}}{{with .XMax}}, of {{per .}}{{end}}{{range .Because}}; {{say .}}{{end}}{{with .OpenArms}}; open: {{.}} ({{$.Open}}){{end}}{{with .Least}}, {{count .}} at least{{end}}`,
+	fact.Also("fix", `find {{.Where}}`))
 
 var alone = fact.Plain("test-alone", 0, `alone`)
 
@@ -53,10 +53,10 @@ func TestKind(t *testing.T) {
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatal(err)
 	}
-	if got, is := lostOf.In(back); !is || got.Sent != nil || got != in || back.String() != words {
+	if got, is := fact.In(lostOf, back); !is || got.Sent != nil || got != in || back.String() != words {
 		t.Errorf("got %+v, %t: %s", got, is, back)
 	}
-	if got, is := lostOf.In(alone); is || got != (lost{}) || lostOf.Is(alone) || !back.RestsOn(alone.Code) {
+	if got, is := fact.In(lostOf, alone); is || got != (lost{}) || lostOf.Is(alone) || !back.RestsOn(alone.Code) {
 		t.Errorf("got %+v, %t of another kind", got, is)
 	}
 }
@@ -72,7 +72,7 @@ func TestSomeValuesOfAKind(t *testing.T) {
 	if want := `{"code":"test-lost","values":{"bytes":0,"late":0,"least":0,"open":0,"requests":0,"share":0,"x_max":7},"names":{"from":"a","where":"there"},"text":" lost 0 of there (0 %), of 7/s"}`; err != nil || string(text) != want {
 		t.Errorf("got  %s, %v\nwant %s", text, err, want)
 	}
-	if got, is := lostOf.In(f); !is || *got.Sent != (Sent{From: "a"}) || got.Least != stats.Known(0) || got.Where != "there" {
+	if got, is := fact.In(lostOf, f); !is || *got.Sent != (Sent{From: "a"}) || got.Least != stats.Known(0) || got.Where != "there" {
 		t.Errorf("got %+v, %t", got, is)
 	}
 	defer func() {

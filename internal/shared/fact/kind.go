@@ -21,20 +21,26 @@ import (
 // "values", a bool as 1 or 0, a duration in seconds. A field with the option omitempty is left out where it is zero, an Opt
 // where it is not known, an *int where it is nil, and the fields of an embedded pointer to a struct where that is nil.
 //
-// Methods of Kind are compiled for each of some two hundred types, and the linker keeps them all, so they are few and short,
-// and have the pointer as receiver: those of a value would be compiled twice.
+// The linker keeps every exported method of Kind for each of some two hundred types, used or not. So Kind has two short
+// ones, with the pointer as receiver (those of a value would be there twice), and [In], [New] and [Also] are functions.
 type Kind[T any] struct{ Code Code }
 
 // A Weight orders doubts by their effect on the answer. A doubt above 0 decides whether there is an answer, the largest
 // weight first; one below 0 is what every run on such a machine has.
 type Weight int
 
+// A Sentence is one more way to put a kind into words.
+type Sentence struct{ name, text string }
+
+// Also returns another sentence for New: for the name "fix" what Fact.Part("fix") says.
+func Also(name, text string) Sentence { return Sentence{name, text} }
+
 // New registers a kind of fact with its sentence, without a full stop. text is a [text/template]; its dot has the fields
 // of T and the fact's Arm, Baseline, Metric and Because. It can use a [Part] that was registered before, by {{template
-// "name" .}}. Call New only to initialise package variables. It panics if the code is taken, or if a branch of the
+// "name" .}}. Call New only to initialise package variables. It panics if the code is taken, or if a branch of a
 // sentence names what its dot does not have, or gives it to a function that takes no such type.
-func New[T any](code Code, weight Weight, text string) *Kind[T] {
-	addKind(code, weight, reflect.TypeFor[T](), text)
+func New[T any](code Code, weight Weight, text string, others ...Sentence) *Kind[T] {
+	addKind(code, weight, reflect.TypeFor[T](), text, others)
 	return &Kind[T]{code}
 }
 
@@ -43,16 +49,10 @@ func Plain(code Code, weight Weight, text string) Fact {
 	return New[struct{}](code, weight, text).Of(struct{}{})
 }
 
-// With registers another sentence of the kind: for the name "fix" what Fact.Part("fix") says.
-func (k *Kind[T]) With(name, text string) *Kind[T] {
-	kinds[k.Code].say(name, text)
-	return k
-}
-
 // Disturbing makes facts of a kind disturb a run, where when holds for their values: see [Fact.Disturbs].
 func Disturbing[T any](k *Kind[T], when func(T) bool) *Kind[T] {
 	kinds[k.Code].disturbs = func(f Fact) bool {
-		v, is := k.In(f)
+		v, is := In(k, f)
 		return is && when(v)
 	}
 	return k
@@ -92,8 +92,8 @@ func (f Fact) Replacing(g Fact) Fact {
 	return f
 }
 
-// In returns the values of f, and whether f is of this kind.
-func (k *Kind[T]) In(f Fact) (values T, is bool) {
+// In returns the values of f, and whether f is of the kind.
+func In[T any](k *Kind[T], f Fact) (values T, is bool) {
 	is = read(&f, k.Code, &values)
 	return values, is
 }
@@ -167,10 +167,13 @@ type field struct {
 }
 
 // addKind registers a kind of fact that has the values of a struct.
-func addKind(code Code, weight Weight, values reflect.Type, text string) {
+func addKind(code Code, weight Weight, values reflect.Type, text string, others []Sentence) {
 	k := &kind{code: code, weight: weight, fields: fieldsOf(values)}
 	register(k)
 	k.say("", text)
+	for _, other := range others {
+		k.say(other.name, other.text)
+	}
 }
 
 func register(k *kind) {

@@ -10,7 +10,7 @@ import (
 // TooBusy returns the first line of an answer that is open because others took CPU time; "" for any other. busy is the
 // doubt about them, or no fact.
 func TooBusy(busy fact.Fact) string {
-	if of, _ := doubt.MachineBusy.In(busy); !of.Open {
+	if of, _ := fact.In(doubt.MachineBusy, busy); !of.Open {
 		return ""
 	}
 	return busy.Part("answer") + "."
