@@ -107,6 +107,7 @@ func TestRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		trial.Requests = slices.Clone(trial.Requests) // the next trial takes their place
 		blocks[trial.Block] = append(blocks[trial.Block], trial)
 	}
 	if len(blocks) != 10 || run.Comparison().Valid != 10 {

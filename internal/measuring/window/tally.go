@@ -212,6 +212,21 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
+// added only adds times up, in the order in which they come. Their quantiles are not known.
+type added struct {
+	seconds float64
+	n       int
+}
+
+func (a *added) add(took time.Duration) {
+	a.seconds += took.Seconds()
+	a.n++
+}
+
+func (a *added) quantile(float64) float64 { return math.NaN() }
+func (a *added) tail() float64            { return math.NaN() }
+func (a *added) mean() float64            { return a.seconds / float64(a.n) }
+
 // summed only adds times up. Their quantiles are not known.
 type summed struct {
 	sum time.Duration
@@ -289,7 +304,7 @@ func (p *parts) phases() (f Phases, tail float64) {
 	if f.Good == 0 {
 		return f, math.NaN()
 	}
-	slow := math.Ceil(slowest * float64(f.Good))
+	slow := math.Ceil(slowestShare * float64(f.Good))
 	left := slow
 	f.Stamped = true
 	for row := rows - 1; row >= 0; row-- {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"schedlab/internal/shared/cpuset"
@@ -56,16 +57,48 @@ type Window struct {
 // Times, errors and losses are about the requests scheduled in the window, however late they ended, so that a server
 // cannot look better by answering late. Throughput and goodput are about the replies that came in the window.
 func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
-	response := &times{}
-	tally := tallyOf(t.Trial, clients, response, &times{}, &times{}, &times{})
-	for _, r := range t.Requests {
-		tally.count(r)
+	// A long trial takes tens of megabytes while it is reduced, which the next one uses again.
+	s := spare.Get().(*scratch)
+	defer spare.Put(s)
+	var phases Phases
+	var dividing sync.WaitGroup
+	dividing.Go(func() { phases = phasesOf(t, PerIter(e), s) })
+	response, service, lag := s.times(0, len(t.Requests)), s.times(1, len(t.Requests)), s.times(2, len(t.Requests))
+	tally := tallyOf(t.Trial, clients, response, service, &added{}, lag)
+	for i := range t.Requests {
+		tally.count(t.Requests[i])
 	}
 	// The correlation time needs the order of the requests, so take it before they are sorted.
 	tally.w.Tau = stats.CorrelationTime(response.seconds)
 	w := tally.window(t.Trial, e)
-	w.Hist, w.Heat, w.Phases = t.Histogram(t.Requests), t.Heat(t.Requests), PhasesOf(t, PerIter(e))
+	w.Hist, w.Heat = t.Histogram(t.Requests), t.Heat(t.Requests)
+	dividing.Wait()
+	w.Phases = phases
 	return w
+}
+
+// A scratch is the memory in which one trial is reduced.
+type scratch struct {
+	seconds         [3][]float64
+	slowest, latest []keyed
+}
+
+// spare are the scratches that are not in use.
+var spare = sync.Pool{New: func() any { return new(scratch) }}
+
+// times returns times in the memory of number i, empty and with room for n. It can be called once for each i.
+func (s *scratch) times(i, n int) *times {
+	s.seconds[i] = emptied(s.seconds[i], n)
+	return &times{seconds: s.seconds[i]}
+}
+
+// emptied returns s without elements, and with room for n, or for a few more if it is made anew: the next trial may have some
+// more requests.
+func emptied[T any](s []T, n int) []T {
+	if cap(s) < n {
+		s = make([]T, 0, n+n/32)
+	}
+	return s[:0]
 }
 
 // PerIter returns the calibrated time of one iteration of CPU demand, in seconds; 0 if it is unknown.
@@ -221,9 +254,9 @@ const GeneratorLimit = .80
 // The plan chooses the rate so that the load stays below it.
 const ShareLimit = .15
 
-// slowest is the ratio of requests that make up the tail. Their mean time is the sum of the means of its parts, which a
+// slowestShare is the ratio of requests that make up the tail. Their mean time is the sum of the means of its parts, which a
 // quantile is not.
-const slowest = .01
+const slowestShare = .01
 
 // Phases tells where the time of a window's good requests went, in parts that follow each other without a gap. So the
 // parts add up to the response time, and a difference between two arms can be traced to the parts. Service is split by
@@ -241,71 +274,81 @@ type Phases struct {
 	meanWait, tailWait float64                    // of Service: sleep asked for
 }
 
-// timed is one good request of a window with its parts.
-type timed struct {
-	request request.Request
-	parts   timeline.Parts
-}
-
 // PhasesOf divides the time of a trial's window by the stamps of the client and the server. perIter is the calibrated
 // time of one iteration of CPU demand, in seconds. It is the zero value for a trial without stamps.
-func PhasesOf(t record.TrialRecord, perIter float64) (p Phases) {
+func PhasesOf(t record.TrialRecord, perIter float64) Phases {
+	return phasesOf(t, perIter, new(scratch))
+}
+
+// phasesOf is PhasesOf in the memory of s.
+func phasesOf(t record.TrialRecord, perIter float64, s *scratch) (p Phases) {
 	if len(t.Stamps) == 0 {
 		return p
 	}
 	p.Stamped = true
 	p.Lost = int(min(t.Server.StampsLost, math.MaxInt32))
-	var all []timed
-	var passed []request.Stamps
-	for i, r := range t.Requests {
-		if !t.InWindow(r) || !r.Good() {
+	slowest := emptied(s.slowest, len(t.Requests)) // the good requests, by index
+	latest := emptied(s.latest, len(t.Requests))   // the joined ones: when they were written, and when they were read
+	for i := range t.Requests {
+		r, stamps := &t.Requests[i], &t.Stamps[i]
+		if !t.InWindow(*r) || !r.Good() {
 			continue
 		}
-		parts := PartsOf(r, t.Stamps[i])
 		p.Good++
-		if t.Stamps[i].Joined() {
+		if stamps.Joined() {
 			p.Joined++
-			passed = append(passed, t.Stamps[i])
+			latest = append(latest, keyed{stamps.Wrote, stamps.Read})
 		} else if p.Lost > 0 {
 			continue // its time cannot be divided without the lost stamps
 		}
+		parts := PartsOf(*r, *stamps)
 		if _, negative := parts.Negative(); negative {
 			p.Negative++
 		}
-		all = append(all, timed{r, parts})
+		slowest = append(slowest, keyed{r.Done - r.Scheduled, int64(i)})
 	}
-	p.Overtaken = overtaken(passed)
+	s.slowest, s.latest = slowest, latest
+	p.Overtaken = overtaken(latest)
 	// The slowest come first, so that the tail is the front of the slice.
-	slices.SortFunc(all, func(a, b timed) int {
-		return cmp.Compare(b.request.Done-b.request.Scheduled, a.request.Done-a.request.Scheduled)
-	})
-	p.Mean, p.meanCPU, p.meanWait = average(all, perIter)
-	p.Tail, p.tailCPU, p.tailWait = average(all[:int(math.Ceil(slowest*float64(len(all))))], perIter)
+	slices.SortFunc(slowest, largestFirst)
+	p.Mean, p.meanCPU, p.meanWait = average(t, slowest, perIter)
+	p.Tail, p.tailCPU, p.tailWait = average(t, slowest[:int(math.Ceil(slowestShare*float64(len(slowest))))], perIter)
 	return p
 }
 
-// overtaken returns the ratio of requests that the server read after one that was written later.
-func overtaken(all []request.Stamps) float64 {
-	slices.SortFunc(all, func(a, b request.Stamps) int { return cmp.Compare(b.Wrote, a.Wrote) })
+// keyed is a number of a request beside the time by which requests are sorted, which takes less memory than a request.
+type keyed struct{ key, value int64 }
+
+// largestFirst is the order of falling keys.
+func largestFirst(a, b keyed) int { return cmp.Compare(b.key, a.key) }
+
+// overtaken returns the ratio of requests that the server read after one that was written later. The keys are the times
+// of the writing, the values those of the reading. It sorts them.
+func overtaken(all []keyed) float64 {
+	slices.SortFunc(all, largestFirst)
 	// A request was overtaken if one written after it was read before it, so one pass with the earliest reading so
 	// far is enough.
 	n, earliest := 0, int64(math.MaxInt64)
 	for _, s := range all { // from the last that was written
-		n += stats.Count(s.Read > earliest)
-		earliest = min(earliest, s.Read)
+		n += stats.Count(s.value > earliest)
+		earliest = min(earliest, s.value)
 	}
 	return float64(n) / float64(max(len(all), 1))
 }
 
-// average returns the mean of each part, of the CPU demand and of the sleep asked for, in seconds per request.
-func average(all []timed, perIter float64) (mean [timeline.NumParts]float64, cpu, wait float64) {
-	n := float64(max(len(all), 1))
-	for _, t := range all {
-		for i, d := range t.parts {
-			mean[i] += time.Duration(d).Seconds() / n
+// average returns the mean of each part, of the CPU demand and of the sleep asked for, in seconds per request, over the
+// requests of a trial whose indices are the values of those.
+func average(t record.TrialRecord, those []keyed, perIter float64) (mean [timeline.NumParts]float64, cpu, wait float64) {
+	n := float64(max(len(those), 1))
+	for _, one := range those {
+		r := &t.Requests[one.value]
+		for i, d := range PartsOf(*r, t.Stamps[one.value]) {
+			if d != 0 { // most parts of most requests are 0
+				mean[i] += time.Duration(d).Seconds() / n
+			}
 		}
-		cpu += float64(t.request.Iters) * perIter / n
-		wait += time.Duration(t.request.Sleep).Seconds() / n
+		cpu += float64(r.Iters) * perIter / n
+		wait += time.Duration(r.Sleep).Seconds() / n
 	}
 	return mean, cpu, wait
 }

@@ -371,9 +371,9 @@ func TestOvertaken(t *testing.T) {
 	}{
 		{nil, 0}, {[]int64{5, 6, 7, 8}, 0}, {[]int64{5, 5, 7, 7}, 0}, {[]int64{8, 7, 6, 5}, .75}, {[]int64{9, 6, 7, 8}, .25}, {[]int64{7, 8, 9, 6}, .75},
 	} {
-		var all []request.Stamps
+		var all []keyed
 		for i, read := range c.read {
-			all = append(all, request.Stamps{Wrote: int64(i), Read: read})
+			all = append(all, keyed{int64(i), read})
 		}
 		slices.Reverse(all) // they are recorded as they end
 		if got := overtaken(all); got != c.want {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -232,6 +233,30 @@ func TestFullRecordLeavesBulkOut(t *testing.T) {
 	}
 	if kept == 0 || omitted == 0 || kept+omitted != 3 {
 		t.Errorf("%d trials with requests, %d without; want some of both, 3 in all", kept, omitted)
+	}
+}
+
+// Stamps belong to requests, so a trial whose files have different numbers of them cannot be read. The trials around it can,
+// although their requests take the same memory.
+func TestStampsOfOtherRequests(t *testing.T) {
+	t.Parallel()
+	d, _ := newDir(t)
+	for n, stamps := range []int{40, 41, 39, 30} {
+		if err := d.WriteTrial(Trial{Number: n + 1, Arm: "pool"}, sample(40-n/3*10), Files{Stamps: make([]request.Stamps, stamps)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for trial, err := range d.Trials() {
+		if err != nil {
+			got = append(got, strings.TrimPrefix(err.Error(), fmt.Sprintf("reading %q: ", trial.Path)))
+			continue
+		}
+		got = append(got, fmt.Sprint(len(trial.Requests), " ", len(trial.Stamps)))
+	}
+	want := []string{"40 40", "stamps of 41 requests, there are 40", "stamps of 39 requests, there are 40", "30 30"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

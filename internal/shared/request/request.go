@@ -230,25 +230,30 @@ func stampsLayout() layout[Stamps] {
 		{"write", func(s *Stamps) *int64 { return &s.Write }},
 	} {
 		// from returns the time from which the field's distance counts. Wrote counts from the Wrote of the row before.
-		from := func(s, _ *Stamps) int64 { return s.Wrote }
-		if i == 0 {
-			from = func(_, prev *Stamps) int64 { return prev.Wrote }
+		field := c.field
+		from := func(s, prev *Stamps) int64 {
+			if i == 0 {
+				return prev.Wrote
+			}
+			return s.Wrote
 		}
-		get := func(s, prev Stamps) int64 {
-			at := *c.field(&s)
+		get := func(s, prev *Stamps) int64 {
+			at := *field(s)
 			if at == 0 {
 				return 0
 			}
-			d := at - from(&s, &prev)
+			d := at - from(s, prev)
 			if d >= 0 { // 0 is taken by "not stamped"
 				d++
 			}
 			return d
 		}
-		set := func(s *Stamps, prev Stamps, v int64) bool {
+		set := func(s, prev *Stamps, v int64) bool {
+			at := int64(0)
 			if v != 0 {
-				*c.field(s) = from(s, &prev) + v - int64(stats.Count(v > 0))
+				at = from(s, prev) + v - int64(stats.Count(v > 0))
 			}
+			*field(s) = at
 			return true
 		}
 		l.columns = append(l.columns, column[Stamps]{c.name, get, set})
@@ -259,9 +264,10 @@ func stampsLayout() layout[Stamps] {
 // EncodeStamps writes stamps in the columnar format of stamps.col.gz. It refuses more than maxRequests.
 func EncodeStamps(w io.Writer, stamps []Stamps) error { return stampsLayout().encode(w, stamps) }
 
-// DecodeStamps reads the output of EncodeStamps, with the checks of Decode. It refuses stamps of
-// more than most requests.
-func DecodeStamps(r io.Reader, most int) ([]Stamps, error) { return stampsLayout().decode(r, most) }
+// DecodeStamps reads the output of EncodeStamps, as Decode does.
+func DecodeStamps(r io.Reader, size int64, space []Stamps) ([]Stamps, error) {
+	return stampsLayout().decode(r, size, space)
+}
 
 const (
 	// maxRequests is the largest number of requests one file may hold. Encode and Decode
@@ -292,34 +298,34 @@ type layout[T any] struct {
 
 // A column converts one field of a row to and from a varint. A field that follows another one closely is stored
 // as its distance from it, so that a steady trial compresses to a few bytes a request. get computes the stored
-// value of r; set undoes it. prev is the row before, the zero row at first.
+// value of r; set undoes it, whatever the field held before. prev is the row before, the zero row at first.
 type column[T any] struct {
 	name string
-	get  func(r, prev T) int64
-	set  func(r *T, prev T, v int64) bool // false: v is out of range
+	get  func(r, prev *T) int64
+	set  func(r, prev *T, v int64) bool // false: v is out of range
 }
 
 // requestLayout is version 1. Differences wrap, so every int64 survives the round trip.
 func requestLayout() layout[Request] {
 	return layout[Request]{"requests", requestsMagic, 1, []column[Request]{
-		{"scheduled", func(r, p Request) int64 { return r.Scheduled - p.Scheduled },
-			func(r *Request, p Request, v int64) bool { r.Scheduled = p.Scheduled + v; return true }},
-		{"sent", func(r, _ Request) int64 { return r.Sent - r.Scheduled },
-			func(r *Request, _ Request, v int64) bool { r.Sent = r.Scheduled + v; return true }},
-		{"done", func(r, _ Request) int64 { return r.Done - r.Scheduled },
-			func(r *Request, _ Request, v int64) bool { r.Done = r.Scheduled + v; return true }},
-		{"bytes", func(r, p Request) int64 { return int64(r.Bytes) - int64(p.Bytes) },
-			func(r *Request, p Request, v int64) bool { return narrow(&r.Bytes, p.Bytes, v, math.MaxUint32) }},
-		{"status", func(r, p Request) int64 { return int64(r.Status) - int64(p.Status) },
-			func(r *Request, p Request, v int64) bool { return narrow(&r.Status, p.Status, v, math.MaxUint16) }},
-		{"outcome", func(r, p Request) int64 { return int64(r.Outcome) - int64(p.Outcome) },
-			func(r *Request, p Request, v int64) bool {
+		{"scheduled", func(r, p *Request) int64 { return r.Scheduled - p.Scheduled },
+			func(r, p *Request, v int64) bool { r.Scheduled = p.Scheduled + v; return true }},
+		{"sent", func(r, _ *Request) int64 { return r.Sent - r.Scheduled },
+			func(r, _ *Request, v int64) bool { r.Sent = r.Scheduled + v; return true }},
+		{"done", func(r, _ *Request) int64 { return r.Done - r.Scheduled },
+			func(r, _ *Request, v int64) bool { r.Done = r.Scheduled + v; return true }},
+		{"bytes", func(r, p *Request) int64 { return int64(r.Bytes) - int64(p.Bytes) },
+			func(r, p *Request, v int64) bool { return narrow(&r.Bytes, p.Bytes, v, math.MaxUint32) }},
+		{"status", func(r, p *Request) int64 { return int64(r.Status) - int64(p.Status) },
+			func(r, p *Request, v int64) bool { return narrow(&r.Status, p.Status, v, math.MaxUint16) }},
+		{"outcome", func(r, p *Request) int64 { return int64(r.Outcome) - int64(p.Outcome) },
+			func(r, p *Request, v int64) bool {
 				return narrow(&r.Outcome, p.Outcome, v, int64(outcomes)-1)
 			}},
-		{"iters", func(r, _ Request) int64 { return int64(r.Iters) },
-			func(r *Request, _ Request, v int64) bool { return narrow(&r.Iters, 0, v, math.MaxUint32) }},
-		{"sleep", func(r, _ Request) int64 { return r.Sleep },
-			func(r *Request, _ Request, v int64) bool { r.Sleep = v; return true }},
+		{"iters", func(r, _ *Request) int64 { return int64(r.Iters) },
+			func(r, _ *Request, v int64) bool { return narrow(&r.Iters, 0, v, math.MaxUint32) }},
+		{"sleep", func(r, _ *Request) int64 { return r.Sleep },
+			func(r, _ *Request, v int64) bool { r.Sleep = v; return true }},
 	}}
 }
 
@@ -344,11 +350,11 @@ func Encode(w io.Writer, requests []Request) error {
 	return requestLayout().encode(w, requests)
 }
 
-// Decode reads what Encode wrote, to the end of r, a file of size bytes. Memory grows with
-// size and stays below maxRequests requests. Errors name the column, the request and the
-// offset in the uncompressed data; a file of a newer version is named as such.
-func Decode(r io.Reader, size int64) ([]Request, error) {
-	return requestLayout().decode(r, int(min(fewRequests+mostPerByte*size, maxRequests)))
+// Decode reads what Encode wrote, to the end of r, a file of size bytes. It returns the requests in the memory of
+// space if that has room for them; space may be nil. Other memory grows with size and stays below maxRequests requests.
+// Errors name the column, the request and the offset in the uncompressed data; a file of a newer version is named as such.
+func Decode(r io.Reader, size int64, space []Request) ([]Request, error) {
+	return requestLayout().decode(r, size, space)
 }
 
 // encode writes the rows. It refuses more than maxRequests.
@@ -364,10 +370,10 @@ func (l layout[T]) encode(w io.Writer, rows []T) error {
 	// A write that fails makes Flush fail, too.
 	_, _ = out.Write(buf)
 	for _, c := range l.columns {
-		var prev T
-		for _, r := range rows {
-			_, _ = out.Write(binary.AppendVarint(buf[:0], c.get(r, prev)))
-			prev = r
+		prev := new(T)
+		for i := range rows {
+			_, _ = out.Write(binary.AppendVarint(buf[:0], c.get(&rows[i], prev)))
+			prev = &rows[i]
 		}
 	}
 	if err := errors.Join(out.Flush(), zip.Close()); err != nil {
@@ -376,61 +382,66 @@ func (l layout[T]) encode(w io.Writer, rows []T) error {
 	return nil
 }
 
-// decode reads the rows. It refuses a file of more than most rows.
-func (l layout[T]) decode(r io.Reader, most int) ([]T, error) {
+// decode reads the rows of a file of size bytes. It refuses a file with more rows than that size may hold.
+func (l layout[T]) decode(r io.Reader, size int64, space []T) ([]T, error) {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: not a gzip file: %w", l.what, whole(err))
 	}
-	in := &offsetReader{r: bufio.NewReader(zip)}
-	count, err := l.decodeHeader(in, most)
+	in := &source{r: zip}
+	count, err := l.decodeHeader(in, int(min(fewRequests+mostPerByte*size, maxRequests)))
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", l.what, err)
 	}
-	// The count is at most the caller's limit, so a small file cannot claim much memory.
-	rows := slices.Grow([]T(nil), count)[:count] // nil when empty
+	// The count is at most the limit, so a small file cannot claim much memory. The next trial may have some more rows.
+	if count > cap(space) {
+		space = make([]T, count+count/32)
+	}
+	rows := space[:count]
+	if count == 0 {
+		rows = nil
+	}
 	for _, c := range l.columns {
-		var prev T
-		for n := range count {
-			at := in.offset
-			v, err := binary.ReadVarint(in)
+		prev := new(T)
+		for n := range rows {
+			v, err := in.varint()
 			if err != nil {
-				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: %w", l.what, c.name, n, count, at, whole(err))
+				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: %w", l.what, c.name, n, count, in.last, err)
 			}
 			// A value that no field can hold means that the file is corrupt.
 			if !c.set(&rows[n], prev, v) {
-				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: difference %d leaves the column's range", l.what, c.name, n, count, at, v)
+				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: difference %d leaves the column's range", l.what, c.name, n, count, in.last, v)
 			}
-			prev = rows[n]
+			prev = &rows[n]
 		}
 	}
 	// Reading the end also makes gzip check its sum over everything before.
-	switch _, err := in.ReadByte(); {
-	case err == nil:
-		return nil, fmt.Errorf("decoding %s: data after the last column, offset %d", l.what, in.offset-1)
-	case !errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("decoding %s: offset %d: %w", l.what, in.offset, err)
+	switch in.fill(1); {
+	case in.from < in.to:
+		return nil, fmt.Errorf("decoding %s: data after the last column, offset %d", l.what, in.offset())
+	case !errors.Is(in.err, io.EOF):
+		return nil, fmt.Errorf("decoding %s: offset %d: %w", l.what, in.offset(), in.err)
 	}
 	return rows, nil
 }
 
 // decodeHeader checks magic words and version, and returns the number of rows.
-func (l layout[T]) decodeHeader(in *offsetReader, most int) (count int, err error) {
-	head := make([]byte, len(l.magic)+1)
-	n, err := io.ReadFull(in.r, head)
-	if err != nil {
-		return 0, fmt.Errorf("header: %w", whole(err))
+func (l layout[T]) decodeHeader(in *source, most int) (count int, err error) {
+	in.fill(len(l.magic) + 1)
+	head := in.buf[in.from:in.to]
+	if len(head) <= len(l.magic) {
+		return 0, fmt.Errorf("header: %w", whole(in.err))
 	}
-	in.offset += int64(n)
 	if !bytes.HasPrefix(head, []byte(l.magic)) {
 		return 0, fmt.Errorf("header: not a %s file", l.magic)
 	}
 	if v := head[len(l.magic)]; v != l.version {
 		return 0, fmt.Errorf("format version %d, this schedlab reads version %d: use a newer schedlab", v, l.version)
 	}
-	rows, err := binary.ReadUvarint(in)
+	in.from += len(l.magic) + 1
+	rows, err := in.uvarint()
 	if err != nil {
-		return 0, fmt.Errorf("count: %w", whole(err))
+		return 0, fmt.Errorf("count: %w", err)
 	}
 	if rows > uint64(most) {
 		return 0, fmt.Errorf("count: %d requests, and the file may hold %d", rows, most)
@@ -446,17 +457,53 @@ func whole(err error) error {
 	return err
 }
 
-// offsetReader counts the bytes read of the uncompressed data.
-type offsetReader struct {
-	r      *bufio.Reader
-	offset int64
+// A source reads the uncompressed data of a file, value by value.
+type source struct {
+	r        io.Reader
+	err      error // of r, which ended it; it is told when buf is empty
+	buf      [16 << 10]byte
+	from, to int   // the part of buf that was not used yet
+	base     int64 // offset of buf in the data
+	last     int64 // offset of the last value
 }
 
-// ReadByte implements io.ByteReader, which binary.ReadVarint needs.
-func (o *offsetReader) ReadByte() (byte, error) {
-	b, err := o.r.ReadByte()
-	if err == nil {
-		o.offset++
+// offset returns the offset in the data of the next value.
+func (s *source) offset() int64 { return s.base + int64(s.from) }
+
+// fill reads until need bytes are there, or until the data end. need is at most the size of buf.
+func (s *source) fill(need int) {
+	if s.to-s.from >= need {
+		return
 	}
-	return b, err
+	s.base, s.to, s.from = s.offset(), copy(s.buf[:], s.buf[s.from:s.to]), 0
+	for s.to < need && s.err == nil {
+		n := 0
+		n, s.err = s.r.Read(s.buf[s.to:])
+		s.to += n
+	}
 }
+
+// varint reads a zigzag varint.
+func (s *source) varint() (int64, error) {
+	u, err := s.uvarint()
+	return int64(u>>1) ^ -int64(u&1), err
+}
+
+// uvarint reads a varint.
+func (s *source) uvarint() (v uint64, err error) {
+	s.fill(binary.MaxVarintLen64)
+	s.last = s.offset()
+	v, n := binary.Uvarint(s.buf[s.from:s.to])
+	switch {
+	case n > 0:
+		s.from += n
+	case n == 0:
+		err = whole(s.err)
+	default:
+		err = errTooLong
+	}
+	return v, err
+}
+
+// errTooLong is the error of a varint that is longer than any that was written.
+var errTooLong = errors.New("a number of more than 64 bits")

@@ -42,7 +42,9 @@ func encoded(t testing.TB, requests []Request) []byte {
 	return buf.Bytes()
 }
 
-func decoded(file []byte) ([]Request, error) { return Decode(bytes.NewReader(file), int64(len(file))) }
+func decoded(file []byte) ([]Request, error) {
+	return Decode(bytes.NewReader(file), int64(len(file)), nil)
+}
 
 func TestRequestsRoundTrip(t *testing.T) {
 	t.Parallel()
@@ -201,6 +203,10 @@ func encodedStamps(t testing.TB, stamps []Stamps) []byte {
 	return b.Bytes()
 }
 
+func decodedStamps(file []byte) ([]Stamps, error) {
+	return DecodeStamps(bytes.NewReader(file), int64(len(file)), nil)
+}
+
 func TestStampsRoundTrip(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]Stamps{
@@ -209,7 +215,7 @@ func TestStampsRoundTrip(t *testing.T) {
 		"unasked": {{}, {Ready: 5}, {}},
 		"edges":   {{Wrote: 1 << 60, Read: 1, Write: 1 << 61}, {Wrote: 1, Read: 1 << 62, Write: -1}},
 	} {
-		got, err := DecodeStamps(bytes.NewReader(encodedStamps(t, want)), len(want))
+		got, err := decodedStamps(encodedStamps(t, want))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -221,19 +227,59 @@ func TestStampsRoundTrip(t *testing.T) {
 
 func TestStampsAreNotRequests(t *testing.T) {
 	t.Parallel()
-	_, err := DecodeStamps(bytes.NewReader(encoded(t, sample(3))), 3)
+	_, err := decodedStamps(encoded(t, sample(3)))
 	if want := "decoding stamps: header: not a schedlab stamps file"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
 
-// Stamps are never of more requests than the trial has.
-func TestStampsOfTooManyRequests(t *testing.T) {
+// A small file of stamps fills no memory either.
+func TestSmallFilesOfStampsTakeLittleMemory(t *testing.T) {
 	t.Parallel()
-	_, err := DecodeStamps(bytes.NewReader(encodedStamps(t, stamped(4))), 3)
-	if want := "decoding stamps: count: 4 requests, and the file may hold 3"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	file := encodedStamps(t, make([]Stamps, 2_000_000))
+	if _, err := decodedStamps(file); err == nil || !strings.Contains(err.Error(), "decoding stamps: count: 2000000 requests, and the file may hold ") {
+		t.Errorf("%d bytes: got %v, want that they cannot hold so many", len(file), err)
 	}
+}
+
+// What a slice held before does not show in what is decoded into it, and a slice with room is used.
+func TestDecodeIntoUsedSpace(t *testing.T) {
+	t.Parallel()
+	used := stamped(5000)
+	for i := range used {
+		used[i].Accept, used[i].Received, used[i].Enqueue = 1, 2, 3
+	}
+	want := append([]Stamps{{}, {Ready: 5}}, stamped(4000)...)
+	got, err := DecodeStamps(bytes.NewReader(encodedStamps(t, want)), 1, used)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || &got[0] != &used[0] {
+		t.Errorf("%v, in the space given: %v, (-want +got)\n%s", err, &got[0] == &used[0], diff)
+	}
+	old := sample(5000)
+	slices.Reverse(old)
+	requests, err := Decode(bytes.NewReader(encoded(t, sample(4000))), 1, old)
+	if diff := cmp.Diff(sample(4000), requests); diff != "" || err != nil || &requests[0] != &old[0] {
+		t.Errorf("%v, in the space given: %v, (-want +got)\n%s", err, &requests[0] == &old[0], diff)
+	}
+}
+
+// One trial of ten seconds at 1,000 requests/s, into the space of the one before.
+func BenchmarkDecode(b *testing.B) {
+	const n = 10_000
+	requests, stamps := encoded(b, sample(n)), encodedStamps(b, stamped(n))
+	b.Run("of=requests", func(b *testing.B) {
+		var space []Request
+		for b.Loop() {
+			space, _ = Decode(bytes.NewReader(requests), int64(len(requests)), space)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/request")
+	})
+	b.Run("of=stamps", func(b *testing.B) {
+		var space []Stamps
+		for b.Loop() {
+			space, _ = DecodeStamps(bytes.NewReader(stamps), int64(len(stamps)), space)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/request")
+	})
 }
 
 func FuzzDecodeStamps(f *testing.F) {
@@ -243,11 +289,11 @@ func FuzzDecodeStamps(f *testing.F) {
 		if zip {
 			data = zipped(data)
 		}
-		stamps, err := DecodeStamps(bytes.NewReader(data), 1000)
+		stamps, err := decodedStamps(data)
 		if err != nil {
 			return
 		}
-		again, err := DecodeStamps(bytes.NewReader(encodedStamps(t, stamps)), len(stamps))
+		again, err := decodedStamps(encodedStamps(t, stamps))
 		if err != nil {
 			t.Fatal(err)
 		}
