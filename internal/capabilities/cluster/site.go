@@ -50,6 +50,12 @@ type Site struct {
 	number int // servers started so far
 }
 
+// Words are what messages about a run on a cluster say.
+var Words = record.SiteWords{Name: "a cluster", Senders: "the shards of a cluster", CPUs: "--server-cpu", Apart: "--server-nodes and --load-nodes"}
+
+// RunHelp is the command that tells how an image is run.
+const RunHelp = "schedlab cluster run --help"
+
 // NewSite returns the site of a file of settings. It asks the cluster nothing yet.
 func NewSite(file, self string) (*Site, error) {
 	var s Settings
@@ -147,6 +153,7 @@ func (s *Site) TrialCost() time.Duration { return 900 * time.Millisecond }
 // Describe implements runner.Site.
 func (s *Site) Describe() *record.Site {
 	c := s.about
+	c.Words = Words
 	return &c
 }
 

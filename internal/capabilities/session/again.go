@@ -2,6 +2,7 @@ package session
 
 import (
 	"schedlab/internal/capabilities/capacity"
+	"schedlab/internal/capabilities/cluster"
 	"schedlab/internal/capabilities/explain"
 	"schedlab/internal/capabilities/profiling"
 	"schedlab/internal/measuring/judge"
@@ -20,6 +21,9 @@ func judged(dir *record.Dir, run record.Run) (record.Result, error) {
 
 // Judge computes the result of a run, of whatever kind, from its record.
 func Judge(dir *record.Dir, run record.Run) (record.Result, error) {
+	if site := run.Env.Site; site != nil {
+		site.Words = cluster.Words // the only kind of site
+	}
 	if run.Plan.InBlocks() {
 		return judge.FromRecord(dir, run)
 	}

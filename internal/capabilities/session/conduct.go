@@ -43,7 +43,7 @@ func newConduct(p Program, r Common, show Observer) (*conduct, error) {
 	c.o = p.options()
 	c.o.Seed, c.o.Note, c.o.CPUs, c.o.Engine, c.o.Stamps, c.o.Rate = seedOf(r.Seed), r.Note, r.CPUs, r.Engine, r.Stamps, r.Rate
 	c.o.Blocks, c.o.Window, c.o.Warmup, c.o.Budget = r.Blocks, r.Window, r.Warmup, r.Budget
-	c.o.Observer = show
+	c.o.Observer, c.o.ForImages = show, cluster.RunHelp
 	if r.Cluster != "" {
 		site, err := cluster.NewSite(r.Cluster, p.Self)
 		if err != nil {

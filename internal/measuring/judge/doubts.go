@@ -102,17 +102,25 @@ func notComplete(run record.Run, valid *int) fact.Fact {
 // tenths rounds a time to tenths of a millisecond, upwards.
 func tenths(seconds float64) float64 { return math.Ceil(seconds*1e4) / 1e4 }
 
+// wordsOf returns the words of the site where servers and load ran, none for this machine.
+func wordsOf(e record.Env) (words record.SiteWords) {
+	if e.Site != nil {
+		words = e.Site.Words
+	}
+	return words
+}
+
 // hostDoubts returns the doubts about the machine of a run, or about the site that it used, and about servers that all had one
 // CPU.
 func hostDoubts(r record.Result) (all []fact.Fact) {
 	e := r.Head().Env
 	several := func(a record.Contestant) bool { return cpuset.Count(a.CPUs, 1) > 1 }
 	if ServerCPUs(e) <= 1 && !slices.ContainsFunc(r.Contestants(), several) {
-		all = append(all, onlyOneCPU)
+		all = append(all, onlyOneCPU.Of(single{wordsOf(e).CPUs}))
 	}
 	if c := e.Site; c != nil {
 		both := slices.DeleteFunc(slices.Clone(c.ServerMachines), func(name string) bool { return !slices.Contains(c.LoadMachines, name) })
-		return append(all, onOtherSite.Of(machines{tenths(c.ClockError), tenths(c.Late), strings.Join(both, ", ")}))
+		return append(all, onOtherSite.Of(machines{tenths(c.ClockError), tenths(c.Late), strings.Join(both, ", "), c.Words.Apart}))
 	}
 	if e.Virtualised {
 		all = append(all, virtualised)
@@ -152,7 +160,7 @@ func (b blocks) limited() (all []fact.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		stopped := medianOf(b.of(a.Name), func(w *modelled) float64 { return w.Trial.Server.Throttled / w.Trial.Window.Seconds() })
 		if stopped > .01 && a.Role != record.Copy {
-			all = append(all, serverLimited.Of(share{stopped}).On(a.Name))
+			all = append(all, serverLimited.Of(limit{stopped, wordsOf(b.run.Env).CPUs}).On(a.Name))
 		}
 	}
 	return all

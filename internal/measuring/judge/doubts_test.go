@@ -353,6 +353,43 @@ func TestLimitedServerIsTold(t *testing.T) {
 	}
 }
 
+// Doubts about a run on several machines name the flags that the site has for it, and say what to change where it has none.
+func TestDoubtsNameTheFlagsOfTheSite(t *testing.T) {
+	t.Parallel()
+	limit := func(trial *record.Trial, requests []request.Request) []request.Request {
+		trial.Server.Throttled = .05 * trial.Window.Seconds()
+		return requests
+	}
+	for _, c := range []struct {
+		words record.SiteWords
+		want  []string
+	}{
+		{record.SiteWords{CPUs: "--more", Apart: "--these and --those"}, []string{
+			"in its times; give the servers more with --more",
+			"servers and load shared a (--these and --those part them); the network",
+			"share a run queue; repeat with --more 2 or more",
+		}},
+		{record.SiteWords{}, []string{
+			"in its times; give the servers a higher limit",
+			"servers and load shared a (give each machines of its own); the network",
+			"share a run queue; with more CPUs repeat on two or more",
+		}},
+	} {
+		dir, run := (synthetic{edit: limit}).write(t)
+		run.Env.Site = &record.Site{ServerCPUs: 1, ServerMachines: []string{"a"}, LoadMachines: []string{"a", "b"}, Words: c.words}
+		r, err := FromRecord(dir, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(doubtTexts(r.(*record.Comparison)), "\n")
+		for _, want := range c.want {
+			if !strings.Contains(said, want) {
+				t.Errorf("%+v: got the doubts\n%s\nwant %q", c.words, said, want)
+			}
+		}
+	}
+}
+
 func TestDescribeTrouble(t *testing.T) {
 	t.Parallel()
 	for want, tr := range map[string]record.Trouble{

@@ -76,6 +76,14 @@ type (
 	machines struct {
 		Clock, Late float64 // seconds
 		Shared      string  `json:"shared,omitempty"` // the machines of servers and load
+		Apart       string  `json:"apart,omitempty"`  // the flags that part them
+	}
+	limit struct {
+		Share float64
+		CPUs  string `json:"cpus,omitempty"` // the flag that raises it
+	}
+	single struct {
+		CPUs string `json:"cpus,omitempty"` // the flag that gives a server more
 	}
 	planted struct{ Flags string }
 )
@@ -94,10 +102,10 @@ var (
 		fact.Also("gist", `it {{template "starved" .}}`))
 	unsentRequests = fact.New[notSent]("unsent-requests", 80, `its paced clients did not send {{percent .Share}} of the {{count .Rate}} requests/s planned, while they waited for replies: requests that were never sent are in no figure`)
 	stampsLost     = fact.New[lost]("stamps-lost", 0, `its server had no room for the stamps of all requests in {{count .Windows}} of {{plural .Of "window"}}: the breakdown of its time covers only the newest {{percent .Joined}}; give the arm a larger timeline`)
-	serverLimited  = fact.New[share]("server-limited", 0, `its CPU limit stopped the server for {{percent .Share}} of the median window, which is in its times; give the servers a higher limit`)
+	serverLimited  = fact.New[limit]("server-limited", 0, `its CPU limit stopped the server for {{percent .Share}} of the median window, which is in its times; give the servers {{with .CPUs}}more with {{.}}{{else}}a higher limit{{end}}`)
 	virtualised    = fact.Plain("virtualised", -50, `a virtual machine: neighbours and the hypervisor are in the noise`)
 	oneHost        = fact.Plain("one-host", -60, `one host, loopback, synthetic demand`)
-	onlyOneCPU     = fact.Plain("one-cpu", -40, `the server had one CPU and so GOMAXPROCS 1: accept, poller and handlers share a run queue; with more CPUs repeat on two or more`)
+	onlyOneCPU     = fact.New[single]("one-cpu", -40, `the server had one CPU and so GOMAXPROCS 1: accept, poller and handlers share a run queue; {{with .CPUs}}repeat with {{.}} 2 or more{{else}}with more CPUs repeat on two or more{{end}}`)
 	loadTookCPU    = fact.New[fromLoad]("load-took-cpu", 90, `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}: it was disturbed; ask for less with --rate`,
 		fact.Also("gist", `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}`))
 	othersUsedCPUs = fact.New[watched]("others-used-cpus", 0, `over the whole run of {{count .Seconds}} s {{template "list" .}}`)
@@ -109,7 +117,7 @@ var (
 	passingTime    = fact.New[usage]("passing-time", 0, `other programs (small ones, or gone before they were seen) used {{part .Share}} of the CPUs in use`)
 	stillGoingOn   = fact.Plain("still-going-on", 0, `{{template "because" .}} so far; intervals get wider, the run goes on`)
 	// The code is of the first kind of site, and stays, as in records.
-	onOtherSite = fact.New[machines]("on-cluster", 0, `{{with .Shared}}servers and load shared {{.}} (give each machines of its own); {{end}}the network between the machines and all that runs on them are in the times{{if .Clock}}; `+
+	onOtherSite = fact.New[machines]("on-cluster", 0, `{{with .Shared}}servers and load shared {{.}} ({{with $.Apart}}{{.}} part them{{else}}give each machines of its own{{end}}); {{end}}the network between the machines and all that runs on them are in the times{{if .Clock}}; `+
 		`the senders' clocks agree to {{time .Clock}}{{end}}{{if .Late}}, and a sender began {{time .Late}} late{{end}}`)
 	faultPlanted = fact.New[planted]("fault-planted", 0, `has a fault on purpose ({{.Flags}}): its figures test schedlab and say nothing about a server`)
 )

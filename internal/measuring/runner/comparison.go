@@ -48,6 +48,9 @@ type Options struct {
 	Modes   map[string]mode.Mode // the modes Self serves, by name
 	// Site, if not nil, is where servers and load run instead of here.
 	Site Site
+	// ForImages is the command whose help tells how images are run, for the message that this machine runs none; "" if
+	// nothing runs them.
+	ForImages string
 	// Aim is the question of the run, which ends as soon as that is answered; nil is judge.Winner{}. With a Search the
 	// run is no comparison in blocks, and has no aim.
 	Aim    judge.Aim

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -136,12 +135,14 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 	if o.Stamps == "" && runtime.GOOS == "linux" {
 		p.Stamps = record.StampsFull
 	}
+	var words record.SiteWords
 	if o.Site != nil {
+		words = o.Site.Describe().Words
 		if o.Stamps != "" && o.Stamps != record.StampsOff {
 			return plan{}, impossible("--stamps %s: the clocks of several machines are too far apart for stamps; leave it out", o.Stamps)
 		}
 		if o.Engine == load.EngineVegeta {
-			return plan{}, impossible("--engine vegeta: several senders begin at one agreed moment, which only spin can; leave it out")
+			return plan{}, impossible("--engine vegeta: %s begin at one agreed moment, which only the engine spin can; leave it out", words.Senders)
 		}
 		p.Stamps = record.StampsOff
 	}
@@ -153,8 +154,15 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 	}
 	// This check is last, so that faults in a scenario are found on every machine.
 	if n := len(cpus.Server); s.Needs.ServerCPUs > n {
-		return plan{}, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks",
-			s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n)}
+		mend := ""
+		switch {
+		case words.CPUs != "":
+			mend = fmt.Sprintf("; give %s %d", words.CPUs, s.Needs.ServerCPUs)
+		case o.CPUs != "" && o.CPUs != FreeCPUs:
+			mend = fmt.Sprintf("; --cpus %s gives it that many", o.CPUs)
+		}
+		return plan{}, &Impossible{Machine: true, msg: fmt.Sprintf("scenario %q needs %s for the server, and has %d here: the models would not differ in what it asks%s",
+			s.Name, prose.Plural(s.Needs.ServerCPUs, "CPU"), n, mend)}
 	}
 	if !o.Machine.None() {
 		p.doubt(machineUnfit.Of(unfitness{}).Since(o.Machine))
@@ -267,9 +275,14 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 		_, image := strings.CutPrefix(asked.Command[0], cmdline.ImageMark)
 		switch {
 		case image && p.opts.Site == nil:
-			return errors.New("an image is for servers on other machines; give a program here")
+			mend := ""
+			if p.opts.ForImages != "" {
+				mend = ", or see " + p.opts.ForImages
+			}
+			return fmt.Errorf("%s is an image, and this machine runs programs: give the arm as './PROGRAM -listen %s'%s", asked.Command[0], cmdline.AddrMark, mend)
 		case !image && p.opts.Site != nil:
-			return fmt.Errorf("servers on other machines are images, no programs: give name='%sREGISTRY/NAME@sha256:... -listen %s'", cmdline.ImageMark, cmdline.AddrMark)
+			return fmt.Errorf("%s is a program, and %s runs images: give the arm as '%sREGISTRY/NAME@sha256:... -listen %s'",
+				asked.Command[0], p.opts.Site.Describe().Words.Name, cmdline.ImageMark, cmdline.AddrMark)
 		}
 		if _, err := exec.LookPath(asked.Command[0]); err != nil && !image {
 			return fmt.Errorf("%w; give a program's path, or a name in PATH", err)

@@ -195,6 +195,56 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
+// elsewhere is a site that nothing is started on.
+type elsewhere struct{ Site }
+
+func (elsewhere) ServerCPUs() int          { return 1 }
+func (elsewhere) TrialCost() time.Duration { return time.Second }
+func (elsewhere) Describe() *record.Site {
+	return &record.Site{Words: record.SiteWords{Name: "a farm", Senders: "the tractors of a farm", CPUs: "--horses"}}
+}
+
+// A message about what a site cannot do has the site's words and flags, and the one about this machine those of a comparison here.
+func TestImpossibleOnASite(t *testing.T) {
+	t.Parallel()
+	here := func(o *Options) { o.ForImages = "farm run --help" }
+	there := func(o *Options) { o.Site = elsewhere{} }
+	one := everyCPU(t)[0]
+	for _, c := range []struct {
+		text   string
+		change func(*Options)
+		want   string
+	}{
+		{demo.Text, func(o *Options) { there(o); o.Engine = load.EngineVegeta },
+			"--engine vegeta: the tractors of a farm begin at one agreed moment, which only the engine spin can; leave it out"},
+		{demo.Text + "needs: {server_cpus: 2}\n", there,
+			`scenario "demo" needs 2 CPUs for the server, and has 1 here: the models would not differ in what it asks; give --horses 2`},
+		{demo.Text + "needs: {server_cpus: 2}\n", func(o *Options) { o.CPUs = fmt.Sprint(one, "/", one) },
+			fmt.Sprintf(`scenario "demo" needs 2 CPUs for the server, and has 1 here: the models would not differ in what it asks; --cpus %d/%d gives it that many`, one, one)},
+		{foreign("./server -listen {addr}"), there,
+			`arm "mine": ./server is a program, and a farm runs images: give the arm as 'image:REGISTRY/NAME@sha256:... -listen {addr}'`},
+		{foreign("image:app -listen {addr}"), here,
+			`arm "mine": image:app is an image, and this machine runs programs: give the arm as './PROGRAM -listen {addr}', or see farm run --help`},
+		{foreign("image:app -listen {addr}"), nil,
+			`arm "mine": image:app is an image, and this machine runs programs: give the arm as './PROGRAM -listen {addr}'`},
+	} {
+		o := options()
+		if c.change != nil {
+			c.change(&o)
+		}
+		_, err := Plan(parsed(t, c.text), o)
+		var bad *Impossible
+		if !errors.As(err, &bad) || err.Error() != c.want {
+			t.Errorf("got %v\nwant %s", err, c.want)
+		}
+	}
+}
+
+// foreign returns the demo with an arm of this command.
+func foreign(command string) string {
+	return demo.Arm(fmt.Sprintf("{name: mine, command: %q}", command))
+}
+
 // A question that was asked of one rate says so when another is run.
 func TestAnotherRateIsSaid(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ type Site interface {
 	Send(ctx context.Context, o load.Options, think workload.Dist) (load.ClosedResult, Clocks, error)
 	// TrialCost is by how much a trial takes longer than on this machine.
 	TrialCost() time.Duration
-	// Describe returns the site as the record tells it, as far as it is known.
+	// Describe returns the site as the record tells it, as far as it is known, with its words for messages.
 	Describe() *record.Site
 }
 

@@ -60,6 +60,17 @@ type Site struct {
 	// quickest round trip to it.
 	ClockError float64 `json:"clock_error"`
 	Late       float64 `json:"late"` // the latest start of a sender, after the time agreed
+	// Words are not in the record: they are of the kind of site, which gives them to each run that it reads.
+	Words SiteWords `json:"-"`
+}
+
+// SiteWords are what messages call a kind of site, and the flags with which a user changes it. A message without its
+// flag says only what to change.
+type SiteWords struct {
+	Name    string // like "a cluster"
+	Senders string // what sends the load, like "the shards of a cluster"
+	CPUs    string // flag of the CPUs of each server
+	Apart   string // flags that give servers and load machines of their own, like "--a and --b"
 }
 
 // SharedCPUs returns the servers' CPUs that the load used too. It returns nil if either side was
