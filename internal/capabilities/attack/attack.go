@@ -55,7 +55,7 @@ func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*re
 	}
 	s := sending{Tally: window.NewTally(trial, l.Clients), load: l}
 	if o := &s.load.Options; !l.Closed() {
-		o.Started = files.Start
+		o.Started = files.start
 		o.Ended = func(seq int, r request.Request, stamps request.Stamps) {
 			s.add(r, stamps)
 			if line := s.soFar(time.Duration(r.Done)); line != "" {
@@ -76,7 +76,7 @@ func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*re
 		status = record.Interrupted
 	}
 	if l.Closed() {
-		files.Start(got.Start)
+		files.start(got.Start)
 		var werr error
 		for i, r := range got.Requests {
 			s.add(r, got.Stamps[i])

@@ -80,8 +80,8 @@ func newFile(flag, name, suffix string) (f *os.File, final string, err error) {
 	return f, final, nil
 }
 
-// Start sets the start of the attack. Call it before the first Write.
-func (a *Files) Start(at time.Time) {
+// start sets the start of the attack. Call it before the first Write.
+func (a *Files) start(at time.Time) {
 	if a.writer != nil {
 		a.writer.Start = at
 	}

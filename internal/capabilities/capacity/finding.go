@@ -12,19 +12,19 @@ import (
 
 // The reasons why a search stopped, and went no further up or down.
 const (
-	AtFloor   = "floor"   // windows of a lower rate cannot judge the objective
-	AtCeiling = "ceiling" // no higher rate may be offered
-	AtBench   = "refused" // windows of a higher rate were refused
-	AtBudget  = "budget"  // all windows of the search were used up
+	stoppedAtFloor   = "floor"   // windows of a lower rate cannot judge the objective
+	stoppedAtCeiling = "ceiling" // no higher rate may be offered
+	stoppedAtBench   = "refused" // windows of a higher rate were refused
+	stoppedAtBudget  = "budget"  // all windows of the search were used up
 )
 
-// A Finding is the answer from the windows of one arm. Of the ArmCapacity it holds the outcome with its rates
+// A finding is the answer from the windows of one arm. Of the ArmCapacity it holds the outcome with its rates
 // and counts; the caller knows the arm and its windows.
 //
 // The verdict is a count: Low is the highest rate at which three windows or more were verified and all kept the
 // objective, High the lowest at which two or more, and more than half, broke it. The estimate decides only where
 // these windows are measured, and whether any limit is in sight.
-type Finding struct {
+type finding struct {
 	ArmCapacity
 	Least         float64    // lowest rate of a window that counts, requests per second
 	Used, Refused int        // windows that count, and windows that were refused; a refused overload is neither
@@ -36,13 +36,13 @@ type Finding struct {
 // breaks it, two that keep it do.
 //
 // The rate is the low end of the interval, at which a server that was never overloaded breaks the
-// objective now and then, too. So "no" takes [MostAgain] broken windows: if the overload changed
+// objective now and then, too. So "no" takes mostAgain broken windows: if the overload changed
 // nothing, three that break after three that kept are one order of twenty (Fisher's exact test).
 func recovers(kept, of int) outcome.Outcome {
 	switch {
 	case of == 1 && kept == 1, kept >= majority:
 		return outcome.Yes
-	case of-kept >= MostAgain:
+	case of-kept >= mostAgain:
 		return outcome.No
 	case of > 0:
 		return outcome.Open
@@ -60,7 +60,7 @@ func finite(v float64) float64 {
 
 // findingOf computes the finding from the windows of one arm and the options of its search, at any time during it. The
 // outcome is Open unless the windows settle another one.
-func findingOf(o Options, windows []RateWindow) (f Finding) {
+func findingOf(o options, windows []RateWindow) (f finding) {
 	f.Outcome, f.Windows = outcome.Open, windows
 	slo := o.SLO
 	b, term := o.binding(windows)
@@ -76,22 +76,22 @@ func findingOf(o Options, windows []RateWindow) (f Finding) {
 	for _, w := range windows {
 		switch {
 		// An overload is meant to break the objective, so it tells nothing about the capacity.
-		case !w.Refused.None() && w.Purpose == Overload:
+		case !w.Refused.None() && w.Purpose == purposeOverload:
 			continue
 		case !w.Refused.None():
 			f.Refused, f.Refusal = f.Refused+1, w.Refused
 			continue
-		case w.Purpose == Again:
+		case w.Purpose == purposeAgain:
 			f.AgainOf++
-			f.AgainKept += stats.Count(Keeps(w, slo))
+			f.AgainKept += stats.Count(keeps(w, slo))
 		}
 		f.Used++
-		kept = kept || evidence(w) && Keeps(w, slo)
+		kept = kept || evidence(w) && keeps(w, slo)
 	}
 	f.Recovers = recovers(f.AgainKept, f.AgainOf)
 	f.Least, _ = span(windows)
-	f.Low, f.LowKept, f.LowOf = settled(windows, slo, Verify)
-	f.High, f.HighBroken, f.HighOf = settled(windows, slo, Refute)
+	f.Low, f.LowKept, f.LowOf = settled(windows, slo, purposeVerify)
+	f.High, f.HighBroken, f.HighOf = settled(windows, slo, purposeRefute)
 	switch {
 	// At lower rates fewer requests are offered than the goodput term promises, so no rate can keep it.
 	case f.High > 0 && f.High <= slo.Goodput().Limit:
@@ -107,28 +107,28 @@ func findingOf(o Options, windows []RateWindow) (f Finding) {
 }
 
 // stop returns the reason why the search found no interval, and sets Unoffered.
-func (o Options) stop(f *Finding) string {
+func (o options) stop(f *finding) string {
 	// Windows that look for the limit may not use up the windows reserved for the verdict.
 	looking := 0
 	for _, w := range f.Windows {
-		looking += stats.Count(w.Purpose == Curve || w.Purpose == Reach || w.Purpose == Near)
+		looking += stats.Count(w.Purpose == purposeCurve || w.Purpose == purposeReach || w.Purpose == purposeNear)
 	}
 	// The bench could not offer the higher rate, even after the retries.
 	refused := slices.IndexFunc(f.Windows, func(w RateWindow) bool {
-		return w.Purpose == Reach && !w.Refused.None() && w.Rate > f.Low
+		return w.Purpose == purposeReach && !w.Refused.None() && w.Rate > f.Low
 	})
 	below, beyond := f.Outcome == outcome.No && !f.Never, f.Outcome == outcome.Yes && f.High == 0
 	switch {
 	case !below && !beyond:
 	case below && f.Least <= o.Floor:
-		return AtFloor
+		return stoppedAtFloor
 	case beyond && o.Ceiling > 0 && f.Low >= o.Ceiling:
-		return AtCeiling
+		return stoppedAtCeiling
 	case beyond && refused >= 0:
 		f.Unoffered = f.Windows[refused]
-		return AtBench
-	case looking >= o.Windows-Reserved || len(f.Windows) >= o.Windows:
-		return AtBudget
+		return stoppedAtBench
+	case looking >= o.Windows-reserved || len(f.Windows) >= o.Windows:
+		return stoppedAtBudget
 	}
 	return ""
 }
@@ -138,13 +138,13 @@ func (o Options) stop(f *Finding) string {
 //
 // One broken window is enough against a verified rate, but noise alone may break one of a refuted rate.
 func settled(windows []RateWindow, slo stats.SLO, purpose string) (rate float64, yes, of int) {
-	verify, last := purpose == Verify, 0.
+	verify, last := purpose == purposeVerify, 0.
 	all, good := map[float64]int{}, map[float64]int{} // windows by rate, and those that say yes
 	for _, w := range windows {
 		// Below the promised goodput a window cannot verify.
 		if w.Purpose == purpose && w.Refused.None() && !(verify && w.Rate < slo.Goodput().Limit) {
 			all[w.Rate]++
-			good[w.Rate] += stats.Count(Keeps(w, slo) == verify)
+			good[w.Rate] += stats.Count(keeps(w, slo) == verify)
 			last = w.Rate
 		}
 	}

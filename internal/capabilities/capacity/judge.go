@@ -17,10 +17,10 @@ import (
 
 // searched is one arm of a search. Its Windows are from the record, and answer sets the rest of the Finding.
 type searched struct {
-	Finding
+	finding
 	run     record.Run
 	plan    record.PlanArm
-	options Options
+	options options
 }
 
 // FromRecord computes the result of a search from its record.
@@ -87,7 +87,7 @@ func (a *searched) answer() {
 	var cpu, rates []float64
 	for _, w := range a.Windows {
 		// Failed requests cost more or less CPU time, so take windows without errors only.
-		if w.CPU > 0 && w.Refused.None() && w.Errors == 0 && w.Purpose != Overload {
+		if w.CPU > 0 && w.Refused.None() && w.Errors == 0 && w.Purpose != purposeOverload {
 			cpu, rates = append(cpu, w.CPU), append(rates, w.Rate)
 		}
 	}
@@ -100,7 +100,7 @@ func (a *searched) answer() {
 // the server died, or where X_max is below the lowest rate that a window can judge.
 func (a *searched) find() {
 	// An empty list and not nil, so that JSON shows [] and not null.
-	a.Finding = findingOf(a.options, append([]RateWindow{}, a.Windows...))
+	a.finding = findingOf(a.options, append([]RateWindow{}, a.Windows...))
 	a.Name, a.XMax = a.plan.Name, a.run.XMax[a.plan.Name]
 	if end, ok := a.run.Ends[a.Name]; ok {
 		a.End = &end
@@ -166,9 +166,9 @@ func (a *searched) conclusion() fact.Fact {
 	case a.Low == 0 && a.High > 0 && wants.AtLeast:
 		answer = capacityWants.Of(foundWanting{of, wants.String(), wants.Limit}).Since(a.why()...)
 	case a.Low > 0:
-		answer = capacityVerified.Of(foundVerified{of, a.LastRate(Refute)}).Since(a.why()...)
+		answer = capacityVerified.Of(foundVerified{of, a.LastRate(purposeRefute)}).Since(a.why()...)
 	case a.High > 0:
-		answer = capacityRefuted.Of(foundRefuted{of, a.LastRate(Verify), a.LowKept, a.LowOf}).Since(a.why()...)
+		answer = capacityRefuted.Of(foundRefuted{of, a.LastRate(purposeVerify), a.LowKept, a.LowOf}).Since(a.why()...)
 	default:
 		answer = capacityOpen.Of(foundOpen{of, len(a.Windows)}).Since(a.why()...)
 	}
@@ -190,9 +190,9 @@ func (a *searched) losing() []fact.Fact {
 func (a *searched) above() []fact.Fact {
 	because := a.ended()
 	switch a.Stopped {
-	case AtCeiling:
+	case stoppedAtCeiling:
 		return []fact.Fact{atCeiling.Of(aRate{a.options.Ceiling})}
-	case AtBench:
+	case stoppedAtBench:
 		// The reason of the refused window tells whether the generator or other programs are the limit.
 		w := a.Unoffered
 		refused := rateRefused.Of(aRate{w.Rate}).Since(w.Refused)
@@ -211,7 +211,7 @@ func (a *searched) under() (all []fact.Fact) {
 	if a.Least < a.High {
 		all = append(all, noneKeeps.Of(aRate{a.Least}))
 	}
-	if a.Stopped == AtFloor {
+	if a.Stopped == stoppedAtFloor {
 		return append(all, atFloor.Of(tooShort{a.run.Plan.Window.Seconds(), 2 * a.run.Plan.Window.Seconds()}))
 	}
 	return append(all, a.ended()...)
@@ -229,8 +229,8 @@ func (a *searched) recovery() []fact.Fact {
 		return nil
 	}
 	because := a.ended()
-	// All windows that follow an overload were used, and they do not agree (see Recovers of a [Finding]).
-	if a.AgainOf >= MostAgain {
+	// All windows that follow an overload were used, and they do not agree (see Recovers of a finding).
+	if a.AgainOf >= mostAgain {
 		because = []fact.Fact{recoveryNoise}
 	}
 	return []fact.Fact{recoveryOpen.Of(keptAgain{a.AgainKept, a.AgainOf, a.Low}).Since(because...)}
@@ -238,7 +238,7 @@ func (a *searched) recovery() []fact.Fact {
 
 // ended explains why a search ended before it found more.
 func (a *searched) ended() []fact.Fact {
-	if a.Stopped == AtBudget || len(a.Windows) >= a.options.Windows {
+	if a.Stopped == stoppedAtBudget || len(a.Windows) >= a.options.Windows {
 		return []fact.Fact{searchBudget}
 	}
 	if cut := a.cut(); cut != nil {
@@ -269,7 +269,7 @@ func (a *searched) why() []fact.Fact {
 	// All windows were used before it was settled, but none of them contradicts it.
 	if agree := a.LowKept == a.LowOf && a.HighBroken == a.HighOf; agree && a.Used > 0 && len(a.Windows) >= a.options.Windows {
 		// The budget pays for windows, so it grows in proportion.
-		longer := math.Ceil(plan.Budget.Seconds() * (most + Reserved) / most)
+		longer := math.Ceil(plan.Budget.Seconds() * (most + reserved) / most)
 		why = append(why, searchShort.Of(longerBudget{longer}))
 	}
 	if len(why) > 0 {
@@ -292,7 +292,7 @@ func (a *searched) refusals(kind *fact.Kind[refusedWindows], arm string) []fact.
 	}
 	late, least, full, helps := 0, math.Inf(1), 0.0, searchOthers
 	for _, w := range a.Windows {
-		if ofGenerator(w.Refused) && w.Purpose != Overload && w.Busy >= busyShare {
+		if ofGenerator(w.Refused) && w.Purpose != purposeOverload && w.Busy >= busyShare {
 			late++
 			least, full = min(least, w.Rate), max(full, w.Busy)
 		}
@@ -355,11 +355,11 @@ func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO
 		switch {
 		case w.Requests >= term.Requests() && !math.IsNaN(v):
 			out.Values[term.Metric] = v
-		case out.Refused.None() && out.Purpose != Overload:
+		case out.Refused.None() && out.Purpose != purposeOverload:
 			out.Refused = tooFewForTerm.At(term.Metric.String())
 		}
 	}
-	out.Kept = out.Refused.None() && Keeps(out, slo)
+	out.Kept = out.Refused.None() && keeps(out, slo)
 	return out
 }
 

@@ -49,7 +49,7 @@ func TestAWindowsValuesAreTheObjectives(t *testing.T) {
 		return 2 * time.Millisecond
 	}
 	w := reduced(searchedTrial(1, "a", "curve", 1000, took, 200), record.Env{CPUs: 2}, record.Clients{}, slo)
-	if w.Refused.Code != tooFewForTerm.Code || w.Purpose != Curve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
+	if w.Refused.Code != tooFewForTerm.Code || w.Purpose != purposeCurve || w.Rate != 1000 || math.Abs(w.Sent-1000) > 1 {
 		t.Errorf("reduced to %+v", w)
 	}
 	for i, want := range []float64{.040, .00276, 0, 1000, math.NaN()} { // 3000 requests are too few for p99.9
@@ -208,7 +208,7 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 		return RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99, {Figure: stats.Goodput}: rate}}
 	}
 	refused := func(rate float64, why fact.Fact) RateWindow {
-		w := window(Reach, rate, .005)
+		w := window(purposeReach, rate, .005)
 		w.Refused = why
 		return w
 	}
@@ -216,10 +216,10 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 	steal := ruleBroken.Of(broken{"steal (ratio)", .2, .01})
 	times := func(n int, w RateWindow) []RateWindow { return slices.Repeat([]RateWindow{w}, n) }
 	kept := func(rate float64) []RateWindow {
-		return append(times(5, window(Curve, rate, .005)), times(3, window(Verify, rate, .005))...)
+		return append(times(5, window(purposeCurve, rate, .005)), times(3, window(purposeVerify, rate, .005))...)
 	}
 	breaking := func(rate float64) []RateWindow {
-		return append(times(5, window(Curve, rate, .050)), times(2, window(Refute, rate, .050))...)
+		return append(times(5, window(purposeCurve, rate, .050)), times(2, window(purposeRefute, rate, .050))...)
 	}
 	died := &record.ArmEnd{Died: true, Rate: 4800, Why: "the server ended at 4800/s (exit status 7)"}
 	for _, c := range []struct {
@@ -239,14 +239,14 @@ func TestTheAnswerSaysWhyItEndsThere(t *testing.T) {
 		{kept(runner.MostRequests / 3.5), 24, 1e6, nil, "", "a keeps p99<=10ms at 1,428,571/s, and no rate that could be offered breaks it; more than 1,428,571/s is more than a window has room for"},
 		{breaking(1100. / 3), 24, 700, nil, "", "a does not keep p99<=10ms at 367/s: 2 of 2 windows break it; that is the lowest rate that a window of 3 s can judge: --window 6s looks down to half of it"},
 		{breaking(900), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it; the budget ended there: raise --budget"},
-		{append(breaking(900), window(Verify, 700, .030)), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
+		{append(breaking(900), window(purposeVerify, 700, .030)), 13, 1700, nil, "", "a does not keep p99<=10ms at 900/s: 2 of 2 windows break it, and none down to 700/s keeps it; the budget ended there: raise --budget"},
 		{breaking(900), 24, 1700, nil, "p99<=10ms,goodput>=1000/s", "a keeps p99<=10ms,goodput>=1000/s at no rate: 2 of 2 windows at 900/s break it, and no lower one has goodput>=1000/s"},
-		{append(kept(490), times(2, window(Refute, 545, .050))...), 24, 600, nil, "p99<=10ms,goodput>=500/s",
+		{append(kept(490), times(2, window(purposeRefute, 545, .050))...), 24, 600, nil, "p99<=10ms,goodput>=500/s",
 			"a for p99<=10ms,goodput>=500/s: open, 545/s is refuted, and 500/s itself, which goodput>=500/s asks for, is neither verified nor refuted; windows of one rate differ too much, or the budget is too small: twice as much of both, --window 6s --budget 3m0s, may tell"},
 		{nil, 24, 40, nil, "", "a is too slow to judge: it does 40/s at most, and a window of 3 s needs 367/s to judge p99<=10ms; lengthen --window to 56s with --budget 14m11.2s or ask for a lower quantile"},
 		{nil, 24, 1000, nil, "p99<=10ms,errors<=0.03%", "a is too slow to judge: it does 1,000/s at most, and a window of 3 s needs 1,222/s to judge errors<=0.03%; lengthen --window to 8s with --budget 2m11.2s or promise less"},
 		{breaking(5000)[:4], 24, 4700, died, "", "a died at 4,800/s: the server ended at 4800/s (exit status 7)"},
-		{append(kept(4000), times(2, window(Refute, 4400, .050))...), 24, 4700, died, "",
+		{append(kept(4000), times(2, window(purposeRefute, 4400, .050))...), 24, 4700, died, "",
 			"a keeps p99<=10ms up to between 4,000/s and 4,400/s; it does not recover: at 4,800/s it died (the server ended at 4800/s (exit status 7))"},
 		{nil, 24, 0, &record.ArmEnd{Why: "not one good reply"}, "", "a for p99<=10ms: open, not one good reply"},
 	} {

@@ -100,24 +100,24 @@ func TestAStarvingArmIsNotCompared(t *testing.T) {
 // or agreement.
 func TestOpenAnswers(t *testing.T) {
 	t.Parallel()
-	found := func(low, high float64) Finding {
-		return Finding{ArmCapacity: ArmCapacity{Low: low, High: high}}
+	found := func(low, high float64) finding {
+		return finding{ArmCapacity: ArmCapacity{Low: low, High: high}}
 	}
 	for _, c := range []struct {
-		f    Finding
+		f    finding
 		slo  string
 		want fact.Code
 	}{
 		{found(0, 900), "p99<=10ms,goodput>=500/s", capacityWants.Code},
-		{Finding{}, "p99<=10ms,goodput>=500/s", capacityOpen.Code},
+		{finding{}, "p99<=10ms,goodput>=500/s", capacityOpen.Code},
 		{found(0, 900), "p99<=10ms", capacityRefuted.Code},
 		{found(800, 900), "p99<=10ms,goodput>=500/s", capacityVerified.Code},
-		{Finding{Refused: 1}, "p99<=10ms", capacityOpen.Code},
-		{Finding{Refused: 1, Used: 1}, "p99<=10ms", capacityOpen.Code},
-		{Finding{}, "p99<=10ms", capacityOpen.Code},
+		{finding{Refused: 1}, "p99<=10ms", capacityOpen.Code},
+		{finding{Refused: 1, Used: 1}, "p99<=10ms", capacityOpen.Code},
+		{finding{}, "p99<=10ms", capacityOpen.Code},
 	} {
 		a := arm(t)
-		a.Finding, a.options.SLO = c.f, objective(t, c.slo)
+		a.finding, a.options.SLO = c.f, objective(t, c.slo)
 		a.Outcome = outcome.Open
 		if got := a.conclusion(); got.Code != c.want {
 			t.Errorf("%+v for %s: %q, want %q", c.f, c.slo, got.Code, c.want)
@@ -128,7 +128,7 @@ func TestOpenAnswers(t *testing.T) {
 // An open answer names the rate that was last tried, its windows, and the budget that decides.
 func TestOpenAnswerNamesRateAndBudget(t *testing.T) {
 	t.Parallel()
-	a := arm(t, at99(Refute, 900, .02), at99(Refute, 900, .02), at99(Verify, 800, .005), at99(Verify, 800, .005))
+	a := arm(t, at99(purposeRefute, 900, .02), at99(purposeRefute, 900, .02), at99(purposeVerify, 800, .005), at99(purposeVerify, 800, .005))
 	a.options.Windows, a.run.Plan.Budget = 4, record.Lasting(60*time.Second)
 	a.find()
 	want := "a for p99<=10ms: open, 900/s is refuted, and no lower rate is verified (2 of 2 windows at 800/s kept it, and 3 of 3 have to)" +
@@ -181,7 +181,7 @@ func TestWhatASearchTakes(t *testing.T) {
 func TestCPUOfASearch(t *testing.T) {
 	t.Parallel()
 	window := func(edit func(*RateWindow)) RateWindow {
-		w := at99(Curve, 100, .005)
+		w := at99(purposeCurve, 100, .005)
 		edit(&w)
 		return w
 	}
@@ -196,7 +196,7 @@ func TestCPUOfASearch(t *testing.T) {
 		"not known":    {window(fine), -1, 0},
 		"refused":      {window(func(w *RateWindow) { w.Refused = noEvidence }), .002, 0},
 		"with errors":  {window(func(w *RateWindow) { w.Errors = .001 }), .002, 0},
-		"overloaded":   {window(func(w *RateWindow) { w.Purpose = Overload }), .002, 0},
+		"overloaded":   {window(func(w *RateWindow) { w.Purpose = purposeOverload }), .002, 0},
 		"at the limit": {window(func(w *RateWindow) { w.Values = map[stats.Measure]float64{{Quantile: .99}: .01} }), .002, .002},
 	} {
 		a := arm(t, c.w)
@@ -224,7 +224,7 @@ func TestFindingsBesideTheSearch(t *testing.T) {
 			t.Errorf("X_max %v of %v: %q, want %q", xmax, floor, a.Outcome, want)
 		}
 	}
-	measured := arm(t, at99(Curve, 100, .005))
+	measured := arm(t, at99(purposeCurve, 100, .005))
 	measured.run.XMax = map[string]float64{"a": 1}
 	if measured.find(); measured.Outcome != outcome.Open {
 		t.Errorf("with a window: %q", measured.Outcome)
@@ -251,9 +251,9 @@ func TestDoubtsOfASearch(t *testing.T) {
 		want    []fact.Code
 		refused int
 	}{
-		"all count":            {record.Complete, []RateWindow{at99(Curve, 100, .001)}, nil, 0},
-		"two of three":         {record.Complete, []RateWindow{refused(Curve), refused(Verify), at99(Curve, 100, .001)}, []fact.Code{windowsRefused.Code}, 2},
-		"those of overload":    {record.Complete, []RateWindow{refused(Overload)}, nil, 0},
+		"all count":            {record.Complete, []RateWindow{at99(purposeCurve, 100, .001)}, nil, 0},
+		"two of three":         {record.Complete, []RateWindow{refused(purposeCurve), refused(purposeVerify), at99(purposeCurve, 100, .001)}, []fact.Code{windowsRefused.Code}, 2},
+		"those of overload":    {record.Complete, []RateWindow{refused(purposeOverload)}, nil, 0},
 		"a run that was ended": {record.Interrupted, nil, []fact.Code{"run-not-complete"}, 0},
 	} {
 		a := arm(t, c.windows...)
@@ -316,7 +316,7 @@ func TestTheGeneratorsShareOfRefusals(t *testing.T) {
 	} {
 		a := arm(t, make([]RateWindow, len(c.why))...)
 		for i, why := range c.why {
-			a.Windows[i] = RateWindow{Purpose: Curve, Rate: 100, Refused: why, Busy: c.busy}
+			a.Windows[i] = RateWindow{Purpose: purposeCurve, Rate: 100, Refused: why, Busy: c.busy}
 		}
 		a.find()
 		if got := a.refusals(searchRefusals, "")[0].RestsOn(searchGenerator.Code); got != c.want {

@@ -201,7 +201,7 @@ func rateCharts(r *Search, room chart.Px) (charts []chart.Chart) {
 // overload is left out: it is far beyond the capacity on purpose, to see whether the server recovers, and would stretch the axes.
 func drawnWindows(a ArmCapacity, term SLOTerm) (drawn []RateWindow) {
 	for _, w := range a.Windows {
-		if _, ok := w.Values[term.Metric]; ok && w.Purpose != Overload {
+		if _, ok := w.Values[term.Metric]; ok && w.Purpose != purposeOverload {
 			drawn = append(drawn, w)
 		}
 	}
@@ -336,10 +336,10 @@ func (s *Search) table() [][]string {
 		}
 		// The capacity names no rate that settled nothing, so the counts of its windows do.
 		verified, refuted := windowsOf(a.LowKept, a.LowOf), windowsOf(a.HighBroken, a.HighOf)
-		if last := a.LastRate(Verify); a.Low == 0 && last > 0 && a.LowOf > 0 {
+		if last := a.LastRate(purposeVerify); a.Low == 0 && last > 0 && a.LowOf > 0 {
 			verified += " at " + say.Rate(last)
 		}
-		if last := a.LastRate(Refute); a.High == 0 && last > 0 && a.HighOf > 0 {
+		if last := a.LastRate(purposeRefute); a.High == 0 && last > 0 && a.HighOf > 0 {
 			refuted += " at " + say.Rate(last)
 		}
 		rows = append(rows, []string{

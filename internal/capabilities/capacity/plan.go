@@ -56,7 +56,7 @@ func (o Objective) Times(asked runner.SearchTimes, most float64) (runner.SearchT
 	case asked.Budget < needs:
 		do.Budget = needs
 		faults = append(faults, fmt.Sprintf("a budget of %v for each arm holds %d windows of %v, and a search needs %d",
-			asked.Budget, max(0, int((asked.Budget-runner.ProbeCost)/step)), step, Least))
+			asked.Budget, max(0, int((asked.Budget-runner.ProbeCost)/step)), step, leastWindows))
 	}
 	if len(faults) == 0 {
 		return asked, nil
@@ -90,7 +90,7 @@ const mostSlack = 1.1
 // leastBudget returns the shortest budget of an arm's search with such windows, rounded up.
 func leastBudget(warmup, window time.Duration) time.Duration {
 	const unit = 100 * time.Millisecond
-	return (Least*(warmup+window+runner.StepCost) + runner.ProbeCost + unit - 1).Truncate(unit)
+	return (leastWindows*(warmup+window+runner.StepCost) + runner.ProbeCost + unit - 1).Truncate(unit)
 }
 
 // longerWindow returns a window of whole seconds that is long enough to judge an arm that does most
@@ -103,8 +103,8 @@ func longerWindow(window time.Duration, floor, most float64) time.Duration {
 
 // options returns the options of a plan's search. Floor is the lowest rate that its windows can judge, Ceiling the highest
 // rate that [runner.MostRequests] allows.
-func (o Objective) options(p record.Plan) Options {
-	return Options{
+func (o Objective) options(p record.Plan) options {
+	return options{
 		SLO: o.SLO, Seed: p.Seed, Windows: p.Windows, Floor: o.floor(p.Window.Duration), Ceiling: runner.MostRequests / (p.Warmup.Seconds() + p.Window.Seconds()),
 	}
 }
@@ -148,7 +148,7 @@ func (o Objective) Lead(ctx context.Context, run record.Run, arms []record.PlanA
 			return next(reduced(t, run.Env, arms[arm].Clients, o.SLO))
 		})
 	}
-	return Run(ctx, bench, xmax, o.options(run.Plan))
+	return searchAll(ctx, bench, xmax, o.options(run.Plan))
 }
 
 // Judge computes the result of the search from its record.

@@ -25,27 +25,27 @@ import (
 
 // The purposes of windows, in the order in which a search has them.
 const (
-	Curve    = "curve"    // the first look over the range
-	Reach    = "reach"    // beyond the range, while every window in it keeps the objective, or none does
-	Near     = "near"     // around the estimate
-	Verify   = "verify"   // below the estimate, where the objective should be kept
-	Refute   = "refute"   // above it, where it should be broken
-	Overload = "overload" // beyond what the server can do, to see whether it recovers
-	Again    = "again"    // at the verified rate on the server that was overloaded
+	purposeCurve    = "curve"    // the first look over the range
+	purposeReach    = "reach"    // beyond the range, while every window in it keeps the objective, or none does
+	purposeNear     = "near"     // around the estimate
+	purposeVerify   = "verify"   // below the estimate, where the objective should be kept
+	purposeRefute   = "refute"   // above it, where it should be broken
+	purposeOverload = "overload" // beyond what the server can do, to see whether it recovers
+	purposeAgain    = "again"    // at the verified rate on the server that was overloaded
 )
 
-// A Bench is an [runner.Bench] with windows in place of trials; arm is its index in the xmax of [Run]. It refuses a window
+// A Bench is an [runner.Bench] with windows in place of trials; arm is its index in the xmax of searchAll. It refuses a window
 // that has no value for a term of the objective, unless its purpose is Overload. A Sent of 0 counts as the rate.
 type Bench func(ctx context.Context, arm int, step runner.Step, next Next) error
 
 // A Next takes a window of the last step, and returns the next step of the search for the same server, if there is one.
 type Next func(w RateWindow) (step runner.Step, more bool)
 
-// Options are the settings of a search. Rates are requests per second. One seed gives the same orders again.
-type Options struct {
+// options are the settings of a search. Rates are requests per second. One seed gives the same orders again.
+type options struct {
 	SLO     stats.SLO // at least one term
 	Seed    uint64    // of every random order
-	Windows int       // most windows of one arm, refused ones included; at least [Least]
+	Windows int       // most windows of one arm, refused ones included; at least leastWindows
 	Floor   float64   // lowest rate that a window can judge; nothing lower is offered
 	Ceiling float64   // highest rate that may be offered; 0: no bound
 }
@@ -69,24 +69,24 @@ const (
 	retries             = 2
 	overload            = 1.2 // ratio of X_max
 	closeEnough         = .06 // relative width of a bracket that is not halved any more
-	MostAgain, majority = 3, 2
+	mostAgain, majority = 3, 2
 )
 
-// Reserved is the number of windows that verify a rate, refute another, overload the server and offer it
+// reserved is the number of windows that verify a rate, refute another, overload the server and offer it
 // the verified rate again, if each is settled at once.
-const Reserved = 2*trials + 2
+const reserved = 2*trials + 2
 
-// Least is the smallest number of windows with which a search may have an answer.
-const Least = looks + leastNear + Reserved
+// leastWindows is the smallest number of windows with which a search may have an answer.
+const leastWindows = looks + leastNear + reserved
 
 // around holds the places of the windows around an estimate, as ratios from it. Most are below: far above it,
 // response times are soon more than nearLimit times the limit, and no longer count for the line.
 var around = []float64{-.12, -.08, -.04, 0, .04, .06}
 
 // A search is the search of one arm. It is straight code that asks for one window after the other, as if it were
-// alone. [Run] turns it into an iterator, so that the searches of all arms can take turns.
+// alone. searchAll turns it into an iterator, so that the searches of all arms can take turns.
 type search struct {
-	Options
+	options
 	arm     int // its index
 	xmax    float64
 	rng     *rand.Rand
@@ -144,7 +144,7 @@ func (s *search) clamp(rate float64) float64 {
 func (s *search) look() {
 	for _, i := range s.rng.Perm(looks) {
 		share := lowest + (highest-lowest)*float64(i)/(looks-1)
-		s.offer(share*s.xmax, Curve, 1)
+		s.offer(share*s.xmax, purposeCurve, 1)
 	}
 }
 
@@ -162,9 +162,9 @@ func span(windows []RateWindow) (low, high float64) {
 }
 
 // narrow measures around the estimate until that is good enough. While nothing breaks the objective, or nothing
-// keeps it, there is no estimate, and narrow goes on beyond the range. It leaves [Reserved] windows for the verdict.
+// keeps it, there is no estimate, and narrow goes on beyond the range. It leaves reserved windows for the verdict.
 func (s *search) narrow() {
-	for near := 0; s.left() > Reserved; {
+	for near := 0; s.left() > reserved; {
 		b, _ := s.binding(s.windows)
 		switch {
 		case b.rate == 0 || math.IsInf(b.rate, 1):
@@ -174,7 +174,7 @@ func (s *search) narrow() {
 		case near >= leastNear && b.half <= settledAt:
 			return
 		default:
-			s.offer(s.telling(b), Near, 0)
+			s.offer(s.telling(b), purposeNear, 0)
 			near++
 		}
 	}
@@ -192,7 +192,7 @@ func (s *search) extend(b bound) bool {
 	if high == 0 || down && next >= low || !down && next <= high {
 		return false
 	}
-	_, ok := s.offer(next, Reach, 1)
+	_, ok := s.offer(next, purposeReach, 1)
 	return ok || down // if a higher rate is refused, the bench is at its limit
 }
 
@@ -215,7 +215,7 @@ func (s *search) telling(b bound) float64 {
 }
 
 // binding returns the term with the lowest estimate, which gives way first, and its bound.
-func (o Options) binding(windows []RateWindow) (b bound, term int) {
+func (o options) binding(windows []RateWindow) (b bound, term int) {
 	for i, t := range o.SLO {
 		if next := boundOf(t, windows); i == 0 || next.rate < b.rate {
 			b, term = next, i
@@ -236,11 +236,11 @@ func (s *search) confirm() {
 		return // not one window could be used
 	// No limit is in sight, so there is no rate to refute. Verify the highest rate.
 	case math.IsInf(b.rate, 1):
-		s.all(most, Verify)
+		s.all(most, purposeVerify)
 		return
 	// The objective holds at no rate that a window can judge. Refute the lowest rate.
 	case b.rate <= s.Floor || b.rate == 0:
-		s.all(max(least, promised), Refute)
+		s.all(max(least, promised), purposeRefute)
 		return
 	}
 	low, high := max(below*b.rate, promised), above*b.rate
@@ -252,11 +252,11 @@ func (s *search) confirm() {
 	for lowDone, highDone := false, false; !(lowDone && highDone) && s.left() > 0; {
 		// Every round takes the newest estimate, but moves by at least wider: a wrong estimate could use up all windows.
 		if !lowDone {
-			lowDone = s.all(low, Verify) || low <= max(s.Floor, promised)
+			lowDone = s.all(low, purposeVerify) || low <= max(s.Floor, promised)
 			low = max(min(below*s.estimate(b.rate), low*(1-wider)), promised)
 		}
 		if !highDone {
-			highDone = s.all(high, Refute) || s.Ceiling > 0 && high >= s.Ceiling
+			highDone = s.all(high, purposeRefute) || s.Ceiling > 0 && high >= s.Ceiling
 			high = max(above*s.estimate(b.rate), high*(1+wider))
 		}
 	}
@@ -278,13 +278,13 @@ func (s *search) all(rate float64, why string) bool {
 		if !ok {
 			return false
 		}
-		kept += stats.Count(Keeps(w, s.SLO))
-		broken += stats.Count(!Keeps(w, s.SLO))
+		kept += stats.Count(keeps(w, s.SLO))
+		broken += stats.Count(!keeps(w, s.SLO))
 		switch {
 		// The rest of the windows could not change it: stop, to save them for another rate.
-		case why == Verify && broken > 0, why == Refute && kept > trials-refuting:
+		case why == purposeVerify && broken > 0, why == purposeRefute && kept > trials-refuting:
 			return false
-		case why == Refute && broken == refuting:
+		case why == purposeRefute && broken == refuting:
 			return true
 		}
 	}
@@ -292,30 +292,30 @@ func (s *search) all(rate float64, why string) bool {
 }
 
 // recover overloads a server and then offers it the verified rate again, in up to
-// [MostAgain] windows: a single one may fail for other reasons.
+// mostAgain windows: a single one may fail for other reasons.
 func (s *search) recover() {
-	f := findingOf(s.Options, s.windows)
+	f := findingOf(s.options, s.windows)
 	if f.Low == 0 || s.left() < 2 {
 		return
 	}
 	// A refused window is good enough: the server has been overloaded all the same. Its data are
 	// not used.
-	s.offer(max(f.High, overload*max(s.xmax, f.Low)), Overload, 0)
+	s.offer(max(f.High, overload*max(s.xmax, f.Low)), purposeOverload, 0)
 	// These windows run on the server that was just overloaded; see Run.
-	for range MostAgain {
-		if _, ok := s.offer(f.Low, Again, 1); !ok || findingOf(s.Options, s.windows).Recovers.Decided() {
+	for range mostAgain {
+		if _, ok := s.offer(f.Low, purposeAgain, 1); !ok || findingOf(s.options, s.windows).Recovers.Decided() {
 			return
 		}
 	}
 }
 
-// Run searches every arm's capacity. xmax is each arm's X_max: closed-loop throughput, requests per second. A round
+// searchAll searches every arm's capacity. xmax is each arm's X_max: closed-loop throughput, requests per second. A round
 // measures one window of every arm that is not done, in random order, so that changes on the machine meet all arms.
-func Run(ctx context.Context, bench Bench, xmax []float64, o Options) (err error) {
+func searchAll(ctx context.Context, bench Bench, xmax []float64, o options) (err error) {
 	var open []*search
 	for i, x := range xmax {
 		// Each arm has its own random orders; stream 0 is left for the order of the arms.
-		s := &search{Options: o, arm: i, xmax: x, rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1))}
+		s := &search{options: o, arm: i, xmax: x, rng: rand.New(rand.NewPCG(o.Seed, uint64(i)+1))}
 		// next runs the search until it asks for a window; the search and this loop never run at the same time.
 		next, stop := iter.Pull(s.steps)
 		defer stop()
@@ -345,20 +345,20 @@ func (s *search) measured(w RateWindow) (next runner.Step, same bool) {
 	// The search reads this window before it asks for the next one.
 	s.windows = append(s.windows, w)
 	s.step, s.more = s.next()
-	return s.step, s.more && s.step.Purpose == Again
+	return s.step, s.more && s.step.Purpose == purposeAgain
 }
 
 // evidence reports whether the window tells something about a fresh server, which one from an overload on does not.
 func evidence(w RateWindow) bool {
-	return w.Refused.None() && w.Purpose != Overload && w.Purpose != Again
+	return w.Refused.None() && w.Purpose != purposeOverload && w.Purpose != purposeAgain
 }
 
 // promised reports whether a window at this rate can be held to a term: below the promised goodput it cannot.
 func promised(t stats.Term, rate float64) bool { return !t.AtLeast || rate >= t.Limit }
 
-// Keeps reports whether every term of the objective holds in the window. A term without a value does not; a goodput
+// keeps reports whether every term of the objective holds in the window. A term without a value does not; a goodput
 // term that the rate cannot fulfil is left out.
-func Keeps(w RateWindow, slo stats.SLO) bool {
+func keeps(w RateWindow, slo stats.SLO) bool {
 	for _, t := range slo {
 		if v, known := w.Values[t.Metric]; promised(t, w.Rate) && !(known && t.Holds(v)) {
 			return false

@@ -32,7 +32,7 @@ func TestAServerThatRejectsNeverBreaksALatencyTermAlone(t *testing.T) {
 	s := newSimulated(t, 2000, "p99<=50ms", 3)
 	s.places = 10
 	f, windows := s.search(t, 2000, 24, 3)
-	if f.Outcome != outcome.Yes || f.Low < 2*2000 || f.High != 0 || f.Stopped != AtBudget {
+	if f.Outcome != outcome.Yes || f.Low < 2*2000 || f.High != 0 || f.Stopped != stoppedAtBudget {
 		t.Errorf("ended in %+v, want beyond every rate that the budget allowed", f)
 	}
 	if last := windows[len(windows)-1]; last.Errors < .3 {
@@ -52,9 +52,9 @@ func TestAServerThatRejectsNeverBreaksALatencyTermAlone(t *testing.T) {
 func TestWhyNothingHigherWasOffered(t *testing.T) {
 	t.Parallel()
 	for want, limit := range map[string]func(*simulated){
-		AtBudget:  func(*simulated) {},
-		AtCeiling: func(s *simulated) { s.ceiling = 5000 },
-		AtBench:   func(s *simulated) { s.refusesFrom = 5000 },
+		stoppedAtBudget:  func(*simulated) {},
+		stoppedAtCeiling: func(s *simulated) { s.ceiling = 5000 },
+		stoppedAtBench:   func(s *simulated) { s.refusesFrom = 5000 },
 	} {
 		s := newSimulated(t, 2000, "p99<=50ms", 3)
 		s.places = 10
@@ -66,9 +66,9 @@ func TestWhyNothingHigherWasOffered(t *testing.T) {
 		// Before its end the search has not stopped yet.
 		cut := slices.Clone(windows[:looks+1])
 		for range trials {
-			cut = append(cut, RateWindow{Purpose: Verify, Rate: cut[looks].Rate, Values: map[stats.Measure]float64{{Quantile: .99}: .001}})
+			cut = append(cut, RateWindow{Purpose: purposeVerify, Rate: cut[looks].Rate, Values: map[stats.Measure]float64{{Quantile: .99}: .001}})
 		}
-		if f = findingOf(Options{SLO: s.slo, Windows: 24}, cut); f.Outcome != outcome.Yes || f.Stopped != "" {
+		if f = findingOf(options{SLO: s.slo, Windows: 24}, cut); f.Outcome != outcome.Yes || f.Stopped != "" {
 			t.Errorf("a search cut short ended in %+v, want beyond without a reason", f)
 		}
 	}
@@ -86,11 +86,11 @@ func TestWhatTheBenchRefused(t *testing.T) {
 		w    RateWindow
 		want string
 	}{
-		{window(Reach, 1001, "refused"), AtBench}, {window(Reach, 1000, "refused"), ""},
-		{window(Verify, 1001, "refused"), ""}, {window(Reach, 1001, ""), ""},
+		{window(purposeReach, 1001, "refused"), stoppedAtBench}, {window(purposeReach, 1000, "refused"), ""},
+		{window(purposeVerify, 1001, "refused"), ""}, {window(purposeReach, 1001, ""), ""},
 	} {
-		windows := append(slices.Repeat([]RateWindow{window(Verify, 1000, "")}, trials), c.w)
-		f := findingOf(Options{SLO: s.slo, Windows: 24}, windows)
+		windows := append(slices.Repeat([]RateWindow{window(purposeVerify, 1000, "")}, trials), c.w)
+		f := findingOf(options{SLO: s.slo, Windows: 24}, windows)
 		if f.Outcome != outcome.Yes || f.Low != 1000 || f.Stopped != c.want || (f.Unoffered.Rate == c.w.Rate) != (c.want != "") {
 			t.Errorf("%+v: ended in %+v, want it stopped by %q", c.w, f, c.want)
 		}
@@ -105,10 +105,10 @@ func TestAnObjectiveThatNoRateKeeps(t *testing.T) {
 	for _, w := range windows {
 		least = min(least, w.Rate)
 	}
-	if f.Outcome != outcome.No || f.Never || f.Stopped != AtFloor || f.High != least || f.Least != least || least > 400 {
+	if f.Outcome != outcome.No || f.Never || f.Stopped != stoppedAtFloor || f.High != least || f.Least != least || least > 400 {
 		t.Errorf("ended in %+v after %.0f/s at the least, want below the lowest rate that can be judged", f, least)
 	}
-	if f, _ = s.search(t, 60_000, Least, 5); f.Outcome != outcome.No || f.Never || f.Stopped != AtBudget || f.High < 1000 {
+	if f, _ = s.search(t, 60_000, leastWindows, 5); f.Outcome != outcome.No || f.Never || f.Stopped != stoppedAtBudget || f.High < 1000 {
 		t.Errorf("without windows to go down ended in %+v, want below, for the budget", f)
 	}
 
@@ -129,15 +129,15 @@ func TestAGoodputBelowItsLimitIsNoPromise(t *testing.T) {
 	}
 	var windows []RateWindow
 	for range trials {
-		windows = append(windows, window(Verify, 490, .005), window(Refute, 545, .020))
+		windows = append(windows, window(purposeVerify, 490, .005), window(purposeRefute, 545, .020))
 	}
-	if f := findingOf(Options{SLO: slo}, windows); f.Outcome != outcome.Open || f.Low != 0 || f.High != 545 {
+	if f := findingOf(options{SLO: slo}, windows); f.Outcome != outcome.Open || f.Low != 0 || f.High != 545 {
 		t.Errorf("from 490/s and 545/s alone: %+v, want it open at 500/s", f)
 	}
 	for range trials {
-		windows = append(windows, window(Verify, 500, .006))
+		windows = append(windows, window(purposeVerify, 500, .006))
 	}
-	if f := findingOf(Options{SLO: slo}, windows); f.Outcome != outcome.Yes || f.High == 0 || f.Low != 500 {
+	if f := findingOf(options{SLO: slo}, windows); f.Outcome != outcome.Yes || f.High == 0 || f.Low != 500 {
 		t.Errorf("with windows at 500/s: %+v, want an interval from there", f)
 	}
 
@@ -182,7 +182,7 @@ func TestRefusedWindowsAreRepeatedAndBounded(t *testing.T) {
 	f, windows := s.search(t, 2000, 40, 13)
 	overloads := 0
 	for _, w := range windows {
-		overloads += stats.Count(w.Purpose == Overload && !w.Refused.None())
+		overloads += stats.Count(w.Purpose == purposeOverload && !w.Refused.None())
 	}
 	if f.Outcome != outcome.Yes || f.High == 0 || f.Refused == 0 || f.Used+f.Refused+overloads != len(windows) {
 		t.Errorf("ended in %+v of %d windows, want an interval in spite of refused ones", f, len(windows))
@@ -215,9 +215,9 @@ type spying struct {
 var errFailed = errors.New("the disk is full")
 
 // search runs a search of several arms.
-func (s *spying) search(t *testing.T, o Options, xmax ...float64) error {
+func (s *spying) search(t *testing.T, o options, xmax ...float64) error {
 	s.all = make([][]RateWindow, len(xmax))
-	return Run(t.Context(), func(ctx context.Context, arm int, step runner.Step, next Next) error {
+	return searchAll(t.Context(), func(ctx context.Context, arm int, step runner.Step, next Next) error {
 		s.turns = append(s.turns, arm)
 		if len(s.turns) == s.fail {
 			return s.with
@@ -230,7 +230,7 @@ func TestArmsTakeTurns(t *testing.T) {
 	t.Parallel()
 	measure := func() *spying {
 		b := &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 19)}
-		if err := b.search(t, Options{SLO: b.slo, Seed: 4, Windows: 18, Floor: 370}, 2000, 2000, 2000); err != nil {
+		if err := b.search(t, options{SLO: b.slo, Seed: 4, Windows: 18, Floor: 370}, 2000, 2000, 2000); err != nil {
 			t.Fatal(err)
 		}
 		return b
@@ -254,7 +254,7 @@ func TestArmsTakeTurns(t *testing.T) {
 func TestAnErrorOfTheBench(t *testing.T) {
 	t.Parallel()
 	b := &spying{simulated: newSimulated(t, 2000, "p99<=20ms", 23), fail: 6, with: errFailed}
-	o := Options{SLO: b.slo, Seed: 1, Windows: 18, Floor: 370}
+	o := options{SLO: b.slo, Seed: 1, Windows: 18, Floor: 370}
 	if err := b.search(t, o, 2000, 2000); !errors.Is(err, errFailed) || len(b.turns) != 6 {
 		t.Errorf("%d turns, error %v; want 6 and the error of the last", len(b.turns), err)
 	}
@@ -334,11 +334,11 @@ func TestKeepsHoldsEveryTerm(t *testing.T) {
 		{400, .009, 0, 400, true}, // 500/s cannot be had of 400/s
 	} {
 		w := RateWindow{Rate: c.rate, Values: map[stats.Measure]float64{{Quantile: .99}: c.p99, {Figure: stats.Errors}: c.errors, {Figure: stats.Goodput}: c.goodput}}
-		if got := Keeps(w, slo); got != c.want {
+		if got := keeps(w, slo); got != c.want {
 			t.Errorf("%+v keeps %v: %v", w, slo, got)
 		}
 	}
-	if Keeps(RateWindow{Rate: 600, Values: map[stats.Measure]float64{{Figure: stats.Errors}: 0, {Figure: stats.Goodput}: 550}}, slo) {
+	if keeps(RateWindow{Rate: 600, Values: map[stats.Measure]float64{{Figure: stats.Errors}: 0, {Figure: stats.Goodput}: 550}}, slo) {
 		t.Error("a window without a p99 keeps it")
 	}
 }

@@ -47,7 +47,7 @@ func (s *simulated) bench(measured [][]RateWindow) Bench {
 			w := s.offer(step, broken)
 			w.Purpose, w.Rate = step.Purpose, step.Rate
 			measured[arm] = append(measured[arm], w)
-			broken = broken || step.Purpose == Overload && s.breaks && w.Refused.None()
+			broken = broken || step.Purpose == purposeOverload && s.breaks && w.Refused.None()
 			step, more = next(w)
 		}
 		return nil
@@ -114,7 +114,7 @@ func (s *simulated) offer(step runner.Step, broken bool) RateWindow {
 	for _, t := range s.slo {
 		switch {
 		case all < t.Requests():
-			if step.Purpose != Overload {
+			if step.Purpose != purposeOverload {
 				w.Refused = fact.Fact{Code: "too few requests"}
 			}
 		case t.Metric.Quantile > 0:
@@ -129,11 +129,11 @@ func (s *simulated) offer(step runner.Step, broken bool) RateWindow {
 }
 
 // search runs one search to its end.
-func (s *simulated) search(t *testing.T, xmax float64, windows int, seed uint64) (Finding, []RateWindow) {
+func (s *simulated) search(t *testing.T, xmax float64, windows int, seed uint64) (finding, []RateWindow) {
 	t.Helper()
-	o := Options{SLO: s.slo, Seed: seed, Windows: windows, Floor: 1.1 * 1000 / s.window, Ceiling: s.ceiling}
+	o := options{SLO: s.slo, Seed: seed, Windows: windows, Floor: 1.1 * 1000 / s.window, Ceiling: s.ceiling}
 	all := make([][]RateWindow, 1)
-	if err := Run(t.Context(), s.bench(all), []float64{xmax}, o); err != nil {
+	if err := searchAll(t.Context(), s.bench(all), []float64{xmax}, o); err != nil {
 		t.Fatal(err)
 	}
 	return findingOf(o, all[0]), all[0]

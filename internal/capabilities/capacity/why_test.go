@@ -45,9 +45,9 @@ func TestAnOpenRecoveryIsSaid(t *testing.T) {
 	window := func(why string, rate, p99 float64) RateWindow {
 		return RateWindow{Purpose: why, Rate: rate, Values: map[stats.Measure]float64{{Quantile: .99}: p99}}
 	}
-	first := slices.Concat(slices.Repeat([]RateWindow{window(Verify, 1000, .005)}, 3), slices.Repeat([]RateWindow{window(Refute, 1100, .05)}, 2),
-		[]RateWindow{window(Overload, 1300, 1)})
-	broken, kept := window(Again, 1000, .05), window(Again, 1000, .005)
+	first := slices.Concat(slices.Repeat([]RateWindow{window(purposeVerify, 1000, .005)}, 3), slices.Repeat([]RateWindow{window(purposeRefute, 1100, .05)}, 2),
+		[]RateWindow{window(purposeOverload, 1300, 1)})
+	broken, kept := window(purposeAgain, 1000, .05), window(purposeAgain, 1000, .005)
 	for _, c := range []struct {
 		again  []RateWindow
 		budget int // windows
@@ -88,7 +88,7 @@ func TestTheGeneratorIsNamedAsTheLimit(t *testing.T) {
 	} {
 		a := arm(t)
 		for _, why := range c.refused {
-			a.Windows = append(a.Windows, RateWindow{Purpose: Curve, Rate: 41000, Values: map[stats.Measure]float64{{Quantile: .99}: .001}, Refused: why, Busy: c.generator})
+			a.Windows = append(a.Windows, RateWindow{Purpose: purposeCurve, Rate: 41000, Values: map[stats.Measure]float64{{Quantile: .99}: .001}, Refused: why, Busy: c.generator})
 		}
 		n := len(c.refused)
 		want := fmt.Sprintf("a for p99<=10ms: open, no rate is verified or refuted in %[1]d windows; %[1]d of %[1]d windows are refused, the last for %[2]s", n, c.want)

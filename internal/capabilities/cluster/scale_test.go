@@ -18,13 +18,13 @@ func BenchmarkMerge(b *testing.B) {
 	o := drawn(requests, time.Second)
 	for _, n := range []int{1, 10, 100, 1000} {
 		dealt := parts(o, n)
-		answers := make([]*Answer, n)
+		answers := make([]*answer, n)
 		for i, p := range dealt {
 			r := &load.Result{Requests: make([]request.Request, len(p.Trace.At)), Stamps: make([]request.Stamps, len(p.Trace.At))}
 			for k, at := range p.Trace.At {
 				r.Requests[k] = request.Request{Scheduled: int64(at), Sent: int64(at), Done: int64(at) + 1000}
 			}
-			answers[i] = &Answer{Load: load.ClosedResult{Result: *r}}
+			answers[i] = &answer{Load: load.ClosedResult{Result: *r}}
 		}
 		b.Run(fmt.Sprintf("shards=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
@@ -48,7 +48,7 @@ func BenchmarkAnswer(b *testing.B) {
 		r.Requests = append(r.Requests, request.Request{Scheduled: t, Sent: t + 12_000, Done: done, Bytes: 13, Status: 200, Iters: o.Trace.Demand[i].Iters})
 		r.Stamps = append(r.Stamps, request.Stamps{Ready: t + 13_000, Wrote: t + 14_000, First: done})
 	}
-	for name, value := range map[string]any{"job": job{Options: o}, "answer": Answer{Load: load.ClosedResult{Result: *r}}} {
+	for name, value := range map[string]any{"job": job{Options: o}, "answer": answer{Load: load.ClosedResult{Result: *r}}} {
 		b.Run(name, func(b *testing.B) {
 			var text bytes.Buffer
 			for b.Loop() {
@@ -62,12 +62,12 @@ func BenchmarkAnswer(b *testing.B) {
 		})
 	}
 	var text bytes.Buffer
-	if err := gob.NewEncoder(&text).Encode(Answer{Load: load.ClosedResult{Result: *r}}); err != nil {
+	if err := gob.NewEncoder(&text).Encode(answer{Load: load.ClosedResult{Result: *r}}); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("read", func(b *testing.B) {
 		for b.Loop() {
-			var a Answer
+			var a answer
 			if err := gob.NewDecoder(bytes.NewReader(text.Bytes())).Decode(&a); err != nil {
 				b.Fatal(err)
 			}

@@ -87,8 +87,8 @@ func (s *Shard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // send sends a job's load when it is time.
-func (s *Shard) send(ctx context.Context, j job) *Answer {
-	o, a := j.Options, &Answer{}
+func (s *Shard) send(ctx context.Context, j job) *answer {
+	o, a := j.Options, &answer{}
 	if j.Think != "" {
 		think, err := workload.ParseDist(j.Think)
 		if err != nil {

@@ -282,7 +282,7 @@ func (e *LostError) Error() string { return e.msg }
 // send has every shard send its part, all from the same moment on. An answer is nil if the shard was
 // lost, and the error then names it; with other errors there are no answers. start is this process's
 // time at the load's start.
-func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, like job) (answers []*Answer, start time.Time, sum runner.Clocks, err error) {
+func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, like job) (answers []*answer, start time.Time, sum runner.Clocks, err error) {
 	errs := make([]error, len(dealt))
 	// More at a time would wait for each other here, and be taken for far away.
 	s.each(errs, 4, func(_ int, shard *remoteShard) error { return shard.setClock(ctx, s.client) })
@@ -303,7 +303,7 @@ func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, l
 	// A shard that is cut off while it sends says nothing any more.
 	limited, cancel := context.WithDeadline(ctx, start.Add(length(o)+answerLimit))
 	defer cancel()
-	got := make([]*Answer, len(dealt))
+	got := make([]*answer, len(dealt))
 	s.each(errs, len(errs), func(i int, shard *remoteShard) (err error) {
 		j := like
 		j.Options, j.Begin = dealt[i], start.UnixNano()+int64(shard.offset)
@@ -365,7 +365,7 @@ func (s *Site) lost(errs []error) error {
 	return nil
 }
 
-func (s *remoteShard) load(ctx context.Context, client *http.Client, j job) (*Answer, error) {
+func (s *remoteShard) load(ctx context.Context, client *http.Client, j job) (*answer, error) {
 	// Functions are not sent.
 	j.Options.Started, j.Options.Moment, j.Options.Moments, j.Options.Closing, j.Options.Ended = nil, nil, nil, nil, nil
 	var text bytes.Buffer
@@ -381,7 +381,7 @@ func (s *remoteShard) load(ctx context.Context, client *http.Client, j job) (*An
 		return nil, err
 	}
 	defer reply.Body.Close()
-	var a Answer
+	var a answer
 	if err := gob.NewDecoder(reply.Body).Decode(&a); err != nil {
 		return nil, fmt.Errorf("its answer broke off: %w", err)
 	}

@@ -75,9 +75,9 @@ func rotated(t arrivals.Trace, i, n int) arrivals.Trace {
 	}
 }
 
-// An Answer is a shard's reply about its part of a load: Load, of which an open loop sets only Result, or
+// An answer is a shard's reply about its part of a load: Load, of which an open loop sets only Result, or
 // Error.
-type Answer struct {
+type answer struct {
 	Load  load.ClosedResult
 	Error string
 	Late  time.Duration // from the time agreed to the end of its preparations; 0 if it was ready
@@ -87,7 +87,7 @@ type Answer struct {
 
 // merge puts the parts of an open loop together: request i of the trace is request i of the result. A
 // nil answer is of a shard that was lost: its requests count as not sent, with the outcome Cut.
-func merge(o load.Options, parts []load.Options, answers []*Answer) *load.Result {
+func merge(o load.Options, parts []load.Options, answers []*answer) *load.Result {
 	sum := &load.Result{Requests: make([]request.Request, len(o.Trace.At)), Stamps: make([]request.Stamps, len(o.Trace.At))}
 	n := len(parts)
 	for i, a := range answers {
@@ -118,7 +118,7 @@ func unsent(t arrivals.Trace, k int, at time.Duration) request.Request {
 
 // mergeClosed puts the parts of a closed loop together. Its requests are in the order they were sent.
 // They have no numbers any more.
-func mergeClosed(answers []*Answer) load.ClosedResult {
+func mergeClosed(answers []*answer) load.ClosedResult {
 	var sum load.ClosedResult
 	type sent struct {
 		r request.Request

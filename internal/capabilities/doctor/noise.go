@@ -28,7 +28,7 @@ type Noise struct {
 	Ran      int         `json:"ran"`               // blocks that ran, including refused ones
 	Refused  string      `json:"refused,omitempty"` // why the first refused block does not count
 	Err      string      `json:"error,omitempty"`   // why nothing can be judged
-	Judges   []Judgement `json:"judges,omitempty"`  // ordered by metric, then by length
+	Judges   []judgement `json:"judges,omitempty"`  // ordered by metric, then by length
 
 	// Refused and Err, as data.
 	refused []fact.Fact // one, or none
@@ -41,19 +41,19 @@ func NoNoise(scenario string, why fact.Fact) *Noise {
 	return &Noise{Scenario: scenario, Err: why.String(), err: why}
 }
 
-// A Judgement tells how small a difference in a metric a quick or a full comparison can detect. Times are in seconds.
+// A judgement tells how small a difference in a metric a quick or a full comparison can detect. Times are in seconds.
 // Takes is the planned duration of the comparison. NeedsWindow, if it is not 0, is the reason why
 // there is no HalfWidth.
 //
 // Comparison is one of Comparisons. Judged is false if
 // there is no HalfWidth: the window is too short, or no block has a value.
-type Judgement struct {
+type judgement struct {
 	Metric     stats.Figure `json:"metric"`
 	Comparison string       `json:"comparison"`
 	Blocks     int          `json:"blocks"` // most of the comparison
 	Window     float64      `json:"window"`
 	Takes      float64      `json:"takes"`
-	// HalfWidth is half the width of the interval of the ratio arm / baseline that decides the
+	// halfWidth is half the width of the interval of the ratio arm / baseline that decides the
 	// verdict: 0.09 is ±9 %. It is nil when the metric is not judged.
 	HalfWidth *float64 `json:"half_width,omitempty"`
 	Judged    bool     `json:"judged"`
@@ -113,8 +113,8 @@ func NewNoise(scenario string, runs []record.Run, plans []record.Plan) *Noise {
 
 // judge returns the judgement on a metric in one of Comparisons, from an A/A comparison. Without a value
 // in any block the metric is not judged.
-func judge(metric stats.Figure, run record.Run, comparison string, p record.Plan) Judgement {
-	j := Judgement{Metric: metric, Comparison: comparison, Blocks: p.Blocks, Window: p.Window.Seconds(), Takes: p.Estimate.Seconds(), Scaled: run.Plan.Window != p.Window}
+func judge(metric stats.Figure, run record.Run, comparison string, p record.Plan) judgement {
+	j := judgement{Metric: metric, Comparison: comparison, Blocks: p.Blocks, Window: p.Window.Seconds(), Takes: p.Estimate.Seconds(), Scaled: run.Plan.Window != p.Window}
 	if q := metric.Row().Quantile; q > 0 && run.Plan.Rate > 0 {
 		if need := surplus * float64(stats.MinRequests(q)) / run.Plan.Rate; need > j.Window {
 			j.NeedsWindow = need
@@ -124,7 +124,7 @@ func judge(metric stats.Figure, run record.Run, comparison string, p record.Plan
 	if ratios := logRatios(run.Comparison().Arms, metric); len(ratios) > 0 {
 		j.Judged = true
 		// The spread of a window's figures shrinks with the square root of its length.
-		j.HalfWidth = new(math.Expm1(HalfWidth(ratios, p.Blocks) * math.Sqrt(run.Plan.Window.Seconds()/j.Window)))
+		j.HalfWidth = new(math.Expm1(halfWidth(ratios, p.Blocks) * math.Sqrt(run.Plan.Window.Seconds()/j.Window)))
 	}
 	return j
 }
@@ -150,7 +150,7 @@ func logRatios(arms []record.Arm, metric stats.Figure) (d []float64) {
 	return d
 }
 
-// HalfWidth returns half the expected width of the interval [d_(k), d_(n+1-k)] that a comparison's
+// halfWidth returns half the expected width of the interval [d_(k), d_(n+1-k)] that a comparison's
 // last look at n blocks gives (see [stats.LookRank]). The width is of log-ratios: 0.09 is about ±9
 // %. It assumes that the log-ratios of the blocks are drawn from the values of d, which are
 // symmetric about 0. The result is exact, not simulated: with the values sorted,
@@ -160,7 +160,7 @@ func logRatios(arms []record.Arm, metric stats.Figure) (d []float64) {
 // where r is n+1-k, the rank of the interval's upper end, and x_i the i-th value (Hutson and Ernst,
 // "The exact bootstrap mean and variance of an L-estimator", 2000). 0 when d is empty, or n too few
 // for an interval.
-func HalfWidth(d []float64, n int) float64 {
+func halfWidth(d []float64, n int) float64 {
 	looks := stats.Looks()
 	taken, _ := slices.BinarySearch(looks, n+1) // the looks at up to n blocks
 	if taken == 0 || len(d) == 0 {
@@ -198,13 +198,13 @@ func atLeast(r, n int, p float64) float64 {
 }
 
 // timed returns the judgements on quantiles of the response times.
-func (n *Noise) timed() []Judgement {
-	return slices.DeleteFunc(slices.Clone(n.Judges), func(j Judgement) bool { return j.Metric.Row().Quantile == 0 })
+func (n *Noise) timed() []judgement {
+	return slices.DeleteFunc(slices.Clone(n.Judges), func(j judgement) bool { return j.Metric.Row().Quantile == 0 })
 }
 
 // excess returns the half-width divided by the largest half-width that still allows the verdict SAME for identical
 // programs; +Inf if the metric is not judged.
-func (j Judgement) excess() float64 {
+func (j judgement) excess() float64 {
 	if j.HalfWidth == nil {
 		return math.Inf(1)
 	}
@@ -264,7 +264,7 @@ func (n *Noise) enough() (window float64) {
 	return window
 }
 
-func (j Judgement) fact(kind *fact.Kind[width]) fact.Fact {
+func (j judgement) fact(kind *fact.Kind[width]) fact.Fact {
 	v := width{Comparison: j.Comparison, NeedsWindow: j.NeedsWindow}
 	if j.Judged {
 		v.Width = &Width{Judged: true, HalfWidth: *j.HalfWidth, Least: j.Metric.Row().Effect, Scaled: j.Scaled}

@@ -53,7 +53,7 @@ func TestHalfWidth(t *testing.T) {
 	t.Parallel()
 	// The lowest of ten is the lower value unless all are the upper one.
 	want := .03 * (1 - 2/1024.)
-	if got := HalfWidth([]float64{.03, -.03}, 10); math.Abs(got-want) > 1e-12 {
+	if got := halfWidth([]float64{.03, -.03}, 10); math.Abs(got-want) > 1e-12 {
 		t.Errorf("got %v for two values, want %v", got, want)
 	}
 	const n = 4001
@@ -61,25 +61,25 @@ func TestHalfWidth(t *testing.T) {
 	for i := range normal {
 		normal[i] = math.Sqrt2 * math.Erfinv(2*(float64(i)+.5)/n-1)
 	}
-	if got := HalfWidth(normal, 10); math.Abs(got-1.5388) > .002 {
+	if got := halfWidth(normal, 10); math.Abs(got-1.5388) > .002 {
 		t.Errorf("got %v for the normal distribution, want 1.5388", got)
 	}
-	if got := HalfWidth(normal, 40); got >= HalfWidth(normal, 10) {
+	if got := halfWidth(normal, 40); got >= halfWidth(normal, 10) {
 		t.Errorf("got %v for 40 blocks, want less than for 10", got)
 	}
-	if got, want := HalfWidth(normal, 15), HalfWidth(normal, 14); got != want {
+	if got, want := halfWidth(normal, 15), halfWidth(normal, 14); got != want {
 		t.Errorf("got %v for 15 blocks, want %v, that of the look at 14", got, want)
 	}
-	if got := HalfWidth(normal, 9); got != 0 {
+	if got := halfWidth(normal, 9); got != 0 {
 		t.Errorf("got %v for 9 blocks, want none", got)
 	}
-	if got := HalfWidth(nil, 12); got != 0 {
+	if got := halfWidth(nil, 12); got != 0 {
 		t.Errorf("got %v from nothing, want none", got)
 	}
 }
 
 // half is a judgement's half-width, NaN without one.
-func half(j Judgement) float64 {
+func half(j judgement) float64 {
 	if j.HalfWidth == nil {
 		return math.NaN()
 	}
@@ -115,14 +115,14 @@ func TestWhatIsNotJudgedIsUndecided(t *testing.T) {
 // root of their length.
 func TestJudgements(t *testing.T) {
 	t.Parallel()
-	find := func(n *Noise, metric, comparison string) Judgement {
+	find := func(n *Noise, metric, comparison string) judgement {
 		for _, j := range n.Judges {
 			if j.Metric.String() == metric && j.Comparison == comparison {
 				return j
 			}
 		}
 		t.Fatalf("no judgement of %s by %s in %+v", metric, comparison, n)
-		return Judgement{}
+		return judgement{}
 	}
 	quick := alike(4, 1.10)
 	n := NewNoise("quick", []AA{quick}, plans)
@@ -130,7 +130,7 @@ func TestJudgements(t *testing.T) {
 	if half(q) < .098 || half(q) > .102 || q.Scaled {
 		t.Errorf("quick: got %+v, want ±10 %%, measured", q)
 	}
-	scaled := math.Expm1(HalfWidth([]float64{math.Log(1.1), -math.Log(1.1)}, 40) * math.Sqrt(.5/3.6))
+	scaled := math.Expm1(halfWidth([]float64{math.Log(1.1), -math.Log(1.1)}, 40) * math.Sqrt(.5/3.6))
 	if math.Abs(half(f)-scaled) > 1e-9 || !f.Scaled {
 		t.Errorf("full: got %+v, want %v, scaled", f, scaled)
 	}

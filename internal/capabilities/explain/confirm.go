@@ -67,7 +67,7 @@ func (c *Case) Test(x *Explanation, modes map[string]mode.Mode, budget time.Dura
 	if err != nil {
 		return Test{}, false, err
 	}
-	f, err := askedFor(c.arms[x.Faster()].plan, c.scenario)
+	f, err := askedFor(c.arms[x.faster()].plan, c.scenario)
 	if err != nil {
 		return Test{}, false, err
 	}

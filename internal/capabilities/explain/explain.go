@@ -138,17 +138,17 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*Explanatio
 	// Times of the served connections say nothing about the starved ones.
 	for _, a := range []*arm{f, t} {
 		if starved := a.starved(); starved > mostStarved {
-			x.Settle(outcome.Refused)
+			x.settle(outcome.Refused)
 			x.Reason = doubt.Starvation.Of(doubt.Unanswered{Starved: a.StarvedConnections}).On(a.Name)
 			return x, nil
 		}
 	}
 	all, why := c.whatDiffers(x)
 	if len(all) == 0 {
-		x.Settle(outcome.No)
+		x.settle(outcome.No)
 		x.Reason = fact.List(why...)
 		if slices.ContainsFunc(why, func(f fact.Fact) bool { return !tooLittle.Is(f) }) {
-			x.Settle(outcome.Open)
+			x.settle(outcome.Open)
 		}
 		x.Busy = busy(x, c.Result.Doubts)
 		return x, nil
@@ -282,12 +282,12 @@ func (c *Case) whatDiffers(x *Explanation) (all []difference, why []fact.Fact) {
 
 // conclude sets x.Outcome from the outcome of the first cause, which is the surest.
 func conclude(x *Explanation) {
-	x.Settle(outcome.Open)
+	x.settle(outcome.Open)
 	switch {
 	case len(x.Causes) == 0:
 		x.Reason = noRuleApplies
 	case x.Causes[0].Outcome == outcome.Yes:
-		x.Settle(outcome.Yes)
+		x.settle(outcome.Yes)
 	}
 }
 

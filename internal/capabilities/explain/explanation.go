@@ -64,16 +64,16 @@ type Explanation struct {
 	Busy fact.Fact `json:"busy,omitzero"`
 }
 
-// Faster returns the arm that is not the slower one.
-func (x *Explanation) Faster() string {
+// faster returns the arm that is not the slower one.
+func (x *Explanation) faster() string {
 	if x.Slower == x.From {
 		return x.To
 	}
 	return x.From
 }
 
-// Settle sets the outcome, and its words.
-func (x *Explanation) Settle(o outcome.Outcome) {
+// settle sets the outcome, and its words.
+func (x *Explanation) settle(o outcome.Outcome) {
 	x.Outcome, x.Answer = o, outcome.Difference.Phrase(o)
 }
 
@@ -86,7 +86,7 @@ func (x *Explanation) UnmarshalJSON(data []byte) error {
 	if x.Reason.Code == doubt.Starvation.Code {
 		x.Outcome = outcome.Refused
 	}
-	x.Settle(x.Outcome)
+	x.settle(x.Outcome)
 	return nil
 }
 

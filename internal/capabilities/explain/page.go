@@ -142,13 +142,13 @@ func gap(x *Explanation) string {
 		tail = x.Causes[0].Tail
 		if x.Causes[0].Code == turnedAway.Code {
 			more, less := say.Percent("%.2g", max(x.Lost.From, x.Lost.To)), say.Percent("%.2g", min(x.Lost.From, x.Lost.To))
-			return fmt.Sprintf("%s leaves %s of its requests without a good reply, %s %s", x.Slower, more, x.Faster(), less)
+			return fmt.Sprintf("%s leaves %s of its requests without a good reply, %s %s", x.Slower, more, x.faster(), less)
 		}
 	}
 	if tail {
 		s, where = x.Tail.Step, "in its slowest 1"+say.NBSP+"% of requests"
 	}
-	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, x.Faster(),
+	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, x.faster(),
 		say.Seconds(math.Abs(s.By)), where, say.Seconds(max(s.From, s.To)), say.Seconds(min(s.From, s.To)))
 }
 

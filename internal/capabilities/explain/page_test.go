@@ -117,7 +117,7 @@ func nothing() *Explanation {
 	x := because()
 	x.Mean, x.Tail = record.Waterfall{Step: stats.Step{From: 1e-3, To: 1e-3, Low: -1e-5, High: 1e-5}}, record.Waterfall{}
 	x.Slower, x.Causes, x.Ideal, x.Tests = "", []Suspect{}, nil, nil
-	x.Settle(outcome.Open)
+	x.settle(outcome.Open)
 	x.Reason = fact.List(
 		asRecorded(`{"code": "difference-not-sure", "names": {"where": "on average"}, "values": {"low": -1e-5, "high": 1e-5}}`),
 		asRecorded(`{"code": "difference-within-noise", "names": {"where": "in the slowest 1 % of requests", "noise": "nethttp and its own copy may differ"}, "values": {"by": 1.31e-4, "noise": 1.8e-4}}`),

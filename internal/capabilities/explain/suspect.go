@@ -16,7 +16,7 @@ const mostCauses = 3
 // suspect checks every rule against a difference and adds the causes that fit to x.Causes. It keeps
 // mostCauses of them. With tailOnly it checks only the rules of the tail.
 func (c *Case) suspect(x *Explanation, about difference, s *side, tailOnly bool) {
-	fast := x.Faster()
+	fast := x.faster()
 	slow, quick := s.figures(), c.arms[fast].figures()
 	for _, r := range rules {
 		if about.lost != (len(r.part.Phases) == 0) || !about.tail && r.tail || tailOnly && !r.tail || !r.applies(s) {

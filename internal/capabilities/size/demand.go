@@ -117,23 +117,23 @@ func lognormal(text string, cpu time.Duration) (string, error) {
 // SetCPU sets the constant time on a core that is part of each sample. cpu is at most the mean time
 // held.
 func (d *Demand) SetCPU(cpu time.Duration) error {
-	if cpu < 0 || cpu > d.Held() {
-		return fmt.Errorf("%v of CPU time within %v held on average; give 0 up to the time held", cpu, d.Held())
+	if cpu < 0 || cpu > d.held() {
+		return fmt.Errorf("%v of CPU time within %v held on average; give 0 up to the time held", cpu, d.held())
 	}
 	d.CPU = workload.Constant(cpu)
 	return nil
 }
 
-// Held returns the mean time that a worker is held, without waits for a core.
-func (d Demand) Held() time.Duration {
+// held returns the mean time that a worker is held, without waits for a core.
+func (d Demand) held() time.Duration {
 	cpu, block, _ := d.moments()
 	return time.Duration(math.Round((cpu + block) * 1e9))
 }
 
-// Exponential reports whether the time held is exponential, so that Erlang's formulas hold. It
+// exponential reports whether the time held is exponential, so that Erlang's formulas hold. It
 // allows for a CPU time of at most a hundredth of the time blocked. Samples are never taken as
 // exponential.
-func (d Demand) Exponential() bool {
+func (d Demand) exponential() bool {
 	return len(d.Samples) == 0 && (d.Sleep.Exponential() && d.CPU.Mean() <= d.Sleep.Mean()/100 || d.CPU.Exponential() && d.Sleep.Mean() == 0)
 }
 

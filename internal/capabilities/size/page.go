@@ -170,8 +170,8 @@ func (s *Page) hopeless() fact.Fact {
 	}
 	cores := s.Ask.Rate * s.Ask.Service
 	l := limit{Cores: cores, WithMargin: cores * (1 + s.Ask.Margin), Have: s.Ask.Cores, Queue: queueing.MostTried, Workers: s.Advice.Tried}
-	if s.Demand.Exponential() {
-		l.Exponential = s.Demand.Held().String()
+	if s.Demand.exponential() {
+		l.Exponential = s.Demand.held().String()
 	}
 	return kind.Of(l)
 }

@@ -46,7 +46,7 @@ type Options struct {
 func Find(d Demand, slo stats.SLO, o Options) (a Answer, err error) {
 	a = Answer{Demand: d, SLO: slo, Ask: queueing.Ask{
 		Load:        d.Load(o.Rate, traceLength(slo), o.Seed),
-		Exponential: d.Exponential(), Cores: o.Cores, Margin: o.Margin, Keep: keeps(slo, o.Rate),
+		Exponential: d.exponential(), Cores: o.Cores, Margin: o.Margin, Keep: keeps(slo, o.Rate),
 	}}
 	if slo == nil {
 		a.Waits, a.Knee, err = queueing.Waits(a.Ask)
@@ -143,9 +143,9 @@ func figureOf(t stats.Term, o queueing.Outcome, rate float64) float64 {
 	return o.Throughput / o.Rate * rate
 }
 
-// Assumed is the errors term that Objective adds to an SLO without one. Without it, a server that
+// assumed is the errors term that Objective adds to an SLO without one. Without it, a server that
 // refuses every request would keep the SLO, because it has no slow requests.
-const Assumed = "errors<=0.1%"
+const assumed = "errors<=0.1%"
 
 // Objective parses an SLO for a rate of requests per second, and adds Assumed if it has no term
 // about errors: assumed is that term, "" if the text has one. A goodput above the rate is an error, and so is a quantile
@@ -165,8 +165,8 @@ func Objective(text string, rate float64) (slo stats.SLO, assumed string, err er
 	if slices.ContainsFunc(slo, func(t stats.Term) bool { return t.Metric.Figure == stats.Errors }) {
 		return slo, "", nil
 	}
-	more, err := stats.ParseSLO(Assumed)
-	return append(slo, more...), Assumed, err
+	more, err := stats.ParseSLO(assumed)
+	return append(slo, more...), assumed, err
 }
 
 // A Comparison tests an advice. It expects that the advised workers keep the SLO, and that about a fifth

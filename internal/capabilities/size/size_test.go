@@ -35,7 +35,7 @@ func TestParseWorkload(t *testing.T) {
 			}
 			continue
 		}
-		if got := fmt.Sprint(d.CPU, " ", d.Sleep, " ", d.Held()); err != nil || got != want {
+		if got := fmt.Sprint(d.CPU, " ", d.Sleep, " ", d.held()); err != nil || got != want {
 			t.Errorf("ParseWorkload(%q) = %q, %v; want %q", text, got, err, want)
 		}
 	}
@@ -56,8 +56,8 @@ func TestParseHeld(t *testing.T) {
 		{"p50=20ms,p99=20ms", "20ms", 0, 20 * ms, false},
 	} {
 		d, err := ParseHeld(c.text, c.cpu)
-		if err != nil || d.Sleep.String() != c.sleep || d.Held() != c.mean || d.Exponential() != c.exponential {
-			t.Errorf("ParseHeld(%q, %v): sleep %s, held %v, exponential %v, error %v", c.text, c.cpu, d.Sleep, d.Held(), d.Exponential(), err)
+		if err != nil || d.Sleep.String() != c.sleep || d.held() != c.mean || d.exponential() != c.exponential {
+			t.Errorf("ParseHeld(%q, %v): sleep %s, held %v, exponential %v, error %v", c.text, c.cpu, d.Sleep, d.held(), d.exponential(), err)
 		}
 	}
 	for text, want := range map[string]string{
@@ -207,7 +207,7 @@ func TestReadHistogram(t *testing.T) {
 			t.Errorf("%.4f of the times within %v to %v, want %g", got, c.from, c.to, c.want)
 		}
 	}
-	if got := d.Held().Seconds(); math.Abs(got-0.0185) > 1e-5 {
+	if got := d.held().Seconds(); math.Abs(got-0.0185) > 1e-5 {
 		t.Errorf("mean %g s, want 18.5 ms", got)
 	}
 	if text := said(d.Doubts); !strings.Contains(text, "within its bucket") || !strings.Contains(text, "10 % of the times are above its last bound of 0.02 s") {
@@ -315,8 +315,8 @@ func TestLoadMoments(t *testing.T) {
 // Whatever is accepted can be drawn from and asked for.
 func check(t *testing.T, d Demand) {
 	t.Helper()
-	if d.Held() < 0 {
-		t.Errorf("held %v", d.Held())
+	if d.held() < 0 {
+		t.Errorf("held %v", d.held())
 	}
 	for _, j := range d.Load(100, 50, 1).Trace {
 		if j.CPU < 0 || j.Block < 0 {
@@ -326,8 +326,8 @@ func check(t *testing.T, d Demand) {
 	if len(d.Samples) > 0 {
 		return
 	}
-	if back, err := ParseWorkload(d.workload()); err != nil || back.Held() != d.Held() {
-		t.Errorf("asks for %s, which is %v (%v) and not %v", d.workload(), back.Held(), err, d.Held())
+	if back, err := ParseWorkload(d.workload()); err != nil || back.held() != d.held() {
+		t.Errorf("asks for %s, which is %v (%v) and not %v", d.workload(), back.held(), err, d.held())
 	}
 }
 

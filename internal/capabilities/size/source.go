@@ -58,7 +58,7 @@ func ReadHistogram(r io.Reader, file, metric string) (d Demand, err error) {
 	if err != nil {
 		return d, err
 	}
-	if d = h.demand(fmt.Sprintf("the histogram %s in %s%s", name, file, added(series))); d.Held() == 0 {
+	if d = h.demand(fmt.Sprintf("the histogram %s in %s%s", name, file, added(series))); d.held() == 0 {
 		return d, fmt.Errorf("%s: all times are 0; nothing is held", name)
 	}
 	return d, nil
@@ -245,7 +245,7 @@ func (h histogram) demand(from string) Demand {
 		doubts = append(doubts, sizeBeyond.Of(beyond{Share: h.beyond / h.total, Bound: low, Taken: tail, NoSum: math.IsNaN(h.sum)}))
 	}
 	d := sampled(samples, from)
-	if mean, ours := h.sum/h.total, d.Held().Seconds(); h.sum > 0 && math.Abs(ours/mean-1) > 0.05 {
+	if mean, ours := h.sum/h.total, d.held().Seconds(); h.sum > 0 && math.Abs(ours/mean-1) > 0.05 {
 		doubts = append(doubts, sizeCoarse.Of(coarse{Own: ours, Mean: mean}))
 	}
 	d.Doubts = doubts

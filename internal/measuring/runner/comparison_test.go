@@ -502,7 +502,7 @@ func TestShorten(t *testing.T) {
 
 // An observer hears of doubts and windows, as far as it asks for them.
 type observer struct {
-	Unobserved
+	unobserved
 	doubt  func(fact.Fact)
 	window func(record.Plan, window.Window)
 }

@@ -19,17 +19,10 @@ type Observer interface {
 	Window(p record.Plan, w window.Window)
 }
 
-// Unobserved is an Observer that ignores everything. Embed it to observe a part.
-type Unobserved struct{}
+// unobserved is the Observer of a run that nobody watches.
+type unobserved struct{}
 
-// Doubt does nothing.
-func (Unobserved) Doubt(fact.Fact) {}
-
-// Trouble does nothing.
-func (Unobserved) Trouble(record.Trouble) {}
-
-// Look does nothing.
-func (Unobserved) Look(*record.Comparison) {}
-
-// Window does nothing.
-func (Unobserved) Window(record.Plan, window.Window) {}
+func (unobserved) Doubt(fact.Fact)                   {}
+func (unobserved) Trouble(record.Trouble)            {}
+func (unobserved) Look(*record.Comparison)           {}
+func (unobserved) Window(record.Plan, window.Window) {}

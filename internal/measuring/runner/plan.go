@@ -113,7 +113,7 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 		o.Aim = judge.Winner{}
 	}
 	if o.Observer == nil {
-		o.Observer = Unobserved{}
+		o.Observer = unobserved{}
 	}
 	by := strategyOf(o)
 	s, o, err := by.accept(s, o)

@@ -31,7 +31,7 @@ type Arm struct {
 	Mode    string
 	Flags   map[string]string // serve flags without dashes
 	Clients map[string]string // load settings that differ from the scenario's load, by key
-	Vary    Varied            // flags or load settings with several values
+	Vary    varied            // flags or load settings with several values
 	Env     map[string]string // environment variables that are added to the inherited ones
 	Command []string          // command line of another program; see the marks
 	URL     string            // http://host:port of a server that is already running
@@ -523,7 +523,7 @@ func assignments(settings map[string]string) (words []string) {
 // checkEnv returns an error for the first environment variable that the arm cannot set.
 // A server that is already running has its environment, so a URL excludes variables.
 func (a *Arm) checkEnv() error {
-	// Varied variables must be possible too.
+	// varied variables must be possible too.
 	names := slices.Sorted(maps.Keys(a.Env))
 	for _, factor := range slices.Sorted(maps.Keys(a.Vary)) {
 		if name, is := strings.CutPrefix(factor, envPrefix); is {

@@ -26,13 +26,13 @@ var clientKeys = []string{
 	"loop", "arrivals", "rate", "connections", "keepalive", "idle", "think", "session", "pipeline", "ramp", "timeout",
 }
 
-// A Varied maps factors to their values. Each combination of values becomes an arm.
+// A varied maps factors to their values. Each combination of values becomes an arm.
 // Values are in the order in which the file or the flag lists them.
-type Varied map[string][]string
+type varied map[string][]string
 
 // varied reads a mapping from factors to values into all. Each factor must be in known.
-func (d *decoder) varied(path string, n ast.Node, known []string, all *Varied) error {
-	*all = Varied{}
+func (d *decoder) varied(path string, n ast.Node, known []string, all *varied) error {
+	*all = varied{}
 	return d.fields(path, n, known, func(factor, path string, n ast.Node) error {
 		var values []string
 		err := d.value(path, n, reflect.ValueOf(&values).Elem())

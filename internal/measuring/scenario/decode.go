@@ -21,8 +21,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxScenario is the largest size of a scenario file, in bytes.
-const MaxScenario = 1 << 20
+// maxScenario is the largest size of a scenario file, in bytes.
+const maxScenario = 1 << 20
 
 // maxTokens limits the time and depth of parsing, which grow with the square of the tokens.
 const maxTokens = 10_000
@@ -137,8 +137,8 @@ func document(text []byte, what string) (body ast.Node, err error) {
 // checkText returns an error if text is too large, is not UTF-8, or has control characters, which
 // could drive a terminal when they are printed.
 func checkText(text []byte, what string) error {
-	if len(text) > MaxScenario {
-		return place{1, 1}.errorf("larger than %d bytes: not %s", MaxScenario, what)
+	if len(text) > maxScenario {
+		return place{1, 1}.errorf("larger than %d bytes: not %s", maxScenario, what)
 	}
 	at := place{1, 1}
 	for rest := text; len(rest) > 0; {
@@ -264,7 +264,7 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 	if a, ok := reflect.TypeAssert[*Arm](v.Addr()); ok {
 		return d.arm(path, n, a)
 	}
-	if all, ok := reflect.TypeAssert[*Varied](v.Addr()); ok {
+	if all, ok := reflect.TypeAssert[*varied](v.Addr()); ok {
 		return d.varied(path, n, clientKeys, all)
 	}
 	// A type that parses its own text is read as text, even if it is a struct.

@@ -175,7 +175,7 @@ func TestACellThatCannotBe(t *testing.T) {
 		t.Errorf("workers without a pool: %v", err)
 	}
 	s = cellular(t)
-	s.Arms[1].Vary = Varied{"queue-depth": two}
+	s.Arms[1].Vary = varied{"queue-depth": two}
 	if err := grid(s, "workers", "rate"); err == nil || !strings.Contains(err.Error(), `arm "pool" varies queue-depth itself`) {
 		t.Errorf("an arm that varies: %v", err)
 	}

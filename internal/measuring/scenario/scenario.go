@@ -102,7 +102,7 @@ type Load struct {
 	Pipeline    int           `yaml:"pipeline"` // closed loop: requests in flight on a connection
 	Ramp        Duration      `yaml:"ramp"`     // closed loop: clients start one after the other over this time, within the warm-up
 	Timeout     Duration      `yaml:"timeout"`  // of one request; default 10s
-	Vary        Varied        `yaml:"vary"`     // settings above with several values; every arm runs with each
+	Vary        varied        `yaml:"vary"`     // settings above with several values; every arm runs with each
 }
 
 // Protocol sets the number and length of windows. Zero values leave the defaults (Quick). Warmup is the time
@@ -504,7 +504,7 @@ func ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, MaxScenario+1))
+	return io.ReadAll(io.LimitReader(f, maxScenario+1))
 }
 
 // Find reads a scenario of the library by its name, or a file by its path.

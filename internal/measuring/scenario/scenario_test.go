@@ -130,7 +130,7 @@ func TestNotAScenario(t *testing.T) {
 		{"invalid UTF-8", demo.Swap("faster?", "f\xffster?"), "2:21: byte 0xff is not UTF-8; save the file as UTF-8"},
 		{"NUL", demo.Swap("faster?", "f\x00ster?"), "2:21: control character U+0000; remove it, or save the file as UTF-8"},
 		{"UTF-16", "n\x00a\x00m\x00e\x00:\x00", "1:2: control character U+0000; remove it, or save the file as UTF-8"},
-		{"too large", demo.Text + strings.Repeat("#", MaxScenario), "1:1: larger than 1048576 bytes: not a scenario"},
+		{"too large", demo.Text + strings.Repeat("#", maxScenario), "1:1: larger than 1048576 bytes: not a scenario"},
 		{"too many words", demo.Text + strings.Repeat("- a\n", maxTokens), "1:1: more than 10000 words and marks: not a scenario"},
 		{"deep", "name: " + strings.Repeat("[", 5000) + strings.Repeat("]", 4900), "1:106: sequence end token ']' not found"},
 		{"deeper", "name: " + strings.Repeat("[", 4000) + strings.Repeat("]", 4000), "1:7: name: want one value, not a list"},

@@ -84,13 +84,13 @@ func TestFormulasAreHomogeneous(t *testing.T) {
 		"AllenCunneen":     func(l, s float64) float64 { return AllenCunneen(l, s, 3, 2, 3) },
 		"RoundRobin":       func(l, s float64) float64 { return RoundRobin(l, s, 3) },
 		"MMcWait":          func(l, s float64) float64 { return s * MMcWait(l, s, 3, s/2) },
-		"MMcTail":          func(l, s float64) float64 { return s * MMcTail(l, s, 3, s/2) },
+		"MMcTail":          func(l, s float64) float64 { return s * mmcTail(l, s, 3, s/2) },
 		"MMcQuantile":      func(l, s float64) float64 { return MMcQuantile(l, s, 3, .9) },
-		"MMcKQuantile":     func(l, s float64) float64 { return MMcKQuantile(l, s, 3, 7, .9) },
-		"MMcWaitQuantile":  func(l, s float64) float64 { return MMcWaitQuantile(l, s, 3, .99) },
-		"MMcKWaitQuantile": func(l, s float64) float64 { return MMcKWaitQuantile(l, s, 3, 7, .99) },
+		"MMcKQuantile":     func(l, s float64) float64 { return mmckQuantile(l, s, 3, 7, .9) },
+		"MMcWaitQuantile":  func(l, s float64) float64 { return mmcWaitQuantile(l, s, 3, .99) },
+		"MMcKWaitQuantile": func(l, s float64) float64 { return mmckWaitQuantile(l, s, 3, 7, .99) },
 		"Little":           func(l, s float64) float64 { return s * Little(l, s) },
-		"saturation":       func(l, s float64) float64 { return s * MMcTail(8*l, s, 3, s) },
+		"saturation":       func(l, s float64) float64 { return s * mmcTail(8*l, s, 3, s) },
 	} {
 		one := f(.9, 1)
 		if !(one > 0) {

@@ -67,13 +67,13 @@ func ErlangB(servers int, load float64) float64 {
 	return b
 }
 
-// ErlangC returns the ratio of arrivals that have to wait when servers take
+// erlangC returns the ratio of arrivals that have to wait when servers take
 // load erlangs of exponential demands from one unbounded queue:
 //
 //	C = B / (1 - rho·(1-B)),  B = ErlangB(servers, load)
 //
 // (Erlang's second formula, 1917). It is 1 at and beyond saturation.
-func ErlangC(servers int, load float64) float64 {
+func erlangC(servers int, load float64) float64 {
 	b, rho := ErlangB(servers, load), load/float64(servers)
 	if rho >= 1 {
 		return 1
@@ -99,7 +99,7 @@ func MMc(lambda, service float64, servers int) float64 {
 	case load >= float64(servers):
 		return math.Inf(1)
 	}
-	return service + ErlangC(servers, load)*service/(float64(servers)-load)
+	return service + erlangC(servers, load)*service/(float64(servers)-load)
 }
 
 // A Bounded is what a queue with a bound does in the long run. It has a steady
@@ -140,19 +140,19 @@ func MMcK(lambda, service float64, servers, places int) Bounded {
 //
 //	P(W > t) = C·e^(-(c-a)·t/S)
 //
-// With wait 0 it is [ErlangC]; at and beyond saturation it is 1.
+// With wait 0 it is erlangC; at and beyond saturation it is 1.
 func MMcWait(lambda, service float64, servers int, wait float64) float64 {
 	load := lambda * service
-	return ErlangC(servers, load) * math.Exp(-max(0, float64(servers)-load)*wait/service)
+	return erlangC(servers, load) * math.Exp(-max(0, float64(servers)-load)*wait/service)
 }
 
-// MMcTail returns the ratio of requests of [MMc] with a response time longer than response
+// mmcTail returns the ratio of requests of [MMc] with a response time longer than response
 // seconds. The response time is the wait and an exponential demand:
 //
 //	P(T > t) = e^(-t/S) · (1 + C·(1-e^(-b·t/S))/b),  b = c - 1 - a
 //
 // (Kleinrock, Queueing Systems, volume 1, 1975, chapter 5.)
-func MMcTail(lambda, service float64, servers int, response float64) float64 {
+func mmcTail(lambda, service float64, servers int, response float64) float64 {
 	load := lambda * service
 	if load >= float64(servers) {
 		return 1
@@ -162,33 +162,33 @@ func MMcTail(lambda, service float64, servers int, response float64) float64 {
 	if math.Abs(b*t) > 1e-9 {
 		during = -math.Expm1(-b*t) / b
 	}
-	return math.Exp(-t) * (1 + ErlangC(servers, load)*during)
+	return math.Exp(-t) * (1 + erlangC(servers, load)*during)
 }
 
 // MMcQuantile returns the response time that the ratio q of the requests of [MMc]
 // do not exceed, 0 <= q < 1. For one server it is S·ln(1/(1-q))/(1-rho): p99 is
 // 4.6 times the mean.
 func MMcQuantile(lambda, service float64, servers int, q float64) float64 {
-	return quantile(q, MMc(lambda, service, servers), func(t float64) float64 { return MMcTail(lambda, service, servers, t) })
+	return quantile(q, MMc(lambda, service, servers), func(t float64) float64 { return mmcTail(lambda, service, servers, t) })
 }
 
-// MMcWaitQuantile returns the wait before service that the ratio q of the requests of [MMc] do not
+// mmcWaitQuantile returns the wait before service that the ratio q of the requests of [MMc] do not
 // exceed, 0 <= q < 1. It is 0 if at least this ratio finds a free server.
-func MMcWaitQuantile(lambda, service float64, servers int, q float64) float64 {
+func mmcWaitQuantile(lambda, service float64, servers int, q float64) float64 {
 	return quantile(q, MMc(lambda, service, servers), func(t float64) float64 { return MMcWait(lambda, service, servers, t) })
 }
 
-// MMcKQuantile returns the response time that the ratio q of the requests served
+// mmckQuantile returns the response time that the ratio q of the requests served
 // by [MMcK] do not exceed, 0 <= q < 1. A request that found n present waits for
 // n-c+1 departures, each exponential with mean S/c, before its own demand. It costs
 // a step per place and per departure that fits the time.
-func MMcKQuantile(lambda, service float64, servers, places int, q float64) float64 {
+func mmckQuantile(lambda, service float64, servers, places int, q float64) float64 {
 	return quantile(q, MMcK(lambda, service, servers, places).Response, tailMMcK(lambda, service, servers, places, true))
 }
 
-// MMcKWaitQuantile returns the wait before service that the ratio q of the requests served by
+// mmckWaitQuantile returns the wait before service that the ratio q of the requests served by
 // [MMcK] do not exceed, 0 <= q < 1.
-func MMcKWaitQuantile(lambda, service float64, servers, places int, q float64) float64 {
+func mmckWaitQuantile(lambda, service float64, servers, places int, q float64) float64 {
 	return quantile(q, MMcK(lambda, service, servers, places).Response, tailMMcK(lambda, service, servers, places, false))
 }
 

@@ -81,7 +81,7 @@ func TestErlang(t *testing.T) {
 		{4, 40, 0.902702, 1},
 	} {
 		near(t, fmt.Sprintf("ErlangB(%d, %v)", tt.servers, tt.load), ErlangB(tt.servers, tt.load), tt.b, printed)
-		near(t, fmt.Sprintf("ErlangC(%d, %v)", tt.servers, tt.load), ErlangC(tt.servers, tt.load), tt.c, printed)
+		near(t, fmt.Sprintf("ErlangC(%d, %v)", tt.servers, tt.load), erlangC(tt.servers, tt.load), tt.c, printed)
 	}
 }
 

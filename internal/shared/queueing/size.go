@@ -288,12 +288,12 @@ func (a *Ask) exact(o *Outcome) {
 	case o.Queue == Unbounded:
 		o.Formula, o.Mean, o.Throughput = "M/M/c", MMc(rate, held, workers), min(rate, float64(workers)/held)
 		o.Response = func(q float64) float64 { return MMcQuantile(rate, held, workers, q) }
-		o.Waited = func(q float64) float64 { return MMcWaitQuantile(rate, held, workers, q) }
+		o.Waited = func(q float64) float64 { return mmcWaitQuantile(rate, held, workers, q) }
 	default:
 		b := MMcK(rate, held, workers, places)
 		o.Formula, o.Mean, o.Throughput, o.Loss = "M/M/c/K", b.Response, b.Throughput, b.Loss
-		o.Response = func(q float64) float64 { return MMcKQuantile(rate, held, workers, places, q) }
-		o.Waited = func(q float64) float64 { return MMcKWaitQuantile(rate, held, workers, places, q) }
+		o.Response = func(q float64) float64 { return mmckQuantile(rate, held, workers, places, q) }
+		o.Waited = func(q float64) float64 { return mmckWaitQuantile(rate, held, workers, places, q) }
 	}
 	o.Wait = o.Mean - held
 }

@@ -311,25 +311,25 @@ func TestWaits(t *testing.T) {
 func TestWaitQuantiles(t *testing.T) {
 	t.Parallel()
 	for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
-		at := MMcWaitQuantile(14.4, 1, 16, q)
+		at := mmcWaitQuantile(14.4, 1, 16, q)
 		if tail := MMcWait(14.4, 1, 16, at); at > 0 {
 			near(t, "the tail at its quantile", tail, 1-q, 1e-9)
 		} else if tail > 1-q {
 			t.Errorf("p%g of the wait is 0, but %g wait", 100*q, tail)
 		}
-		bounded := MMcKWaitQuantile(14.4, 1, 16, 1000, q)
+		bounded := mmckWaitQuantile(14.4, 1, 16, 1000, q)
 		if math.Abs(bounded-at) > 1e-6 {
 			t.Errorf("p%g of the wait: %g bounded far away, %g unbounded", 100*q, bounded, at)
 		}
 	}
 	for q, want := range map[float64]float64{0: 0, -0.1: nan, 1: nan, nan: nan} {
-		near(t, "the wait of M/M/c", MMcWaitQuantile(2, 1, 3, q), want, 0)
-		near(t, "the wait of M/M/c/K", MMcKWaitQuantile(2, 1, 3, 9, q), want, 0)
+		near(t, "the wait of M/M/c", mmcWaitQuantile(2, 1, 3, q), want, 0)
+		near(t, "the wait of M/M/c/K", mmckWaitQuantile(2, 1, 3, 9, q), want, 0)
 	}
-	near(t, "nobody waits for nobody", MMcWaitQuantile(0, 1, 3, 0.99), 0, 0)
-	near(t, "saturated", MMcWaitQuantile(3, 1, 3, 0.5), inf, 0)
-	near(t, "no server", MMcWaitQuantile(3, 1, 0, 0.5), nan, 0)
-	if wait := MMcKWaitQuantile(5, 1, 2, 2, 0.99); wait != 0 {
+	near(t, "nobody waits for nobody", mmcWaitQuantile(0, 1, 3, 0.99), 0, 0)
+	near(t, "saturated", mmcWaitQuantile(3, 1, 3, 0.5), inf, 0)
+	near(t, "no server", mmcWaitQuantile(3, 1, 0, 0.5), nan, 0)
+	if wait := mmckWaitQuantile(5, 1, 2, 2, 0.99); wait != 0 {
 		t.Errorf("without a queue p99 of the wait is %g", wait)
 	}
 }

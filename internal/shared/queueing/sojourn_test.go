@@ -11,12 +11,12 @@ func TestMMcWaitAndTail(t *testing.T) {
 	// M/M/1 at rho 0.8: everything is exponential of rate mu-lambda.
 	near(t, "P(W > 0)", MMcWait(0.8, 1, 1, 0), 0.8, exact)
 	near(t, "P(W > 5)", MMcWait(0.8, 1, 1, 5), 0.8*math.Exp(-1), exact)
-	near(t, "P(T > 5)", MMcTail(0.8, 1, 1, 5), math.Exp(-1), exact)
+	near(t, "P(T > 5)", mmcTail(0.8, 1, 1, 5), math.Exp(-1), exact)
 	near(t, "M/M/10 at 5 erlangs, P(W > 0)", MMcWait(5, 1, 10, 0), 0.036105, printed)
 	// b = c-1-a = 0, where the closed form divides by 0.
-	near(t, "M/M/2 at 1 erlang", MMcTail(1, 1, 2, 3), math.Exp(-3)*(1+3.0/3), exact)
-	near(t, "close to it", MMcTail(1+1e-7, 1, 2, 3), MMcTail(1, 1, 2, 3), 1e-5)
-	near(t, "saturated", MMcTail(3, 1, 3, 9), 1, 0)
+	near(t, "M/M/2 at 1 erlang", mmcTail(1, 1, 2, 3), math.Exp(-3)*(1+3.0/3), exact)
+	near(t, "close to it", mmcTail(1+1e-7, 1, 2, 3), mmcTail(1, 1, 2, 3), 1e-5)
+	near(t, "saturated", mmcTail(3, 1, 3, 9), 1, 0)
 	near(t, "saturated wait", MMcWait(3, 1, 3, 9), 1, 0)
 }
 
@@ -33,7 +33,7 @@ func TestQuantiles(t *testing.T) {
 	// A mean is the integral of its tail.
 	for _, c := range []int{1, 2, 7} {
 		load := 0.8 * float64(c)
-		near(t, fmt.Sprintf("mean of M/M/%d", c), integral(0.01, func(x float64) float64 { return MMcTail(load, 1, c, x) }), MMc(load, 1, c), 1e-5)
+		near(t, fmt.Sprintf("mean of M/M/%d", c), integral(0.01, func(x float64) float64 { return mmcTail(load, 1, c, x) }), MMc(load, 1, c), 1e-5)
 	}
 }
 
@@ -51,12 +51,12 @@ func TestBoundedQuantiles(t *testing.T) {
 		wait := integral(0.03, tailMMcK(tt.load, 1, tt.servers, tt.places, false))
 		near(t, what+": the same of the wait", 1+wait, mean, 1e-4)
 	}
-	near(t, "all the room there is", MMcKQuantile(0.7, 1, 1, 4000, 0.99), MMcQuantile(0.7, 1, 1, 0.99), 1e-6)
-	near(t, "all the room there is, 8 servers", MMcKQuantile(6, 0.5, 16, 4000, 0.9), MMcQuantile(6, 0.5, 16, 0.9), 1e-6)
-	near(t, "no room to wait", MMcKQuantile(5, 1, 4, 4, 0.99), math.Log(100), 1e-6)
+	near(t, "all the room there is", mmckQuantile(0.7, 1, 1, 4000, 0.99), MMcQuantile(0.7, 1, 1, 0.99), 1e-6)
+	near(t, "all the room there is, 8 servers", mmckQuantile(6, 0.5, 16, 4000, 0.9), MMcQuantile(6, 0.5, 16, 0.9), 1e-6)
+	near(t, "no room to wait", mmckQuantile(5, 1, 4, 4, 0.99), math.Log(100), 1e-6)
 	// A queue that is always full is 17 exponential demands in a row: Erlang's.
-	near(t, "always full", MMcKQuantile(1e9, 1, 1, 17, 0.5), 16.668, 1e-4)
-	near(t, "too long a queue for powers of its load", MMcKQuantile(1.5, 1, 1, 4000, 0.5), 3998, 0.02)
+	near(t, "always full", mmckQuantile(1e9, 1, 1, 17, 0.5), 16.668, 1e-4)
+	near(t, "too long a queue for powers of its load", mmckQuantile(1.5, 1, 1, 4000, 0.5), 3998, 0.02)
 }
 
 // integral integrates a tail from 0 until nothing is left of it.

@@ -106,7 +106,7 @@ func TestReplayMeetsMMcK(t *testing.T) {
 			near(t, "throughput", p.throughput, want.Throughput, within)
 			near(t, "mean response", *p.Mean, want.Response, within)
 			for _, q := range []float64{0.5, 0.9, 0.99} {
-				near(t, fmt.Sprintf("quantile %v", q), p.quantile(q), MMcKQuantile(tt.rate, s, tt.servers, tt.places, q), within)
+				near(t, fmt.Sprintf("quantile %v", q), p.quantile(q), mmckQuantile(tt.rate, s, tt.servers, tt.places, q), within)
 			}
 		})
 	}

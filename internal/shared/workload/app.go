@@ -121,21 +121,21 @@ var (
 // serve answers a request that Serve has checked: the route allows the method.
 func (a *App) serve(x *Exchange, rest string) {
 	switch x.Route {
-	case RouteRoot:
+	case routeRoot:
 		x.answer(200, textPlain, a.index)
 	case RoutePlaintext:
 		x.answer(200, textPlain, hello)
-	case RouteJSON:
+	case routeJSON:
 		a.serveJSON(x)
 	case RouteWork:
 		a.serveWork(x)
 	case RouteKV:
 		a.serveKV(x, rest)
-	case RouteEcho:
+	case routeEcho:
 		// A copy: Out must not alias the request's body.
 		x.buf = append(x.buf[:0], x.Body...)
 		x.answer(200, octetStream, x.buf)
-	case RouteBytes:
+	case routeBytes:
 		a.serveBytes(x, rest)
 	}
 }
@@ -247,13 +247,13 @@ type Route uint8
 // The routes, in the order in which `GET /` lists them. RouteOther stands for every
 // path that is not an endpoint.
 const (
-	RouteRoot Route = iota
+	routeRoot Route = iota
 	RoutePlaintext
-	RouteJSON
+	routeJSON
 	RouteWork
 	RouteKV
-	RouteEcho
-	RouteBytes
+	routeEcho
+	routeBytes
 	RouteOther
 	NumRoutes // the number of routes, not a route
 )
@@ -262,13 +262,13 @@ const (
 // header, and a line of help. RouteOther lists every method that some endpoint has: they are the
 // Allow of a CONNECT or TRACE for another path.
 var routes = [NumRoutes]struct{ label, path, allow, summary string }{
-	RouteRoot:      {"/", "/", "GET, HEAD", "this list"},
+	routeRoot:      {"/", "/", "GET, HEAD", "this list"},
 	RoutePlaintext: {"/plaintext", "/plaintext", "GET, HEAD", "a constant line of text"},
-	RouteJSON:      {"/json", "/json", "GET, HEAD", "a small object, encoded per request"},
+	routeJSON:      {"/json", "/json", "GET, HEAD", "a small object, encoded per request"},
 	RouteWork:      {"/work", "/work", "GET, HEAD", "costs what ?cpu= (or ?iters=), ?lock= and ?sleep= say: 200us, exp(200us), lognormal(200us,4), 0.8*0s+0.2*10ms; ?alloc=64KiB; ?seed= fixes the draw"},
 	RouteKV:        {"/kv", "/kv/{key}", "GET, HEAD, PUT, DELETE", "a map behind one lock or many (--kv-locks), values up to 64 KiB; ?hold=100us of CPU time under the lock; ?keys=4096 spreads requests over so many keys"},
-	RouteEcho:      {"/echo", "/echo", "POST, PUT", "the request's body"},
-	RouteBytes:     {"/bytes", "/bytes/{n}", "GET, HEAD", "n bytes, up to 1 MiB"},
+	routeEcho:      {"/echo", "/echo", "POST, PUT", "the request's body"},
+	routeBytes:     {"/bytes", "/bytes/{n}", "GET, HEAD", "n bytes, up to 1 MiB"},
 	RouteOther:     {"other", "", "GET, HEAD, POST, PUT, DELETE", ""},
 }
 
@@ -298,21 +298,21 @@ func locate(path string) (r Route, rest string, ok bool) {
 	}
 	switch path {
 	case "/":
-		return RouteRoot, "", true
+		return routeRoot, "", true
 	case "/plaintext":
 		return RoutePlaintext, "", true
 	case "/json":
-		return RouteJSON, "", true
+		return routeJSON, "", true
 	case "/work":
 		return RouteWork, "", true
 	case "/echo":
-		return RouteEcho, "", true
+		return routeEcho, "", true
 	}
 	if key, ok := strings.CutPrefix(path, "/kv/"); ok {
 		return RouteKV, key, true
 	}
 	if n, ok := strings.CutPrefix(path, "/bytes/"); ok {
-		return RouteBytes, n, true
+		return routeBytes, n, true
 	}
 	return RouteOther, "", true
 }

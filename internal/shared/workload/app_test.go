@@ -38,9 +38,9 @@ func TestServe(t *testing.T) {
 		allow         string
 		close         bool
 	}{
-		{"GET /", "", RouteRoot, 200, textPlain, "~/bytes/{n}", "", false},
-		{"HEAD /", "", RouteRoot, 200, textPlain, "~/plaintext", "", false},
-		{"POST /", "", RouteRoot, 405, textPlain, "method not allowed; allowed: GET, HEAD\n", "GET, HEAD", false},
+		{"GET /", "", routeRoot, 200, textPlain, "~/bytes/{n}", "", false},
+		{"HEAD /", "", routeRoot, 200, textPlain, "~/plaintext", "", false},
+		{"POST /", "", routeRoot, 405, textPlain, "method not allowed; allowed: GET, HEAD\n", "GET, HEAD", false},
 
 		{"GET /plaintext", "", RoutePlaintext, 200, textPlain, "Hello, World!", "", false},
 		{"HEAD /plaintext", "", RoutePlaintext, 200, textPlain, "Hello, World!", "", false},
@@ -52,8 +52,8 @@ func TestServe(t *testing.T) {
 		{" /plaintext", "", RoutePlaintext, 405, textPlain, "~allowed", "GET, HEAD", false},
 		{"OPTIONS /plaintext", "", RoutePlaintext, 405, textPlain, "~allowed", "GET, HEAD", false},
 
-		{"GET /json", "", RouteJSON, 200, "application/json", `{"message":"Hello, World!"}`, "", false},
-		{"DELETE /json", "", RouteJSON, 405, textPlain, "~allowed", "GET, HEAD", false},
+		{"GET /json", "", routeJSON, 200, "application/json", `{"message":"Hello, World!"}`, "", false},
+		{"DELETE /json", "", routeJSON, 405, textPlain, "~allowed", "GET, HEAD", false},
 
 		{"GET /work", "", RouteWork, 200, textPlain, "ok\n", "", false},
 		{"HEAD /work", "", RouteWork, 200, textPlain, "ok\n", "", false},
@@ -95,18 +95,18 @@ func TestServe(t *testing.T) {
 		{"POST /kv/k", "v", RouteKV, 405, textPlain, "~allowed", "GET, HEAD, PUT, DELETE", false},
 		{"GET /kv/%", "", RouteOther, 400, textPlain, "the path has a malformed percent-escape\n", "", false},
 
-		{"POST /echo", "a\x00b", RouteEcho, 200, octetStream, "a\x00b", "", false},
-		{"PUT /echo", "", RouteEcho, 200, octetStream, "", "", false},
-		{"POST /echo", strings.Repeat("e", 1<<20+1), RouteEcho, 413, textPlain, "the body is above the limit of 1048576 bytes\n", "", false},
-		{"GET /echo", "", RouteEcho, 405, textPlain, "~allowed", "POST, PUT", false},
+		{"POST /echo", "a\x00b", routeEcho, 200, octetStream, "a\x00b", "", false},
+		{"PUT /echo", "", routeEcho, 200, octetStream, "", "", false},
+		{"POST /echo", strings.Repeat("e", 1<<20+1), routeEcho, 413, textPlain, "the body is above the limit of 1048576 bytes\n", "", false},
+		{"GET /echo", "", routeEcho, 405, textPlain, "~allowed", "POST, PUT", false},
 
-		{"GET /bytes/0", "", RouteBytes, 200, octetStream, "", "", false},
-		{"GET /bytes/10", "", RouteBytes, 200, octetStream, "0123456789", "", false},
-		{"GET /bytes/1048577", "", RouteBytes, 400, textPlain, "/bytes/{n} takes a whole number from 0 to 1048576\n", "", false},
-		{"GET /bytes/-1", "", RouteBytes, 400, textPlain, "~whole number", "", false},
-		{"GET /bytes/", "", RouteBytes, 400, textPlain, "~whole number", "", false},
-		{"GET /bytes/99999999999999999999", "", RouteBytes, 400, textPlain, "~whole number", "", false},
-		{"PUT /bytes/1", "", RouteBytes, 405, textPlain, "~allowed", "GET, HEAD", false},
+		{"GET /bytes/0", "", routeBytes, 200, octetStream, "", "", false},
+		{"GET /bytes/10", "", routeBytes, 200, octetStream, "0123456789", "", false},
+		{"GET /bytes/1048577", "", routeBytes, 400, textPlain, "/bytes/{n} takes a whole number from 0 to 1048576\n", "", false},
+		{"GET /bytes/-1", "", routeBytes, 400, textPlain, "~whole number", "", false},
+		{"GET /bytes/", "", routeBytes, 400, textPlain, "~whole number", "", false},
+		{"GET /bytes/99999999999999999999", "", routeBytes, 400, textPlain, "~whole number", "", false},
+		{"PUT /bytes/1", "", routeBytes, 405, textPlain, "~allowed", "GET, HEAD", false},
 
 		{"GET /nowhere", "", RouteOther, 404, textPlain, "no such path; GET / lists the endpoints\n", "", false},
 		{"GET /kv", "", RouteOther, 404, textPlain, "~no such path", "", false},

@@ -149,7 +149,7 @@ func TestRandIsSplitMix64(t *testing.T) {
 	t.Parallel()
 	r := NewRand(1234567)
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
-		if got := r.Uint64(); got != want {
+		if got := r.next(); got != want {
 			t.Errorf("number %d: got %d, want %d", i, got, want)
 		}
 	}

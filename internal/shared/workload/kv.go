@@ -122,7 +122,7 @@ func (s *store) serve(x *Exchange, key string, held int) {
 
 // hold computes and sleeps, to prolong the time for which the caller holds its lock.
 func (s *store) hold(iters int) {
-	Spin(iters)
+	spin(iters)
 	time.Sleep(s.asleep)
 }
 

@@ -11,14 +11,14 @@ type Rand struct{ state uint64 }
 // NewRand returns the stream of seed.
 func NewRand(seed uint64) *Rand { return &Rand{seed} }
 
-// Uint64 returns the next number, uniform over all of uint64.
-func (r *Rand) Uint64() uint64 {
+// next returns the next number, uniform over all of uint64.
+func (r *Rand) next() uint64 {
 	r.state += 0x9e3779b97f4a7c15
 	return mix64(r.state)
 }
 
 // Float64 returns the next number, uniform in [0, 1).
-func (r *Rand) Float64() float64 { return float64(r.Uint64()>>11) / (1 << 53) }
+func (r *Rand) Float64() float64 { return float64(r.next()>>11) / (1 << 53) }
 
 // mix64 is SplitMix64's finaliser, a bijection in which every input bit moves
 // about half of the output bits.
@@ -43,12 +43,12 @@ func hash64(s string) uint64 {
 // machines tried (700 iterations per microsecond, some five cycles each).
 const chunkIters = 15_000
 
-// Spin does exactly iters iterations of fixed CPU work (none when iters is not
+// spin does exactly iters iterations of fixed CPU work (none when iters is not
 // positive): a dependent chain of register operations without memory traffic,
 // so that its cost depends only on the core's speed. Because it counts
 // iterations and not time, time spent descheduled never counts as work. It
 // runs in chunks of about 20 us, and the scheduler may preempt it at any point.
-func Spin(iters int) {
+func spin(iters int) {
 	x := uint64(88172645463325252)
 	for ; iters > chunkIters; iters -= chunkIters {
 		x = chunk(x, chunkIters)
@@ -82,7 +82,7 @@ func Calibrate() float64 {
 	best := time.Duration(1<<63 - 1)
 	for range rounds {
 		start := time.Now()
-		Spin(iters)
+		spin(iters)
 		best = min(best, max(time.Since(start), 1))
 	}
 	return iters / (float64(best) / float64(time.Microsecond))

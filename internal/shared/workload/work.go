@@ -33,10 +33,10 @@ func (a *App) serveWork(x *Exchange) {
 		return
 	}
 	held := allocate(w.alloc)
-	Spin(w.iters)
+	spin(w.iters)
 	if w.locked > 0 {
 		a.lock.Lock()
-		Spin(w.locked)
+		spin(w.locked)
 		a.lock.Unlock()
 	}
 	time.Sleep(w.sleep)

@@ -260,7 +260,7 @@ func TestWorkSleeps(t *testing.T) {
 func TestSpinTakesAnyCount(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{math.MinInt, -1, 0, 1, chunkIters, chunkIters + 1, 3 * chunkIters} {
-		Spin(n)
+		spin(n)
 	}
 }
 
@@ -282,7 +282,7 @@ func BenchmarkSpin(b *testing.B) {
 	perMicro := Calibrate()
 	iters := int(math.Round(perMicro * 1000))
 	for b.Loop() {
-		Spin(iters)
+		spin(iters)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/demanded-us")
 	b.ReportMetric(perMicro, "iters/us")
