@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"schedlab/internal/measuring/expect"
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/report"
 	"schedlab/internal/shared/outcome"
@@ -16,7 +17,14 @@ func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer
 	if err != nil {
 		return none, err
 	}
-	c.grid, c.expect, c.explain = r.Grid, r.Expect, r.Explain
+	c.grid, c.explain = r.Grid, r.Explain
+	for _, text := range r.Expect {
+		e, err := expect.Parse(text)
+		if err != nil {
+			return none, Usagef("--expect: %s: %w", text, err)
+		}
+		c.expect = append(c.expect, e)
+	}
 	if r.Keep != "" {
 		if c.keep, err = stats.ParseSLO(r.Keep); err != nil {
 			return none, Usagef("--slo: %w", err)
@@ -55,8 +63,8 @@ func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer
 		aim.Standings, aim.Keep = len(asked[0].Assertions()) == 0, c.keep
 	}
 	c.o.Aim = aim
-	if single && len(r.Expect) > 0 {
-		c.o.Aim = judge.Expectations{Winner: aim, Asked: r.Expect}
+	if single && len(c.expect) > 0 {
+		c.o.Aim = judge.Expectations{Winner: aim, Asked: c.expect}
 	}
 	return c.run(ctx, asked, r.Strict, func(result *record.Comparison) int {
 		code, _ := deserved([]report.PackEntry{{Result: result}}, r.Strict)

@@ -12,6 +12,7 @@ import (
 	"schedlab/internal/capabilities/cluster"
 	"schedlab/internal/capabilities/explain"
 	"schedlab/internal/capabilities/profiling"
+	"schedlab/internal/measuring/expect"
 	"schedlab/internal/measuring/report"
 	"schedlab/internal/measuring/runner"
 	"schedlab/internal/measuring/scenario"
@@ -28,11 +29,12 @@ type conduct struct {
 	show Observer
 	o    runner.Options
 
-	grid, expect []string
-	keep         stats.SLO            // which each arm is expected to keep; nil for none
-	explain      bool                 // explain the largest difference at the end
-	kept         []*record.Comparison // what the pack that goes on has already
-	builds       []scenario.Arm
+	grid    []string
+	expect  []expect.Expectation // those of --expect
+	keep    stats.SLO            // which each arm is expected to keep; nil for none
+	explain bool                 // explain the largest difference at the end
+	kept    []*record.Comparison // what the pack that goes on has already
+	builds  []scenario.Arm
 }
 
 // newConduct completes the options for a plan: where servers run, a seed, this program and its modes, and whom to

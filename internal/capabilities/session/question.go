@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"schedlab/internal/measuring/arrivals"
+	"schedlab/internal/measuring/expect"
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/shared/record"
 )
@@ -214,8 +215,8 @@ func (c *conduct) withArms(s scenario.Scenario) (scenario.Scenario, error) {
 // assert adds the expectations of a request to a scenario: those of --expect, and that each arm keeps --slo. Errors
 // name the flag.
 func (c *conduct) assert(s *scenario.Scenario) error {
-	for _, text := range c.expect {
-		if err := s.Assert(text); err != nil {
+	for _, e := range c.expect {
+		if err := s.Assert(e); err != nil {
 			return Usagef("--expect: %w", err)
 		}
 	}
@@ -223,18 +224,11 @@ func (c *conduct) assert(s *scenario.Scenario) error {
 		return nil
 	}
 	for _, a := range s.Contestants() {
-		when, err := c.keep.Asserted(a.Name)
+		when, err := expect.Keeps(c.keep, a.Name)
 		if err != nil {
 			return Usagef("--slo %s: %w", c.keep, err)
 		}
-		var figures []string
-		for _, t := range c.keep {
-			figures = append(figures, fmt.Sprintf("%s {%s(%q)}", t.Metric, t.Metric, a.Name))
-		}
-		says := fmt.Sprintf("%s keeps %s (%s)", a.Name, c.keep, strings.Join(figures, ", "))
-		if err := s.Claim(scenario.Claim{Says: says, When: when}); err != nil {
-			return Usagef("--slo: %w", err)
-		}
+		s.Claim(scenario.Claim{Says: expect.SaysKept(c.keep, a.Name), When: when})
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"schedlab/internal/measuring/expect"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/queueing"
@@ -191,16 +192,16 @@ func (a Answer) Test(rate string) (t Comparison, err error) {
 		return t, fmt.Errorf("a comparison cannot draw the times of a histogram; ask again with two quantiles of them, %s, for a distribution that it can", a.Demand.quantiles())
 	}
 	advised, fewer := a.arm(a.Advice.Workers), a.arm(queueing.Fewer(a.Advice.Workers))
-	keeps, err := a.SLO.Asserted(advised)
+	keeps, err := expect.Keeps(a.SLO, advised)
 	if err != nil {
 		return t, err
 	}
 	t.Args = []string{"compare", "--workload", a.Demand.workload(), "--rate", rate, "--close", "--arm", advised}
 	if queueing.Fewer(a.Advice.Workers) < 1 { // one worker is the fewest, and compare needs another arm
-		t.Args = append(t.Args, "--arm", "nethttp", "--expect", keeps)
+		t.Args = append(t.Args, "--arm", "nethttp", "--expect", keeps.String())
 	} else {
-		breaks, _ := a.SLO.Asserted(fewer) // of the same terms
-		t.Args = append(t.Args, "--arm", fewer, "--expect", keeps, "--expect", "not ("+breaks+")")
+		breaks, _ := expect.Keeps(a.SLO, fewer) // of the same terms
+		t.Args = append(t.Args, "--arm", fewer, "--expect", keeps.String(), "--expect", "not ("+breaks.String()+")")
 	}
 	window := a.shortest()
 	t.Takes = (testFixed + testBlocks*3*(window+testTrial)).Round(time.Second)

@@ -70,7 +70,7 @@ func (f fake) Challengers() [][2]string { return f.pairs }
 
 func finding(t *testing.T, r Run, text string) Finding {
 	t.Helper()
-	e, err := Parse(text, nil)
+	e, err := Parse(text)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -419,7 +419,7 @@ func TestPowerOfSeconds(t *testing.T) {
 		`rate * window`: 0, `p50("a") / p99("a")`: 0, `7`: 0, `errors("a")`: 0, `p50("a") * rate / 1`: 0, `abs(errors("a"))`: 0,
 		`window * window`: 2, `rate / window`: -2,
 	} {
-		e, err := Parse(text+" > 0", nil)
+		e, err := Parse(text + " > 0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -441,7 +441,7 @@ func TestParseSaysWhere(t *testing.T) {
 			`predicted("x", "mean") > 1`: `"x"`, `nonsense > 1`: `nonsense`,
 		} {
 			text := before + wrong
-			_, err := Parse(text, arms)
+			err := checked(text, arms)
 			var bad *Error
 			if !errors.As(err, &bad) {
 				t.Errorf("%s: %v, want an error", text, err)
@@ -451,20 +451,29 @@ func TestParseSaysWhere(t *testing.T) {
 				t.Errorf("%s: the error %q is at %d, want %d", text, bad, bad.At, at)
 			}
 		}
-		if _, err := Parse(before+`phase("a", "queue") > 1`, arms); err != nil {
+		if err := checked(before+`phase("a", "queue") > 1`, arms); err != nil {
 			t.Error(err)
 		}
 	}
 	// An end that comes too soon is told at the last character.
 	for text, at := range map[string]int{"": 0, "1ms <": 4, "(1": 1} {
 		var bad *Error
-		if _, err := Parse(text, arms); !errors.As(err, &bad) || bad.At != at {
+		if err := checked(text, arms); !errors.As(err, &bad) || bad.At != at {
 			t.Errorf("%q: %+v, want an error at %d", text, bad, at)
 		}
 	}
-	if _, err := Parse(`p50("anything") > 1`, nil); err != nil {
-		t.Errorf("without arms to check: %v", err)
+	if _, err := Parse(`p50("anything") > 1`); err != nil {
+		t.Errorf("before the arms are checked: %v", err)
 	}
+}
+
+// checked returns the error of an assertion, or of the arms that it names.
+func checked(text string, arms []string) error {
+	e, err := Parse(text)
+	if err != nil {
+		return err
+	}
+	return e.CheckArms(arms)
 }
 
 func TestRewrite(t *testing.T) {
@@ -480,19 +489,11 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-func TestUsesAny(t *testing.T) {
-	t.Parallel()
-	texts := []string{`x_max("a") > 1`, `p50("same") < 1`}
-	if !UsesAny(texts, "explained", "x_max") || UsesAny(texts, "same", "max") || UsesAny(nil, "x_max") {
-		t.Error("x_max alone is called, neither max nor same is")
-	}
-}
-
 func TestMedianOfAStatement(t *testing.T) {
 	t.Parallel()
 	r := fake{blocks: 3, figures: map[string][]float64{"p50 a": {3, 1, 2}, "p50 short": {1}}}
 	for text, want := range map[string]float64{`p50("a") > 0`: 2, `2 * p50("a") > 0`: 4, `p50("short") > 0`: math.NaN()} {
-		e, err := Parse(text, nil)
+		e, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -509,7 +510,7 @@ func TestExpectationsShareTheError(t *testing.T) {
 	var all []Expectation
 	statements := 0
 	for arm := range strings.FieldsSeq("a b c d e f g h i j") {
-		e, err := Parse(`p50("`+arm+`") < 1s`, nil)
+		e, err := Parse(`p50("` + arm + `") < 1s`)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -550,7 +551,7 @@ func TestStatementsOfVerdicts(t *testing.T) {
 		`slower("p50", "b") and rate == 100`:                {outcome.Yes, 1},
 		`interval("p50", "b")[0] > ratio("p50", "b") - 100`: {outcome.Yes, 1},
 	} {
-		e, err := Parse(text, nil)
+		e, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}

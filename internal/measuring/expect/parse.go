@@ -5,6 +5,7 @@ package expect
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -19,10 +20,19 @@ import (
 	"github.com/expr-lang/expr/file"
 )
 
+// A formula is a part of the language, as it was written and as a tree.
+type formula struct {
+	text string
+	root ast.Node
+}
+
+// String returns the text, which parses as the same formula.
+func (f formula) String() string { return f.text }
+
 // An Expectation is one assertion of a scenario, written in the language of expr with the words of
 // docs/reference/scenarios.md. It is split at and, or and not into statements, and the blocks of a run decide each
-// statement separately. The zero value is not valid. An Expectation does not change, and may be used by many goroutines.
-type Expectation struct{ root ast.Node }
+// statement separately. The zero value has no text and is not valid. An Expectation does not change, and may be used by many goroutines.
+type Expectation struct{ formula }
 
 // An Error is a mistake in an expectation. At is its position, in runes from the start of the text as it was written.
 //
@@ -82,43 +92,55 @@ func language(words map[string]any, result expr.Option) []expr.Option {
 	}
 }
 
-// Parse parses an assertion. It checks the grammar, the types, and that the arms, metrics and phases it names exist. If
-// arms is nil, it does not check arms. The error is an [*Error]. Parse may be called by many goroutines.
-func Parse(text string, arms []string) (Expectation, error) {
-	root, err := parse(text, arms, expr.AsBool())
-	return Expectation{root}, err
+// Parse parses an assertion. It checks the grammar, the types, and that the metrics and phases it names exist; CheckArms
+// checks the arms. The error is an [*Error]. Parse may be called by many goroutines.
+func Parse(text string) (Expectation, error) {
+	f, err := parse(text, expr.AsBool())
+	return Expectation{f}, err
+}
+
+// UnmarshalText parses an assertion, as [Parse] does.
+func (e *Expectation) UnmarshalText(text []byte) (err error) {
+	*e, err = Parse(string(text))
+	return err
 }
 
 // parse parses an assertion or a figure, with the same checks. result is the option for its type.
-func parse(text string, arms []string, result expr.Option) (ast.Node, error) {
+func parse(text string, result expr.Option) (f formula, err error) {
 	code, from := rewrite(text)
 	// Only the types of the words matter here.
 	program, err := expr.Compile(code, language(values(vocabulary), result)...)
 	if bad, ok := errors.AsType[*file.Error](err); ok {
-		return nil, &Error{from[bad.From], bad.Message} // expr counts positions in the rewritten code
+		return f, &Error{from[bad.From], bad.Message} // expr counts positions in the rewritten code
 	} else if err != nil {
-		return nil, &Error{0, prose.FirstLine(err.Error())}
+		return f, &Error{0, prose.FirstLine(err.Error())}
 	}
-	root := program.Node()
-	for _, c := range calls(root) {
-		for i, arg := range c.Arguments {
-			// A name that is computed, and not written as a text, is checked when it is used.
-			name, ok := arg.(*ast.StringNode)
-			if !ok {
-				continue
-			}
-			kind, known := vocabulary[c.Callee.String()].names(i, arms)
-			if known != nil && !slices.Contains(known, name.Value) {
-				return nil, &Error{from[arg.Location().From], fmt.Sprintf("no %s %q (want one of %s)", kind, name.Value, strings.Join(known, ", "))}
-			}
-		}
+	read := formula{text, program.Node()}
+	if err := read.checkNames(nil); err != nil {
+		return f, err
 	}
-	for _, n := range plain(root) {
+	for _, n := range plain(read.root) {
 		if probes := probed(n); len(probes) > mostProbes {
-			return nil, &Error{from[n.Location().From], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probes), mostProbes)}
+			return f, &Error{from[n.Location().From], fmt.Sprintf("x_max of %d arms in one statement, and at most %d can be asked for: each is one figure, which may be off either way; split it with and", len(probes), mostProbes)}
 		}
 	}
-	return root, nil
+	return read, nil
+}
+
+// CheckArms returns an [*Error] if the text names an arm that is none of these.
+func (f formula) CheckArms(arms []string) error { return f.checkNames(arms) }
+
+// checkNames returns an [*Error] if the formula names an arm, metric or phase that does not exist. If arms is nil, any arm
+// does.
+func (f formula) checkNames(arms []string) error {
+	for name, arg := range f.names() {
+		known := name.known(arms)
+		if known != nil && !slices.Contains(known, arg.Value) {
+			_, from := rewrite(f.text)
+			return &Error{from[arg.Location().From], fmt.Sprintf("no %s %q (want one of %s)", name, arg.Value, strings.Join(known, ", "))}
+		}
+	}
+	return nil
 }
 
 // calls returns the calls of words below a node, in the order of the text; those in arguments before the call around them.
@@ -132,38 +154,61 @@ func calls(n ast.Node) (all []*ast.CallNode) {
 	return all
 }
 
-// UsesAny reports whether one of the expectations calls one of the words. A word in quotes counts, too, which costs a
-// needless measurement.
-func UsesAny(texts []string, words ...string) bool {
-	called := regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)\(`)
-	return slices.ContainsFunc(texts, called.MatchString)
+// names yields the names in a formula, in the order of its calls, each with its kind. A name that is computed, and not
+// written as a text, is not among them: it is checked when it is used.
+func (f formula) names() iter.Seq2[kind, *ast.StringNode] {
+	return func(yield func(kind, *ast.StringNode) bool) {
+		for _, c := range calls(f.root) {
+			for i, arg := range c.Arguments {
+				if name, ok := arg.(*ast.StringNode); ok && !yield(vocabulary[c.Callee.String()].kind(i), name) {
+					return
+				}
+			}
+		}
+	}
 }
 
-// quantileName finds the name of a quantile as a whole word.
-var quantileName = regexp.MustCompile(`\b(` + strings.Join(stats.Names(stats.Quantiles()), "|") + `)\b`)
+// AsksFor reports whether the expectation asks for one of these figures of an arm.
+func (e Expectation) AsksFor(figures ...stats.Figure) bool {
+	return slices.ContainsFunc(calls(e.root), func(c *ast.CallNode) bool {
+		word := c.Callee.String()
+		return slices.ContainsFunc(figures, func(f stats.Figure) bool { return f.Row().Word == word })
+	})
+}
 
-// Quantiles returns the quantiles that expectations name, ascending, without duplicates.
-func Quantiles(texts []string) (all []stats.Figure) {
-	for _, text := range texts {
-		for _, name := range quantileName.FindAllString(text, -1) {
-			f, _ := stats.FigureOf(name)
-			all = append(all, f)
+// Probes reports whether the expectation asks for the closed-loop throughput of an arm, x_max.
+func (e Expectation) Probes() bool {
+	return slices.ContainsFunc(calls(e.root), func(c *ast.CallNode) bool { return c.Callee.String() == "x_max" })
+}
+
+// Quantiles returns the quantiles that the expectation is about, ascending, without duplicates: those of an arm, as in
+// p99("pool"), and those that a verdict or a ratio is on, as in same("p99").
+func (e Expectation) Quantiles() (all []stats.Figure) {
+	var metrics []string
+	for kind, name := range e.names() {
+		if kind == aMetric {
+			metrics = append(metrics, name.Value)
+		}
+	}
+	for _, q := range stats.Quantiles() {
+		if e.AsksFor(q.Figure) || slices.Contains(metrics, q.Name) {
+			all = append(all, q.Figure)
 		}
 	}
 	slices.Sort(all)
-	return slices.Compact(all)
+	return all
 }
 
 // A Sentence is what a claim says, with figures in braces: its mean is {mean("pool")}. The zero value says nothing. A
 // Sentence does not change, and may be used by many goroutines.
 type Sentence struct {
-	texts   []string   // between the figures: one more than figures
-	figures []ast.Node // numbers; Say writes their medians over the blocks
+	texts   []string  // between the figures: one more than figures
+	figures []formula // numbers; Say writes their medians over the blocks
 }
 
-// ParseSentence parses the sentence of a claim. It checks the figures as [Parse] checks an
-// assertion. The error is an [*Error]. arms are the arms that it may name; nil allows any.
-func ParseSentence(text string, arms []string) (s Sentence, err error) {
+// ParseSentence parses the sentence of a claim. It checks the figures as [Parse] checks an assertion. The error is an
+// [*Error].
+func ParseSentence(text string) (s Sentence, err error) {
 	for at, rest := 0, text; ; {
 		before, inside, found := strings.Cut(rest, "{")
 		s.texts = append(s.texts, before)
@@ -176,24 +221,60 @@ func ParseSentence(text string, arms []string) (s Sentence, err error) {
 		if !closed {
 			return s, &Error{at - 1, "a { without its }"}
 		}
-		root, err := parse(figure, arms, expr.AsFloat64())
-		if bad, ok := errors.AsType[*Error](err); ok {
-			bad.At += at
-			return s, bad
+		f, err := parse(figure, expr.AsFloat64())
+		if err != nil {
+			return s, later(err, at)
 		}
-		s.figures = append(s.figures, root)
+		s.figures = append(s.figures, f)
 		at, rest = at+utf8.RuneCountInString(figure)+1, after
 	}
+}
+
+// later returns an [*Error] about a figure as one about the sentence in which the figure begins at a position.
+func later(err error, at int) error {
+	if bad, ok := errors.AsType[*Error](err); ok {
+		return &Error{at + bad.At, bad.msg}
+	}
+	return err
+}
+
+// UnmarshalText parses a sentence, as [ParseSentence] does.
+func (s *Sentence) UnmarshalText(text []byte) (err error) {
+	*s, err = ParseSentence(string(text))
+	return err
+}
+
+// CheckArms returns an [*Error] if the sentence names an arm that is none of these.
+func (s Sentence) CheckArms(arms []string) error {
+	at := 0
+	for i, f := range s.figures {
+		at += utf8.RuneCountInString(s.texts[i]) + 1
+		if err := f.CheckArms(arms); err != nil {
+			return later(err, at)
+		}
+		at += utf8.RuneCountInString(f.text) + 1
+	}
+	return nil
+}
+
+// String returns the sentence as it was written, with its figures in braces.
+func (s Sentence) String() string {
+	return s.with(func(f formula) string { return "{" + f.text + "}" })
 }
 
 // Say returns the sentence with the medians over a run's blocks: times as in 20.9 ms, rates as in 1,048/s, other numbers
 // with three digits, and … for a figure that the run does not have. The units of the words tell times and rates.
 func (s Sentence) Say(r Run) string {
+	return s.with(func(f formula) string { return figureSaid(r, f.root) })
+}
+
+// with returns the sentence with a text in the place of each figure.
+func (s Sentence) with(figure func(f formula) string) string {
 	var said strings.Builder
 	for i, text := range s.texts {
 		said.WriteString(text)
 		if i < len(s.figures) {
-			said.WriteString(figureSaid(r, s.figures[i]))
+			said.WriteString(figure(s.figures[i]))
 		}
 	}
 	return said.String()

@@ -76,25 +76,45 @@ var (
 	noChallenger   = fact.New[named]("no-challenger", 0, `none of {{.Arms}} is a challenger of this run`)
 )
 
+// A kind is what a name in an expectation is of.
+type kind string
+
+// The kinds of names.
+const (
+	anArm   kind = "arm"
+	aMetric kind = "metric"
+	aPhase  kind = "phase"
+	anyName kind = "any" // not checked
+)
+
+// known returns the names of a kind. nil allows any name. arms are the arms of the run.
+func (k kind) known(arms []string) []string {
+	switch k {
+	case anArm:
+		return arms
+	case aMetric:
+		return stats.Names(stats.Metrics())
+	case aPhase:
+		return phaseNames()
+	}
+	return nil
+}
+
 // A word of the language.
 type word struct {
 	value any // a number, or a function that returns an error for a figure that the run does not have
-	// arguments are the kinds of names that a function takes: arm, metric, phase or any. The last kind
-	// applies to all further arguments.
-	arguments  []string
+	// arguments are the kinds of names that a function takes. The last kind applies to all further arguments.
+	arguments  []kind
 	unit       string // of the value: s, 1/s, or another for any other unit
 	ofVerdicts bool   // the value is about verdicts: it is the same in every block
 }
 
-// names returns the kind and the allowed values of the i-th argument, from 0. nil allows any value.
-// arms are the arms of the run.
-func (w word) names(i int, arms []string) (kind string, known []string) {
+// kind returns the kind of the i-th argument, from 0.
+func (w word) kind(i int) kind {
 	if len(w.arguments) == 0 {
-		return "", nil
+		return anyName
 	}
-	kind = w.arguments[min(i, len(w.arguments)-1)]
-	all := map[string][]string{"arm": arms, "metric": stats.Names(stats.Metrics()), "phase": phaseNames()}
-	return kind, all[kind]
+	return w.arguments[min(i, len(w.arguments)-1)]
 }
 
 // A scope gives the words of an expectation their values in one block of a run. Each statement is compiled once, with the
@@ -110,7 +130,7 @@ var vocabulary = (&scope{}).words()
 
 // words returns the language: all words by name. Figures have the value of the block, verdicts the value of the run.
 func (s *scope) words() map[string]word {
-	of := func(kinds ...string) []string { return kinds }
+	of := func(kinds ...kind) []kind { return kinds }
 	rate, window := 0.0, 0.0 // unknown while an expectation is only parsed, because there is no run
 	if s.run != nil {
 		rate, window = s.run.Rate(), s.run.Window()
@@ -123,20 +143,20 @@ func (s *scope) words() map[string]word {
 		// Whether a value is within ±share of a target.
 		"within": {value: within},
 		// An arm's closed-loop throughput, moved by what settled tries.
-		"x_max": {unit: "1/s", arguments: of("arm"), value: func(arm string) (float64, error) {
+		"x_max": {unit: "1/s", arguments: of(anArm), value: func(arm string) (float64, error) {
 			x, err := s.run.XMax(arm)
 			return x * (1 + s.off[arm]), err
 		}},
 		// The word of a verdict, such as FASTER; the two ends of its interval, as ratios.
-		"verdict":  {value: s.verdict, arguments: of("metric", "arm"), ofVerdicts: true},
-		"interval": {value: s.interval, arguments: of("metric", "arm"), ofVerdicts: true},
+		"verdict":  {value: s.verdict, arguments: of(aMetric, anArm), ofVerdicts: true},
+		"interval": {value: s.interval, arguments: of(aMetric, anArm), ofVerdicts: true},
 		// Whether all challengers count as equal; whether the verdict is that an arm is better, or worse.
-		"same":   {value: s.same, arguments: of("metric"), ofVerdicts: true},
-		"faster": {value: s.moved(true), arguments: of("metric", "arm"), ofVerdicts: true},
-		"slower": {value: s.moved(false), arguments: of("metric", "arm"), ofVerdicts: true},
+		"same":   {value: s.same, arguments: of(aMetric), ofVerdicts: true},
+		"faster": {value: s.moved(true), arguments: of(aMetric, anArm), ofVerdicts: true},
+		"slower": {value: s.moved(false), arguments: of(aMetric, anArm), ofVerdicts: true},
 		// A challenger's figure divided by its reference's. An open verdict has ratios, too: the
 		// blocks decide the statement anew.
-		"ratio": {arguments: of("metric", "arm"), value: func(metric, arm string) (float64, error) {
+		"ratio": {arguments: of(aMetric, anArm), value: func(metric, arm string) (float64, error) {
 			v, err := s.verdictOn(metric, arm)
 			if err != nil {
 				return 0, err
@@ -144,13 +164,13 @@ func (s *scope) words() map[string]word {
 			return s.run.Ratio(s.block, v), nil
 		}},
 		// The share of the difference of means that lies in a phase.
-		"explained": {value: s.explained, arguments: of("phase", "arm")},
+		"explained": {value: s.explained, arguments: of(aPhase, anArm)},
 		// An arm's mean time in a phase.
-		"phase": {unit: "s", arguments: of("arm", "phase"), value: func(arm, name string) (float64, error) {
+		"phase": {unit: "s", arguments: of(anArm, aPhase), value: func(arm, name string) (float64, error) {
 			return s.run.Phase(s.block, arm, name)
 		}},
 		// A figure of the models under predict, which are no more. Older scenarios and records are still read.
-		"predicted": {arguments: of("arm", "any"), value: func(arm, metric string) (float64, error) {
+		"predicted": {arguments: of(anArm, anyName), value: func(arm, metric string) (float64, error) {
 			return 0, noPrediction.On(arm).At(metric)
 		}},
 	}
@@ -158,7 +178,7 @@ func (s *scope) words() map[string]word {
 		if m.Word == "" {
 			continue
 		}
-		w[m.Word] = word{unit: m.Unit, arguments: of("arm"), value: func(arm string) (float64, error) {
+		w[m.Word] = word{unit: m.Unit, arguments: of(anArm), value: func(arm string) (float64, error) {
 			return s.run.Figure(s.block, m.Figure, arm)
 		}}
 	}

@@ -16,9 +16,9 @@ import (
 type Aim interface {
 	// Record notes in a plan what a reader of the record needs; see aimOf.
 	Record(p *record.Plan)
-	// Needs returns what the plan has to make decidable, with this number of arms, the copy included. expect are the
-	// scenario's expectations.
-	Needs(expect []string, arms int) Needs
+	// Needs returns what the plan has to make decidable, with this number of arms, the copy included. asked are the
+	// plan's expectations.
+	Needs(asked []expect.Expectation, arms int) Needs
 	// judge adds the answers to the question to a result that has its verdicts.
 	judge(b blocks, r *record.Comparison)
 	// answered reports whether blocks still to come change nothing. room is the largest number of blocks for which the
@@ -68,15 +68,15 @@ type Winner struct {
 func (w Winner) Record(*record.Plan) {}
 
 // Needs returns what the plan has to make decidable.
-func (w Winner) Needs(texts []string, arms int) Needs {
+func (w Winner) Needs(asked []expect.Expectation, arms int) Needs {
 	n := Needs{Quantiles: w.Quantiles, Comparisons: stats.Primaries() * (arms - 2), Bases: 1, Stretch: 1, Every: true}
 	if w.Keep != nil {
 		n.Must, n.Flag = w.Keep.Figures(), "--slo"
 	}
 	switch {
 	case n.Quantiles != nil:
-	case len(texts) > 0:
-		n.Quantiles = expect.Quantiles(texts)
+	case len(asked) > 0:
+		n.Quantiles = quantiles(asked)
 	default:
 		for _, m := range stats.Quantiles() {
 			n.Quantiles = append(n.Quantiles, m.Figure)
@@ -115,15 +115,24 @@ func (w Winner) ofBuilds() bool { return false }
 // Expectations ask for the scenario's expectations alone, whatever verdicts are open.
 type Expectations struct {
 	Winner
-	Asked []string // the expectations of --expect, which the plan has to be able to judge
+	Asked []expect.Expectation // the expectations of --expect, which the plan has to be able to judge
 }
 
 // Needs returns what the plan has to make decidable.
-func (e Expectations) Needs(texts []string, arms int) Needs {
-	n := e.Winner.Needs(texts, arms)
+func (e Expectations) Needs(asked []expect.Expectation, arms int) Needs {
+	n := e.Winner.Needs(asked, arms)
 	n.Flag = cmp.Or(n.Flag, "--expect")
-	n.Must = slices.Compact(slices.Sorted(slices.Values(append(expect.Quantiles(e.Asked), n.Must...))))
+	n.Must = slices.Compact(slices.Sorted(slices.Values(append(quantiles(e.Asked), n.Must...))))
 	return n
+}
+
+// quantiles returns the quantiles that expectations are about, ascending, without duplicates.
+func quantiles(asked []expect.Expectation) (all []stats.Figure) {
+	for _, e := range asked {
+		all = append(all, e.Quantiles()...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func (e Expectations) answered(g judgement, _ int) bool { return g.expectationsDecided() }
@@ -138,7 +147,7 @@ func (a Gate) Record(p *record.Plan) { p.Gate = a }
 
 // Needs returns what the plan has to make decidable. A gate compares with the baseline and with its copy. A smaller allowed
 // worsening takes longer: half of the usual one takes twice as long, and none takes more than four times as long.
-func (a Gate) Needs([]string, int) Needs {
+func (a Gate) Needs([]expect.Expectation, int) Needs {
 	n := Needs{Quantiles: slices.Sorted(maps.Keys(a)), Comparisons: gateShares(len(a)), Bases: 2, Stretch: 1}
 	for _, f := range n.Quantiles {
 		if n.Stretch = max(n.Stretch, f.Row().Allow/a[f].Share); !a[f].Watched {

@@ -195,7 +195,7 @@ func FuzzExpectation(f *testing.F) {
 		if len(text) > 1000 {
 			return
 		}
-		e, err := expect.Parse(text, nil)
+		e, err := expect.Parse(text)
 		if err != nil {
 			return
 		}

@@ -15,27 +15,32 @@ import (
 // expected decides every expectation of the plan, in its order. One that cannot be parsed, because another version wrote it, is
 // refused.
 func (g judgement) expected() []record.Expectation {
-	all, refused := []record.Expectation{}, g.refuseRun()
+	type reading struct {
+		expect.Expectation
+		failed error
+	}
+	var read []reading
 	// All expectations share one probability of error, so count all statements before deciding any.
 	statements := 0
 	for _, text := range g.run.Plan.Expect {
-		if parsed, err := expect.Parse(text, nil); err == nil {
+		parsed, err := expect.Parse(text)
+		if read = append(read, reading{parsed, err}); err == nil {
 			statements += parsed.Statements()
 		}
 	}
-	for _, text := range g.run.Plan.Expect {
-		parsed, err := expect.Parse(text, nil)
+	all, refused := []record.Expectation{}, g.refuseRun()
+	for i, text := range g.run.Plan.Expect {
 		f := expect.Finding{Outcome: outcome.Refused}
-		switch {
+		switch err := read[i].failed; {
 		case err != nil:
 			f.Reason = expect.Unreadable.Of(expect.NotRead{Error: err.Error()})
 		case !refused.None():
 			f.Reason = refused
 		default:
-			f = parsed.Decide(g, statements)
+			f = read[i].Decide(g, statements)
 		}
 		e := record.Expectation{Text: text, Outcome: f.Outcome, Answer: outcome.Expectation.Phrase(f.Outcome), Reason: f.Reason}
-		if s, err := expect.ParseSentence(g.run.Plan.Claims[text], nil); err == nil {
+		if s, err := expect.ParseSentence(g.run.Plan.Claims[text]); err == nil {
 			e.Claim = s.Say(g)
 		}
 		all = append(all, e)

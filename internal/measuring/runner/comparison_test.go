@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/measuring/expect"
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/process/stub"
 	"schedlab/internal/measuring/report"
@@ -226,9 +227,9 @@ func TestServerLingersAfterItsTrial(t *testing.T) {
 // and goes on where one is open. On a busy machine that look may be a later one, or none, and a verdict may be refused for
 // what other programs took of the servers' CPU.
 func TestRunEndsWhenItKnows(t *testing.T) {
-	for name, expect := range map[string][]string{"decided": nil, "an open expectation": {`phase("two", "queue") < 1`}} {
+	for name, asked := range map[string][]expect.Expectation{"decided": nil, "an open expectation": asserted(t, `phase("two", "queue") < 1`)} {
 		comparison := comparison(t, "good", "tardy", func(s *scenario.Scenario, o *Options) {
-			s.Expect, s.Load.Rate = expect, scenario.Rate{PerSecond: 500}
+			s.Expect, s.Load.Rate = asked, scenario.Rate{PerSecond: 500}
 			o.Blocks, o.Warmup = 12, 80*time.Millisecond
 		})
 		_, run, err := comparison.Run(t.Context(), t.TempDir(), nil)
@@ -237,7 +238,7 @@ func TestRunEndsWhenItKnows(t *testing.T) {
 		}
 		v := verdictIn(t, run.Comparison().Verdicts, "two", "p50")
 		want := 12
-		if v.Look > 0 && expect == nil {
+		if v.Look > 0 && asked == nil {
 			want = v.Look
 		}
 		if run.Comparison().Ran != want || len(run.Comparison().Order) != want || v.Lost < 8 && v.Reason.Code != "cpu-taken" {

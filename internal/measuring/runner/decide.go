@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"schedlab/internal/measuring/arrivals"
-	"schedlab/internal/measuring/expect"
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/shared/fact"
@@ -302,9 +301,9 @@ func (p plan) foreseen() (facts []fact.Fact) {
 	}
 	var open []string
 	l := p.limits()
-	for _, text := range p.Expect {
-		if len(l.short(p.Window.Duration, expect.Quantiles([]string{text}))) > 0 {
-			open = append(open, text)
+	for _, e := range p.Expect {
+		if len(l.short(p.Window.Duration, e.Quantiles())) > 0 {
+			open = append(open, e.String())
 		}
 	}
 	if open != nil {

@@ -159,8 +159,8 @@ func TestPlanLengthensWindows(t *testing.T) {
 func TestPlanMustJudge(t *testing.T) {
 	t.Parallel()
 	gate := `not slower("p99", "fasthttp")`
-	must := func(o *Options) { o.Aim = judge.Expectations{Asked: []string{gate}} }
-	text := demo.Text + "expect: ['not slower(\"p99\", \"fasthttp\")']\n"
+	text := demo.Text + "expect: ['" + gate + "']\n"
+	must := func(o *Options) { o.Aim = judge.Expectations{Asked: parsed(t, text).Expect} }
 	p := planned(t, text, must)
 	if budget, blocks := (&Comparison{p}).Budget(); p.Window.Seconds() != 3.7 || budget < 3*time.Minute || blocks != roomyBlocks {
 		t.Errorf("300/s: got windows of %g s, a budget of %v and %d blocks", p.Window.Seconds(), budget, blocks)
@@ -210,7 +210,7 @@ func TestProbedPlanMustJudge(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(demo.Text, "rate: 300/s", "rate: 0.5x", 1) + "expect: ['not slower(\"p99\", \"fasthttp\")']\n"
 	p := planned(t, text, func(o *Options) {
-		o.Aim, o.Window = judge.Expectations{Asked: []string{`not slower("p99", "fasthttp")`}}, 500*time.Millisecond
+		o.Aim, o.Window = judge.Expectations{Asked: parsed(t, text).Expect}, 500*time.Millisecond
 	})
 	_, err := p.offered(findings{xmax: map[string]float64{"nethttp": 600, "fasthttp": 600}})
 	if err == nil || !strings.Contains(err.Error(), "give --window 4.1s") {

@@ -47,8 +47,9 @@ const (
 // budget (a comparison and a search differ here), and warn adds the doubts that are known without
 // measuring. A relative rate stays open until the probes; offered then fills it in (rate.go).
 type plan struct {
-	record.Plan       // its recorded form, but for the arms; see recorded
-	Arms        []arm // including the baseline's copy
+	record.Plan                      // its recorded form, but for the arms and the expectations; see recorded
+	Arms        []arm                // including the baseline's copy
+	Expect      []expect.Expectation // the claims' last
 	strategy    strategy
 	opts        Options
 	scenario    scenario.Scenario
@@ -73,6 +74,9 @@ func (p plan) recorded() record.Plan {
 	r.Doubts = slices.Clone(p.Doubts)
 	for _, a := range p.Arms {
 		r.Arms = append(r.Arms, a.PlanArm)
+	}
+	for _, e := range p.Expect {
+		r.Expect = append(r.Expect, e.String())
 	}
 	return r
 }
@@ -192,30 +196,29 @@ func (p *plan) openFiles() error {
 }
 
 // takeExpectations takes the scenario's assertions and claims, without those about arms that are not compared:
-// --arms and --vary may leave out arms of the scenario. It raises a doubt about assertions left out. An
-// assertion that names an arm that is not there cannot be parsed, so parsing is the test.
+// --arms and --vary may leave out arms of the scenario. It raises a doubt about assertions left out.
 func (p *plan) takeExpectations() {
 	var arms []string
 	for _, a := range p.Arms {
 		arms = append(arms, a.Name)
 	}
 	absent := 0
-	take := func(text string) (known bool) {
-		if _, err := expect.Parse(text, arms); err != nil {
+	take := func(e expect.Expectation) (known bool) {
+		if e.CheckArms(arms) != nil {
 			absent++
 			return false
 		}
-		p.Expect = append(p.Expect, text)
+		p.Expect = append(p.Expect, e)
 		return true
 	}
-	for _, text := range p.scenario.Expect {
-		take(text)
+	for _, e := range p.scenario.Expect {
+		take(e)
 	}
 	claims := map[string]string{}
 	for _, c := range p.scenario.Claims {
-		// A claim is an assertion with a sentence to print, and the sentence may name arms, too.
-		if _, err := expect.ParseSentence(c.Says, arms); err == nil && take(c.When) {
-			claims[c.When] = c.Says
+		// The sentence may name arms, too.
+		if c.Says.CheckArms(arms) == nil && take(c.When) {
+			claims[c.When.String()] = c.Says.String()
 		}
 	}
 	if len(claims) > 0 {

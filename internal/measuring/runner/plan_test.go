@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/measuring/expect"
 	"schedlab/internal/measuring/load"
 	"schedlab/internal/measuring/report"
 	"schedlab/internal/measuring/scenario"
@@ -21,6 +22,16 @@ import (
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
+
+// asserted is a list of one assertion.
+func asserted(t *testing.T, text string) []expect.Expectation {
+	t.Helper()
+	e, err := expect.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []expect.Expectation{e}
+}
 
 // scenario parses text, which must be sound.
 func parsed(t *testing.T, text string) scenario.Scenario {
@@ -275,8 +286,8 @@ func TestExpectationsOfAbsentArms(t *testing.T) {
 		t.Fatal(err)
 	}
 	const said = "left out of the scenario: 1 expectation about arms that are not compared here"
-	if !slices.Equal(p.Expect, []string{`errors("fasthttp") == 0`}) || !slices.Contains(doubts(p.recorded()), said) {
-		t.Errorf("got %q and doubts %q, want the first and %q", p.Expect, doubts(p.recorded()), said)
+	if r := p.recorded(); !slices.Equal(r.Expect, []string{`errors("fasthttp") == 0`}) || !slices.Contains(doubts(r), said) {
+		t.Errorf("got %q and doubts %q, want the first and %q", r.Expect, doubts(r), said)
 	}
 }
 

@@ -212,7 +212,7 @@ func (p plan) probes(a arm) bool {
 
 // measures reports whether the plan needs the figure of X_max of every arm.
 func (p plan) measures() bool {
-	return p.strategy.policy().probe > 0 || p.relative() || expect.UsesAny(p.Expect, "x_max")
+	return p.strategy.policy().probe > 0 || p.relative() || slices.ContainsFunc(p.Expect, expect.Expectation.Probes)
 }
 
 // probeFor returns how long a probe lasts. A probe is short if it only has to show that an arm can

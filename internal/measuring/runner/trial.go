@@ -23,6 +23,7 @@ import (
 	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
+	"schedlab/internal/shared/stats"
 	"schedlab/internal/shared/timeline"
 )
 
@@ -93,9 +94,12 @@ func (t *trial) measure(ctx context.Context) error {
 	quiet := pauseGC(quietRoom)
 	// The watcher reads the clocks at the window's two ends, while the load runs.
 	clocks := host.Watch(ctx, t.server.Pid(), p.cpus, p.Warmup.Duration, p.Window.Duration)
+	scraped := func(e expect.Expectation) bool {
+		return e.AsksFor(stats.Accepted, stats.Done, stats.StillOpen, stats.Loops)
+	}
 	// Scraping at the window's ends costs the server some time, so do it only for expectations
 	// that ask for these figures, and on another site, where nothing else tells the server's CPU time.
-	if p.opts.Site != nil || t.arm.Mode != "" && expect.UsesAny(p.Expect, "accepted", "done", "open", "loops") {
+	if p.opts.Site != nil || t.arm.Mode != "" && slices.ContainsFunc(p.Expect, scraped) {
 		clocks.Count = func() (sums map[string]float64) {
 			if text, err := t.server.Scrape(ctx); err == nil && text != nil {
 				sums = counters(text)

@@ -50,7 +50,10 @@ func fieldErrorf(path, format string, args ...any) *FieldError {
 //
 // value is the centre: it reads any node into a Go value by reflection. Structs go to fields, lists to
 // value again, and everything else to text and setText. Arm and Varied decode themselves.
-type decoder struct{ at map[string]place } // position by path
+type decoder struct {
+	at     map[string]place // position by path
+	source string           // the file's text
+}
 
 // decode reads one document into v. It returns the decoder for errors that are found later, with the places of
 // all values. Errors begin with line:column.
@@ -62,7 +65,7 @@ func decode(text []byte, v any) (*decoder, error) {
 	if body == nil {
 		return nil, place{1, 1}.errorf("the file is empty; 'schedlab scenarios quick' prints one to start from")
 	}
-	d := &decoder{at: map[string]place{"": {1, 1}}}
+	d := &decoder{at: map[string]place{"": {1, 1}}, source: string(text)}
 	// The root has the empty path.
 	return d, d.value("", body, reflect.ValueOf(v).Elem())
 }
@@ -232,13 +235,13 @@ func (d *decoder) errorf(path, format string, args ...any) error {
 	return d.place(path).errorf(format, args...)
 }
 
-// fault is errorf for an impossible value. If the value is on one line of source and the fault is at
+// fault is errorf for an impossible value. If the value is on one line of the file and the fault is at
 // one of its characters, the error has the column of that character.
-func (d *decoder) fault(bad *FieldError, source string) error {
+func (d *decoder) fault(bad *FieldError) error {
 	at := d.place(bad.Path)
 	// A value that spans lines, or is written with escapes, is not found in the source; then the error is
 	// at the value's beginning.
-	lines := strings.Split(source, "\n")
+	lines := strings.Split(d.source, "\n")
 	if bad.within != "" && at.line <= len(lines) {
 		if before, _, found := strings.Cut(lines[at.line-1], bad.within); found {
 			at.column = utf8.RuneCountInString(before) + 1 + bad.at
@@ -293,7 +296,7 @@ func (d *decoder) value(path string, n ast.Node, v reflect.Value) error {
 		return err
 	}
 	if err := setText(v, text); err != nil {
-		return d.errorf(path, "%w", err)
+		return d.fault(mistake(path, text, err))
 	}
 	return nil
 }

@@ -39,16 +39,16 @@ import (
 // Name is for records and reports, and the run answers Question. Workload tells the requests, Load their
 // arrivals and clients. Arms are compared with each other; Claims are sentences that the run confirms or not.
 type Scenario struct {
-	Name     string   `yaml:"name"`
-	Question string   `yaml:"question"`
-	Workload Workload `yaml:"workload"`
-	Load     Load     `yaml:"load"`
-	Arms     []Arm    `yaml:"arms"`
-	Protocol Protocol `yaml:"protocol"`
-	Needs    Needs    `yaml:"needs"`
-	Expect   []string `yaml:"expect"` // assertions, see docs/reference/scenarios.md
-	Claims   []Claim  `yaml:"claims"`
-	Predict  []string `yaml:"predict"` // says nothing any more; still read, so that older files are
+	Name     string               `yaml:"name"`
+	Question string               `yaml:"question"`
+	Workload Workload             `yaml:"workload"`
+	Load     Load                 `yaml:"load"`
+	Arms     []Arm                `yaml:"arms"`
+	Protocol Protocol             `yaml:"protocol"`
+	Needs    Needs                `yaml:"needs"`
+	Expect   []expect.Expectation `yaml:"expect"`
+	Claims   []Claim              `yaml:"claims"`
+	Predict  []string             `yaml:"predict"` // says nothing any more; still read, so that older files are
 
 	Source string         `yaml:"-"` // the file's text
 	Cell   []record.Level `yaml:"-"` // where it lies on a grid; nil if it is no cell of one
@@ -61,8 +61,8 @@ type Scenario struct {
 // and are filled in from the run: {mean("pool")}.
 // For example, says: Sixteen workers are enough, and when: p99("pool,workers=16") < 20ms.
 type Claim struct {
-	Says string `yaml:"says"`
-	When string `yaml:"when"` // the assertion, as under expect
+	Says expect.Sentence    `yaml:"says"`
+	When expect.Expectation `yaml:"when"` // as under expect
 }
 
 // Workload tells what a request asks for: CPU time and sleep at /work, a path, a list of requests, or
@@ -225,7 +225,7 @@ func parse(file string, text []byte, recorded bool) (s Scenario, err error) {
 	s.setDefaults()
 	// Rules can only be checked on the whole scenario. fault gives the error the place of the value.
 	if bad := s.check(); bad != nil && !(recorded && len(s.Arms) == 0 && bad.Path == "arms") {
-		return s, d.fault(bad, s.Source)
+		return s, d.fault(bad)
 	}
 	return s, nil
 }
@@ -337,7 +337,7 @@ func (s *Scenario) check() *FieldError {
 	if len(names) > MaxArms {
 		return fieldErrorf("arms", "has %d, more than %d", len(names), MaxArms)
 	}
-	return s.parseExpectations()
+	return s.checkExpectations()
 }
 
 // Contestants returns the arms as they run, with varied arms expanded. The order is the scenario's; the values
@@ -358,12 +358,14 @@ func (s *Scenario) armNames() (names []string) {
 }
 
 // Assertions returns the text of every assertion, the claims' last.
-func (s *Scenario) Assertions() []string {
-	all := slices.Clone(s.Expect)
-	for _, c := range s.Claims {
-		all = append(all, c.When)
+func (s *Scenario) Assertions() (texts []string) {
+	for _, e := range s.Expect {
+		texts = append(texts, e.String())
 	}
-	return all
+	for _, c := range s.Claims {
+		texts = append(texts, c.When.String())
+	}
+	return texts
 }
 
 // anyKeepAlive reports whether the clients of any arm keep their connections.
@@ -394,60 +396,48 @@ var (
 	MaxBlocks = stats.Looks()[len(stats.Looks())-1]
 )
 
-// Assert adds an assertion to a parsed scenario; see docs/reference/scenarios.md. The assertion may name any arm
-// that the scenario has at that time.
-func (s *Scenario) Assert(text string) error {
-	if _, err := expect.Parse(text, s.armNames()); err != nil {
-		return fmt.Errorf("%s: %w", text, err)
+// Assert adds an assertion to a parsed scenario. The assertion may name any arm that the scenario has at that time.
+func (s *Scenario) Assert(e expect.Expectation) error {
+	if err := e.CheckArms(s.armNames()); err != nil {
+		return fmt.Errorf("%s: %w", e, err)
 	}
 	// Clip makes append copy, so that scenarios copied from this one keep their own list.
-	s.Expect = append(slices.Clip(s.Expect), text)
+	s.Expect = append(slices.Clip(s.Expect), e)
 	return nil
 }
 
-// Claim adds a claim to a parsed scenario, which may name any arm that the scenario has at that time.
-func (s *Scenario) Claim(c Claim) error {
-	_, err := expect.Parse(c.When, s.armNames())
-	if err == nil {
-		_, err = expect.ParseSentence(c.Says, s.armNames())
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.When, err)
-	}
-	s.Claims = append(slices.Clip(s.Claims), c)
-	return nil
-}
+// Claim adds a claim about arms of the scenario.
+func (s *Scenario) Claim(c Claim) { s.Claims = append(slices.Clip(s.Claims), c) }
 
-// parseExpectations checks all assertions and claims of a scenario.
-// They name arms as they run, after expansion.
-func (s *Scenario) parseExpectations() *FieldError {
+// checkExpectations checks that the assertions and claims of a scenario name its arms, as they run after expansion.
+func (s *Scenario) checkExpectations() *FieldError {
 	arms := s.armNames()
-	for i, text := range s.Expect {
-		if _, err := expect.Parse(text, arms); err != nil {
-			return mistake(fmt.Sprintf("expect[%d]", i), text, err)
+	for i, e := range s.Expect {
+		if err := e.CheckArms(arms); err != nil {
+			return mistake(fmt.Sprintf("expect[%d]", i), e.String(), err)
 		}
 	}
 	for i, c := range s.Claims {
-		at := fmt.Sprintf("claims[%d]", i)
-		if c.Says == "" || c.When == "" {
+		at, says, when := fmt.Sprintf("claims[%d]", i), c.Says.String(), c.When.String()
+		if says == "" || when == "" {
 			return fieldErrorf(at, "needs says, a sentence, and when, an assertion that decides it")
 		}
-		if _, err := expect.ParseSentence(c.Says, arms); err != nil {
-			return mistake(at+".says", c.Says, err)
+		if err := c.Says.CheckArms(arms); err != nil {
+			return mistake(at+".says", says, err)
 		}
-		if _, err := expect.Parse(c.When, arms); err != nil {
-			return mistake(at+".when", c.When, err)
+		if err := c.When.CheckArms(arms); err != nil {
+			return mistake(at+".when", when, err)
 		}
 	}
 	return nil
 }
 
-// mistake returns the error for a text at path that package expect cannot parse.
-// If expect knows the character, the error points at it.
+// mistake returns the error for a text at path that cannot be what is wanted there. If package expect knows the
+// character, the error points at it.
 func mistake(path, text string, err error) *FieldError {
-	bad := &FieldError{Path: path, Msg: err.Error(), within: text}
+	bad := &FieldError{Path: path, Msg: err.Error()}
 	if at, ok := errors.AsType[*expect.Error](err); ok {
-		bad.at = at.At
+		bad.within, bad.at = text, at.At
 	}
 	return bad
 }

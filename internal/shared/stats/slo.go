@@ -42,19 +42,6 @@ func (m Measure) String() string {
 	return m.Figure.String()
 }
 
-// figure returns the figure that trials have of the measure, NoFigure if they have none.
-func (m Measure) figure() Figure {
-	if m.Quantile == 0 {
-		return m.Figure
-	}
-	for _, q := range Quantiles() {
-		if q.Quantile == m.Quantile {
-			return q.Figure
-		}
-	}
-	return NoFigure
-}
-
 // MarshalText returns the measure's text.
 func (m Measure) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
@@ -180,35 +167,28 @@ func (s SLO) String() string {
 	return strings.Join(terms, ",")
 }
 
+// Figure returns the figure of trials that the term is about, NoFigure if they have none.
+func (t Term) Figure() Figure {
+	if t.Metric.Quantile == 0 {
+		return t.Metric.Figure
+	}
+	for _, q := range Quantiles() {
+		if q.Quantile == t.Metric.Quantile {
+			return q.Figure
+		}
+	}
+	return NoFigure
+}
+
 // Figures returns the figures of trials that the terms are about, ascending.
 func (s SLO) Figures() (all []Figure) {
 	for _, t := range s {
-		if f := t.Metric.figure(); f != NoFigure {
+		if f := t.Figure(); f != NoFigure {
 			all = append(all, f)
 		}
 	}
 	slices.Sort(all)
 	return all
-}
-
-// Asserted returns the SLO as an assertion on an arm, in the language of expectations. These know some quantiles only.
-func (s SLO) Asserted(arm string) (string, error) {
-	var all []string
-	for _, t := range s {
-		word := t.Metric.figure().Row().Word
-		if word == "" {
-			return "", fmt.Errorf("expectations know p50, p90 and p99, and not %s; ask for one of these", t.Metric)
-		}
-		sign, limit := "<=", strconv.FormatFloat(t.Limit, 'g', -1, 64)
-		switch {
-		case t.AtLeast:
-			sign, limit = ">=", limit+"/s"
-		case t.Timed():
-			limit = time.Duration(math.Round(t.Limit * 1e9)).String()
-		}
-		all = append(all, fmt.Sprintf("%s(%q) %s %s", word, arm, sign, limit))
-	}
-	return strings.Join(all, " and "), nil
 }
 
 // Goodput returns the term that promises goodput, and so limits the rates that can keep the objective; the zero Term if there

@@ -165,28 +165,6 @@ func TestTermsOfTime(t *testing.T) {
 	}
 }
 
-// An objective is an assertion on an arm where expectations know its quantiles.
-func TestAsserted(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"p99<=10ms": `p99("a b") <= 10ms`,
-		"mean<=1.5ms,errors<=0.1%,goodput>=290.5/s": `mean("a b") <= 1.5ms and errors("a b") <= 0.001 and goodput("a b") >= 290.5/s`,
-		"p95<=10ms": "expectations know p50, p90 and p99, and not p95; ask for one of these",
-	} {
-		slo, err := ParseSLO(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := slo.Asserted("a b")
-		if err != nil {
-			got = err.Error()
-		}
-		if got != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
-	}
-}
-
 // What a term is about is its text in JSON, of every quantile.
 func TestMeasureAsText(t *testing.T) {
 	t.Parallel()
