@@ -55,10 +55,7 @@ func newRanking(r *record.Comparison, by basis) ranking {
 	}
 	// Arms in order: when arm i is ranked, all arms before it have their ranks against the
 	// reference.
-	for i := range f.arms {
-		if i == 0 {
-			continue
-		}
+	for i := 1; i < len(f.arms); i++ {
 		f.rankAgainstReference(i, r.Verdicts, by)
 		for k := 1; k < i; k++ {
 			rank := f.rankChallengers(i, k, r, by)

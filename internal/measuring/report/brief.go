@@ -311,14 +311,12 @@ func refusedMarks(r *record.Comparison, arms []record.Arm) (lines []string) {
 		}
 	}
 	for _, same := range alike(refused, func(a, b record.Verdict) bool { return a.Reason.Alike(b.Reason) }) {
-		var of []string
-		for _, v := range same {
-			if !slices.Contains(of, v.Arm) {
-				of = append(of, v.Arm)
-			}
+		var names []string
+		groups := byArm(same)
+		for _, group := range groups {
+			names = append(names, group[0].Arm)
 		}
-		at := labels(byArm(same)[0])
-		lines = append(lines, markRefused+" "+strings.Join(of, ", ")+" at "+at+": "+reason(same[0]))
+		lines = append(lines, markRefused+" "+strings.Join(names, ", ")+" at "+labels(groups[0])+": "+reason(same[0]))
 	}
 	return lines
 }

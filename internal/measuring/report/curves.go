@@ -91,7 +91,6 @@ func quantileTicks(x chart.Axis, minor []float64, quantiles ...float64) (shown [
 	return shown
 }
 
-// curvePoints returns the points of a distribution.
 func curvePoints(curve []responses.Point) (points []chart.Point) {
 	for _, at := range curve {
 		points = append(points, chart.Point{X: ninesOf(at.Quantile), Y: at.Seconds, Title: percentile(at.Quantile) + " " + say.Seconds(at.Seconds)})
@@ -532,7 +531,6 @@ func (g *heatGrid) count(a record.Arm) [][]int {
 	return cells
 }
 
-// columns returns the number of columns.
 func (g *heatGrid) columns() int {
 	return (len(g.blocks)*responses.HeatSlices + g.slices - 1) / g.slices
 }

@@ -87,7 +87,7 @@ func firstOfBest(r *record.Comparison) string {
 type grid struct {
 	factors       []string
 	columns, rows []string
-	arms          []string
+	arms          []string     // names, without the baseline's copy
 	cells         [][]gridCell // by row, then by column
 }
 
@@ -106,7 +106,7 @@ func gridOf(entries []PackEntry) grid {
 		}
 		return ""
 	}
-	g := grid{arms: armsOf(entries)}
+	var g grid
 	for _, l := range entries[0].Cell {
 		g.factors = append(g.factors, l.Factor)
 	}
@@ -117,7 +117,13 @@ func gridOf(entries []PackEntry) grid {
 		if v := value(e, 1); !slices.Contains(g.rows, v) {
 			g.rows = append(g.rows, v)
 		}
+		if e.Result != nil {
+			for _, a := range choices(e.Result.Arms) {
+				g.arms = append(g.arms, a.Name)
+			}
+		}
 	}
+	g.arms = unique(g.arms)
 	slices.Reverse(g.rows)
 	for _, y := range g.rows {
 		var row []gridCell
@@ -235,7 +241,7 @@ func gridSection(r *record.Comparison) document.Part {
 func (g grid) section(scenario string) document.Section {
 	name := scenario + " over " + strings.Join(g.factors, " and ")
 	return document.Section{ID: "grid", Title: "Who wins where", Parts: []document.Part{
-		document.Charts{{Alt: name, Picture: draw("grid", chartGrid(g, name))}}, g.table(), g.legend(),
+		document.Charts{{Picture: draw("grid", chartGrid(g, name))}}, g.table(), g.legend(),
 	}}
 }
 
@@ -245,9 +251,9 @@ func GridPage(w io.Writer, entries []PackEntry) error {
 	g := gridOf(entries)
 	var answers document.Linked
 	for _, e := range entries {
-		answer := document.Link{Text: e.name() + ": not run: " + e.NotRun}
+		answer := document.Link{Text: e.answer()}
 		if e.Result != nil {
-			answer = document.Link{Text: e.name() + ": " + Headline(e.Result), Files: []string{e.Result.Run + "/report.html"}}
+			answer.Files = []string{e.Result.Run + "/report.html"}
 		}
 		answers = append(answers, answer)
 	}
@@ -302,13 +308,9 @@ func chartGrid(g grid, name string) gridChart {
 		c.Y = append(c.Y, chart.Tick{At: gridTop + chart.Px(y)*cellHeight + cellHeight/2, Label: v})
 		for x, cell := range g.cells[y] {
 			box := gridBox{X: gridLeft + chart.Px(x)*wide, Middle: c.X[x].At, Y: gridTop + chart.Px(y)*cellHeight, Word: cell.word, Class: g.class(cell.word)}
-			switch e := cell.entry; {
-			case e.Result != nil:
-				box.Sentence = e.name() + ": " + Headline(e.Result)
-			case e.NotRun != "":
-				box.Sentence = e.name() + ": not run: " + e.NotRun
-			default:
-				box.Sentence = "not run"
+			box.Sentence = "not run"
+			if cell.entry.Result != nil || cell.entry.NotRun != "" {
+				box.Sentence = cell.entry.answer()
 			}
 			c.Cells = append(c.Cells, box)
 		}
@@ -325,21 +327,6 @@ func (g grid) class(word string) string {
 		return "g-none"
 	}
 	return "g-" + word
-}
-
-// armsOf returns the names of the arms of a grid, without the baseline's copy.
-func armsOf(entries []PackEntry) (names []string) {
-	for _, e := range entries {
-		if e.Result == nil {
-			continue
-		}
-		for _, a := range e.Result.Arms {
-			if a.Role != record.Copy && !slices.Contains(names, a.Name) {
-				names = append(names, a.Name)
-			}
-		}
-	}
-	return names
 }
 
 // named returns the name of a result's scenario, with its cell if it lies on a grid.

@@ -115,6 +115,14 @@ type PackEntry struct {
 // name returns what tells the entry from the others: its cell on a grid, or its scenario.
 func (e PackEntry) name() string { return cmp.Or(record.CellName(e.Cell), e.Scenario) }
 
+// answer returns the entry's name with its answer, or with why it did not run.
+func (e PackEntry) answer() string {
+	if e.Result == nil {
+		return e.name() + ": not run: " + e.NotRun
+	}
+	return e.name() + ": " + Headline(e.Result)
+}
+
 // Answers counts an entry's assertions by answer. All assertions of a scenario that did not run count as refused: otherwise a
 // pack would look better without it.
 func (e PackEntry) Answers() map[outcome.Outcome]int {
@@ -257,8 +265,8 @@ func remedies(r *record.Comparison) string {
 	if c := r.Arms[0].CPUPerRequest; c != nil && *c*r.Rate/float64(max(r.Env.ServerProcs, 1)) > mostBusy {
 		ways = append(ways, "a lower --rate has less noise of queueing")
 	}
-	// An open metric that looks worse must not be left out, nor allowed.
-	worse := slices.ContainsFunc(r.Gate, looksWorse)
+	// An open metric that got worse by more than a quarter of the allowed worsening must not be left out, nor allowed.
+	worse := slices.ContainsFunc(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.Open && worsening(g, g.Ratio) > 1+g.Allow/4 })
 	if known && len(allows) > 0 && !worse {
 		ways = append(ways, "--allow "+strings.Join(allows, ",")+" is what this machine can tell")
 	} else {
@@ -270,7 +278,7 @@ func remedies(r *record.Comparison) string {
 	return strings.Join(ways, "; ")
 }
 
-// mostWorse returns how much worse a metric may be by its interval, as a ratio above 1.
+// mostWorse returns how much worse a metric may be by its interval, as a worsening.
 func mostWorse(g record.Gated) float64 {
 	if g.Metric.Row().HigherIsBetter {
 		return 1 / g.Low
@@ -278,13 +286,13 @@ func mostWorse(g record.Gated) float64 {
 	return g.High
 }
 
-// looksWorse reports whether an open metric got worse by more than a quarter of the allowed worsening.
-func looksWorse(g record.Gated) bool {
-	ratio := g.Ratio
+// worsening returns a ratio of a gate's metric as a worsening, which is above 1 if the new build is worse: the inverse ratio if
+// higher is better. It also turns a worsening into a ratio.
+func worsening(g record.Gated, ratio float64) float64 {
 	if g.Metric.Row().HigherIsBetter {
-		ratio = 1 / g.Ratio
+		return 1 / ratio
 	}
-	return g.Outcome == outcome.Open && ratio > 1+g.Allow/4
+	return ratio
 }
 
 // gateAnswer returns the answer of a gate in one or two sentences, with the metrics that decided it.
@@ -344,11 +352,7 @@ func gateMetrics(r *record.Comparison) map[outcome.Outcome][]string {
 // surelyBetter returns the metrics that are surely better, by at least half of the allowed worsening, with their changes.
 func surelyBetter(r *record.Comparison) (gained []string) {
 	for _, g := range r.Gate {
-		better := 0 < g.High && g.High < 1 && g.Ratio <= 1/(1+g.Allow/2)
-		if g.Metric.Row().HigherIsBetter {
-			better = g.Low > 1 && g.Ratio >= 1+g.Allow/2
-		}
-		if better {
+		if most := mostWorse(g); 0 < most && most < 1 && worsening(g, g.Ratio) <= 1/(1+g.Allow/2) {
 			gained = append(gained, g.Metric.Row().Label+" "+changeWithin(gateQuotient(r, g), g.Low, g.High, false))
 		}
 	}
@@ -356,12 +360,7 @@ func surelyBetter(r *record.Comparison) (gained []string) {
 }
 
 // allowedChange returns how much worse a metric may be, as a change: "+10 %", or "-3 %" for goodput.
-func allowedChange(g record.Gated) string {
-	if g.Metric.Row().HigherIsBetter {
-		return say.Change(1 / (1 + g.Allow))
-	}
-	return say.Change(1 + g.Allow)
-}
+func allowedChange(g record.Gated) string { return say.Change(worsening(g, 1+g.Allow)) }
 
 // gateFigures returns the table of a gate, a row for each metric, and below it the rule for its answers.
 func gateFigures(r *record.Comparison) document.Section {

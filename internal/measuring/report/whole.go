@@ -327,9 +327,9 @@ func forestRowOf(r *record.Comparison, v record.Verdict) forestRow {
 	if ratio := quotient(r, v); within(ratio, v.Low, v.High) {
 		row.Change = say.Change(ratio)
 	}
+	row.Note = hint(r, v)
 	switch {
-	case hint(r, v) != "":
-		row.Note = hint(r, v)
+	case row.Note != "":
 	case !row.Drawn:
 		row.Note = reason(v)
 	case differs(v):

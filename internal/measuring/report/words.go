@@ -260,16 +260,11 @@ func loadOnEach(r *record.Comparison) string {
 // workers too many.
 func highest(r *record.Comparison, a record.Arm) float64 {
 	x := *a.XMax
-	if workers := workersOf(a.Contestant); workers > 0 && a.Busy > 0 {
+	workers, _ := strconv.Atoi(flagIn(a.Words(), "workers")) // 0 if the arm's command does not say
+	if workers > 0 && a.Busy > 0 {
 		x = min(x, r.Rate*float64(workers)/a.Busy)
 	}
 	return x
-}
-
-// workersOf returns how many workers an arm's command gives it; 0 if it does not say.
-func workersOf(a record.Contestant) int {
-	n, _ := strconv.Atoi(flagIn(a.Words(), "workers"))
-	return n
 }
 
 // flagIn returns the value that a command gives to a flag; "" for none.

@@ -118,11 +118,10 @@ type Link struct {
 // first, and Text as evidence. Reason is the reason for the result.
 type Finding struct{ Mark, Class, Said, Text, Reason string }
 
-// A Chart is a drawing, and the same data for readers without drawings. Alt describes it to
-// people who cannot see it.
+// A Chart is a drawing, and the same data for readers without drawings.
 type Chart struct {
 	Caption string
-	Alt     string
+	Alt     string        // for the link to File
 	File    string        // path of the drawing, relative to a Markdown report; "" for none
 	Picture template.HTML // the drawing, already escaped
 	Keys    []Key         // the legend
