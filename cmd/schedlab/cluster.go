@@ -216,9 +216,14 @@ func order(cmd *cobra.Command, args []string) (o session.Order, err error) {
 		return o, usagef("a cluster runs %s, not %q; give it after --, like: schedlab cluster run --image IMAGE -- compare quick",
 			strings.Join(measures, ", "), args[0])
 	}
-	for _, taken := range []string{"--out", "--progress", "--cpus", "--pin", "--server-cpus", "--load-cpus"} {
-		if i := slices.IndexFunc(args, func(w string) bool { return w == taken || strings.HasPrefix(w, taken+"=") }); i >= 0 {
-			return o, usagef("%s of %s means nothing on a cluster; give --out, --server-cpu, --server-nodes and the like before --", taken, args[0])
+	const cpus = "give --server-cpu, --shard-cpu, --server-nodes and --load-nodes before --"
+	for _, taken := range [][2]string{
+		{"--out", "give --out before --"}, {"--progress", "leave it out: the run's lines are shown as they come"},
+		{"--cpus", cpus}, {"--pin", cpus}, {"--server-cpus", cpus}, {"--load-cpus", cpus},
+	} {
+		flag, mend := taken[0], taken[1]
+		if slices.ContainsFunc(args, func(w string) bool { return w == flag || strings.HasPrefix(w, flag+"=") }) {
+			return o, usagef("%s of %s means nothing on a cluster; %s", flag, args[0], mend)
 		}
 	}
 	// The Pod has nothing of the environment here, and so it does not count.

@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -125,7 +127,7 @@ type pod struct {
 	Spec   struct{ NodeName string }
 	Status struct {
 		Phase, PodIP, Reason, Message string
-		Conditions                    []struct{ Type, Status, Reason, Message string }
+		Conditions                    []condition
 		ContainerStatuses             []struct {
 			State struct {
 				Waiting    *struct{ Reason, Message string }
@@ -138,6 +140,9 @@ type pod struct {
 		}
 	}
 }
+
+// A condition is one of a Pod's, like PodScheduled.
+type condition struct{ Type, Status, Reason, Message string }
 
 // running reports whether the Pod's container runs and has an address.
 func (p pod) running() bool { return p.Status.Phase == "Running" && p.Status.PodIP != "" }
@@ -162,6 +167,16 @@ func (p pod) otherVersion() string {
 	for _, c := range p.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil && t.ExitCode == usage {
 			return "; its image is of another schedlab than this one, which gives it a request as JSON: take the same version for both (--image)"
+		}
+	}
+	return ""
+}
+
+// otherImage names the flags about the image of a collector whose image does not come; "" for any other Pod.
+func (p pod) otherImage() string {
+	for _, c := range p.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil && strings.Contains(w.Reason, "Image") {
+			return "; give another --image, --pull or --pull-secret"
 		}
 	}
 	return ""
@@ -198,6 +213,22 @@ func (p pod) waits() string {
 		}
 	}
 	return "phase " + p.Status.Phase
+}
+
+// place tells a Pod that no node takes which flags ask for its place; "" for other Pods. cpu is the flag of its CPUs with the
+// value, nodes the flag of its nodes' labels.
+func (p pod) place(cpu, nodes string, labels map[string]string) string {
+	if !slices.ContainsFunc(p.Status.Conditions, func(c condition) bool { return c.Type == "PodScheduled" && c.Status == "False" }) {
+		return ""
+	}
+	if len(labels) == 0 {
+		return fmt.Sprintf(" (it asks for %s, on any node)", cpu)
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		all = append(all, name+"="+labels[name])
+	}
+	return fmt.Sprintf(" (it asks for %s, and %s %s)", cpu, nodes, strings.Join(all, ","))
 }
 
 // pods returns the Pods with all of these labels.

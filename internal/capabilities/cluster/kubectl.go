@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,6 +64,9 @@ func (k Kubectl) failed(ctx context.Context, verb string, err error, said string
 			lines = append(lines, line)
 		}
 	}
+	if len(lines) == 0 { // as when it was killed
+		return fmt.Errorf("kubectl %s: %w", verb, err)
+	}
 	return fmt.Errorf("kubectl %s: %s", verb, strings.Join(lines, "; "))
 }
 
@@ -106,7 +110,7 @@ func (k Kubectl) Await(ctx context.Context, run string) (string, error) {
 			p := pods[0]
 			see := fmt.Sprintf("; see kubectl -n %s describe pod %s", k.Namespace, p.Metadata.Name)
 			if why := p.stuck(); why != "" {
-				return "", &GoneError{fmt.Sprintf("the collector's Pod %s does not run: %s%s%s", p.Metadata.Name, why, p.otherVersion(), see)}
+				return "", &GoneError{fmt.Sprintf("the collector's Pod %s does not run: %s%s%s", p.Metadata.Name, why, cmp.Or(p.otherVersion(), p.otherImage()), see)}
 			}
 			if p.running() {
 				return p.Metadata.Name, nil

@@ -6,12 +6,14 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -147,8 +149,9 @@ func (s *remoteShard) ask(ctx context.Context, client *http.Client, r *http.Requ
 	r.Header.Set("Authorization", "Bearer "+s.token)
 	reply, err := client.Do(r.WithContext(ctx))
 	if err == nil && reply.StatusCode != http.StatusOK {
+		why, _ := io.ReadAll(io.LimitReader(reply.Body, 200)) // without it the status stands for it
 		reply.Body.Close()
-		err = fmt.Errorf("%s is answered %d", r.URL.Path, reply.StatusCode)
+		err = fmt.Errorf("%s %s is answered %s: %s", r.Method, r.URL.Path, reply.Status, strings.TrimSpace(string(why)))
 	}
 	return reply, err
 }

@@ -90,12 +90,12 @@ func (s *Site) findShards(ctx context.Context) error {
 				return s.troubled(fmt.Sprintf("shard %s does not run: %s", p.Metadata.Name, why), p.Metadata.Name)
 			}
 			if !p.running() {
-				waits = p.Metadata.Name + ": " + p.waits()
+				waits = p.Metadata.Name + ": " + p.waits() + p.place("--shard-cpu "+s.ShardCPU, "--load-nodes", s.LoadNodes)
 				continue
 			}
 			index, err := strconv.Atoi(p.Metadata.Annotations["batch.kubernetes.io/job-completion-index"])
 			if err != nil {
-				return fmt.Errorf("shard %s has no index: is it of an Indexed Job?", p.Metadata.Name)
+				return s.troubled(fmt.Sprintf("shard %s has no index in its annotations: only Indexed Jobs give one (Kubernetes 1.24 and later)", p.Metadata.Name), p.Metadata.Name)
 			}
 			s.shards = append(s.shards, &remoteShard{
 				Index: index, Pod: p.Metadata.Name, Node: p.Spec.NodeName, token: s.Token,
@@ -225,7 +225,7 @@ func (s *Site) await(ctx context.Context, name string) (pod, error) {
 		case p.stuck() != "":
 			return p, s.troubled(fmt.Sprintf("the server's Pod %s does not run: %s", name, p.stuck()), name)
 		case time.Now().After(deadline):
-			return p, s.troubled(fmt.Sprintf("the server's Pod %s does not run after %v: %s", name, startLimit, p.waits()), name)
+			return p, s.troubled(fmt.Sprintf("the server's Pod %s does not run after %v: %s", name, startLimit, p.waits()+p.place(fmt.Sprintf("--server-cpu %d", s.ServerCPU), "--server-nodes", s.ServerNodes)), name)
 		}
 		if err := pause(ctx, podPoll); err != nil {
 			return p, err

@@ -1,8 +1,7 @@
 // Package timeline shows where a request's time went. It defines the stamps that
 // client and server put on a request, all on one clock, and the parts between
-// them, which add up to the client's response time exactly. Apart from the record
-// it is the only thing that the measured and the measuring half share. It reads no
-// sockets and judges nothing.
+// them, which add up to the client's response time exactly. The serving and the
+// measuring half both use it. It reads no sockets and judges nothing.
 package timeline
 
 import (
