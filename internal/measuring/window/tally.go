@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/bits"
 	"net/http"
-	"slices"
 	"time"
 
 	"schedlab/internal/shared/cpuset"
@@ -179,37 +178,51 @@ type spread interface {
 
 // times keeps every time.
 type times struct {
-	seconds []float64
-	sorted  bool
+	all, space []time.Duration // space has room for all, to sort them
+	sorted     bool
 }
 
-func (t *times) add(took time.Duration) { t.seconds = append(t.seconds, took.Seconds()) }
+func (t *times) add(took time.Duration) { t.all = append(t.all, took) }
 
-func (t *times) quantile(q float64) float64 { return stats.Quantile(t.ascending(), q) }
+func (t *times) quantile(q float64) float64 {
+	if len(t.all) == 0 {
+		return math.NaN()
+	}
+	return t.ascending()[stats.QuantileIndex(len(t.all), q)].Seconds()
+}
 
 func (t *times) tail() float64 {
 	all := t.ascending()
 	return mean(all[len(all)-len(all)/100:])
 }
 
-func (t *times) mean() float64 { return mean(t.seconds) }
+func (t *times) mean() float64 { return mean(t.all) }
 
 // ascending sorts the times, and returns them.
-func (t *times) ascending() []float64 {
+func (t *times) ascending() []time.Duration {
 	if !t.sorted {
-		slices.Sort(t.seconds)
+		stats.Sort(t.all, t.space)
 		t.sorted = true
 	}
-	return t.seconds
+	return t.all
 }
 
-// mean returns the mean of x; NaN if x is empty.
-func mean(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
+// first returns the first n times that are kept, or fewer, in seconds.
+func (t *times) first(n int) []float64 {
+	seconds := make([]float64, min(n, len(t.all)))
+	for i := range seconds {
+		seconds[i] = t.all[i].Seconds()
 	}
-	return sum / float64(len(x))
+	return seconds
+}
+
+// mean returns the mean of times, in seconds; NaN without any. It adds them in their order.
+func mean(all []time.Duration) float64 {
+	sum := 0.0
+	for _, took := range all {
+		sum += took.Seconds()
+	}
+	return sum / float64(len(all))
 }
 
 // added only adds times up, in the order in which they come. Their quantiles are not known.

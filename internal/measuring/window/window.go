@@ -63,13 +63,13 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	var phases Phases
 	var dividing sync.WaitGroup
 	dividing.Go(func() { phases = phasesOf(t, PerIter(e), s) })
-	response, service, lag := s.times(0, len(t.Requests)), s.times(1, len(t.Requests)), s.times(2, len(t.Requests))
+	response, service, lag := s.room(0, len(t.Requests)), s.room(1, len(t.Requests)), s.room(2, len(t.Requests))
 	tally := tallyOf(t.Trial, clients, response, service, &added{}, lag)
 	for i := range t.Requests {
 		tally.count(t.Requests[i])
 	}
 	// The correlation time needs the order of the requests, so take it before they are sorted.
-	tally.w.Tau = stats.CorrelationTime(response.seconds)
+	tally.w.Tau = stats.CorrelationTime(response.first(stats.LongestSeries))
 	w := tally.window(t.Trial, e)
 	w.Hist, w.Heat = t.Histogram(t.Requests), t.Heat(t.Requests)
 	dividing.Wait()
@@ -79,17 +79,18 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 
 // A scratch is the memory in which one trial is reduced.
 type scratch struct {
-	seconds         [3][]float64
-	slowest, latest []keyed
+	times  [3][]time.Duration
+	space  []time.Duration // in which times are sorted
+	sorted []keyed
 }
 
 // spare are the scratches that are not in use.
 var spare = sync.Pool{New: func() any { return new(scratch) }}
 
-// times returns times in the memory of number i, empty and with room for n. It can be called once for each i.
-func (s *scratch) times(i, n int) *times {
-	s.seconds[i] = emptied(s.seconds[i], n)
-	return &times{seconds: s.seconds[i]}
+// room returns times in the memory of number i, empty and with room for n. It can be called once for each i.
+func (s *scratch) room(i, n int) *times {
+	s.times[i], s.space = emptied(s.times[i], n), emptied(s.space, n)
+	return &times{all: s.times[i], space: s.space}
 }
 
 // emptied returns s without elements, and with room for n, or for a few more if it is made anew: the next trial may have some
@@ -287,18 +288,22 @@ func phasesOf(t record.TrialRecord, perIter float64, s *scratch) (p Phases) {
 	}
 	p.Stamped = true
 	p.Lost = int(min(t.Server.StampsLost, math.MaxInt32))
-	slowest := emptied(s.slowest, len(t.Requests)) // the good requests, by index
-	latest := emptied(s.latest, len(t.Requests))   // the joined ones: when they were written, and when they were read
+	s.sorted = emptied(s.sorted, len(t.Requests))
+	passed := s.sorted
+	for i := range t.Requests {
+		if r, stamps := &t.Requests[i], &t.Stamps[i]; t.InWindow(*r) && r.Good() && stamps.Joined() {
+			passed = append(passed, keyed{stamps.Wrote, stamps.Read})
+		}
+	}
+	p.Joined, p.Overtaken = len(passed), overtaken(passed)
+	slowest := s.sorted // the good requests by index, in the memory of passed
 	for i := range t.Requests {
 		r, stamps := &t.Requests[i], &t.Stamps[i]
 		if !t.InWindow(*r) || !r.Good() {
 			continue
 		}
 		p.Good++
-		if stamps.Joined() {
-			p.Joined++
-			latest = append(latest, keyed{stamps.Wrote, stamps.Read})
-		} else if p.Lost > 0 {
+		if !stamps.Joined() && p.Lost > 0 {
 			continue // its time cannot be divided without the lost stamps
 		}
 		parts := PartsOf(*r, *stamps)
@@ -307,8 +312,6 @@ func phasesOf(t record.TrialRecord, perIter float64, s *scratch) (p Phases) {
 		}
 		slowest = append(slowest, keyed{r.Done - r.Scheduled, int64(i)})
 	}
-	s.slowest, s.latest = slowest, latest
-	p.Overtaken = overtaken(latest)
 	// The slowest come first, so that the tail is the front of the slice.
 	slices.SortFunc(slowest, largestFirst)
 	p.Mean, p.meanCPU, p.meanWait = average(t, slowest, perIter)
@@ -340,15 +343,23 @@ func overtaken(all []keyed) float64 {
 // requests of a trial whose indices are the values of those.
 func average(t record.TrialRecord, those []keyed, perIter float64) (mean [timeline.NumParts]float64, cpu, wait float64) {
 	n := float64(max(len(those), 1))
-	for _, one := range those {
-		r := &t.Requests[one.value]
-		for i, d := range PartsOf(*r, t.Stamps[one.value]) {
-			if d != 0 { // most parts of most requests are 0
-				mean[i] += time.Duration(d).Seconds() / n
-			}
+	// The rows are far apart in memory. Fetching many at once lets the CPU wait for them at the same time.
+	var requests [64]request.Request
+	var stamps [64]request.Stamps
+	for some := range slices.Chunk(those, len(requests)) {
+		for k, one := range some {
+			requests[k], stamps[k] = t.Requests[one.value], t.Stamps[one.value]
 		}
-		cpu += float64(r.Iters) * perIter / n
-		wait += time.Duration(r.Sleep).Seconds() / n
+		for k := range some {
+			r := &requests[k]
+			for i, d := range PartsOf(*r, stamps[k]) {
+				if d != 0 { // most parts of most requests are 0
+					mean[i] += time.Duration(d).Seconds() / n
+				}
+			}
+			cpu += float64(r.Iters) * perIter / n
+			wait += time.Duration(r.Sleep).Seconds() / n
+		}
 	}
 	return mean, cpu, wait
 }

@@ -58,8 +58,8 @@ func edgeworthP(rho float64, n int) float64 {
 	return min(max(2*tail, least), 1)
 }
 
-// longestSeries limits the number of values that CorrelationTime reads, and so its work.
-const longestSeries = 20_000
+// LongestSeries limits the number of values that CorrelationTime reads, and so its work.
+const LongestSeries = 20_000
 
 // CorrelationTime returns tau, the integrated autocorrelation time of x in steps, at least 1: a mean over n
 // correlated values is as sure as one over n/tau independent ones. It is
@@ -70,7 +70,7 @@ const longestSeries = 20_000
 // Science 7, 1992), for at most a tenth of the values. Fewer than 20 values, and equal ones, count as
 // independent. Beyond 20,000 values the first decide.
 func CorrelationTime(x []float64) float64 {
-	x = x[:min(len(x), longestSeries)]
+	x = x[:min(len(x), LongestSeries)]
 	n := len(x)
 	if n < 20 {
 		return 1

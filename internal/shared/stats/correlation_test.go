@@ -13,7 +13,7 @@ func TestCorrelationTime(t *testing.T) {
 	t.Parallel()
 	for _, a := range []float64{0, .5, .9} {
 		rng := rand.New(rand.NewPCG(5, 1))
-		x, v := make([]float64, longestSeries), 0.0
+		x, v := make([]float64, LongestSeries), 0.0
 		for i := range x {
 			v = a*v + rng.NormFloat64()
 			x[i] = v
@@ -66,14 +66,14 @@ func TestCorrelationTimeIsGeyersSum(t *testing.T) {
 			t.Errorf("%d values: tau is %v, want %v", n, got, max(1, want))
 		}
 	}
-	long := make([]float64, longestSeries+1000)
+	long := make([]float64, LongestSeries+1000)
 	for i := range long {
 		long[i] = rng.NormFloat64()
-		if i >= longestSeries {
+		if i >= LongestSeries {
 			long[i] = 1000
 		}
 	}
-	if got, want := CorrelationTime(long), CorrelationTime(long[:longestSeries]); got != want {
+	if got, want := CorrelationTime(long), CorrelationTime(long[:LongestSeries]); got != want {
 		t.Errorf("a long series has tau %v, its beginning %v", got, want)
 	}
 }

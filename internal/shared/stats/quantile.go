@@ -22,13 +22,17 @@ const rounding = 1e-12
 // one that was measured (Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996, definition 1). A q
 // outside 0..1 is taken as the nearer end. It is NaN when sorted is empty or q is NaN.
 func Quantile(sorted []float64, q float64) float64 {
-	n := len(sorted)
-	if n == 0 || math.IsNaN(q) {
+	if len(sorted) == 0 || math.IsNaN(q) {
 		return math.NaN()
 	}
+	return sorted[QuantileIndex(len(sorted), q)]
+}
+
+// QuantileIndex returns the index of quantile q among n sorted values, one or more: see [Quantile]. q is a number.
+func QuantileIndex(n int, q float64) int {
 	q = min(max(q, 0), 1)
 	rank := int(math.Ceil(q * float64(n) * (1 - rounding)))
-	return sorted[max(rank, 1)-1]
+	return max(rank, 1) - 1
 }
 
 // Median returns the middle value of x, or the mean of the two middle values. It does not modify x. It is NaN
