@@ -199,6 +199,7 @@ func (p plan) shorter(fits func(window time.Duration) bool) (plan, bool) {
 			continue
 		}
 		p.opts.Window, p.asked.window = window, window // as if asked for: it does not grow again
+		p.Arms = slices.Clone(p.Arms)                  // settle sets their rates, and the longer plan stays as it is
 		err := p.settle()
 		return p, err == nil
 	}
@@ -258,7 +259,7 @@ func (p plan) longestWindow() time.Duration {
 			return p.scenario.Log.Span(rate) - p.Warmup.Duration
 		}
 	case slices.ContainsFunc(p.Arms, func(a arm) bool { return a.arrivals.Kind == arrivals.KindTrace }):
-		return p.Window.Duration
+		return p.asked.window
 	}
 	return scenario.Longest
 }
