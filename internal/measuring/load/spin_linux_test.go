@@ -867,6 +867,7 @@ func TestSpinAmongChaos(t *testing.T) {
 		keep        bool
 	}{{0, true}, {8, true}, {0, false}, {8, false}} {
 		t.Run(fmt.Sprintf("connections=%d,keep=%v", test.connections, test.keep), func(t *testing.T) {
+			t.Parallel() // they mostly wait
 			bothForms(t, func(t *testing.T, shared bool) {
 				var overlaps atomic.Int64
 				var mu sync.Mutex

@@ -323,6 +323,7 @@ func TestSpinClosedPipelines(t *testing.T) {
 		"one too many":   {strings.Repeat(spinOK, depth+1), depth, request.Answered},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they mostly wait
 			bothForms(t, func(t *testing.T, shared bool) {
 				s := newRawServer(t, func(_ *rawServer, _ int, nc *net.TCPConn) {
 					each(nc, func(n int, _ *http.Request) string {
@@ -470,6 +471,7 @@ func TestSpinClosedAnsweredBeforeTheBodyIsRead(t *testing.T) {
 func TestSpinClosedAmongChaos(t *testing.T) {
 	for _, depth := range []int{1, 5} {
 		t.Run(fmt.Sprintf("depth=%d", depth), func(t *testing.T) {
+			t.Parallel() // they mostly wait
 			bothForms(t, func(t *testing.T, shared bool) {
 				s := newRawServer(t, func(_ *rawServer, conn int, nc *net.TCPConn) {
 					rng := seeded(uint64(conn))
