@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -256,6 +255,3 @@ func TestDryRunSaysWhatItCannotDecide(t *testing.T) {
 		t.Errorf("got\n%s, want %s", &out, want)
 	}
 }
-
-// silent is a progress that prints nothing.
-func silent() *progress { return newProgress(io.Discard, "none") }

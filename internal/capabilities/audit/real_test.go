@@ -61,9 +61,6 @@ func TestRealRunsAreNotImpossible(t *testing.T) {
 	}
 }
 
-// A changed figure is a number in an output that was multiplied.
-type changed struct{ line, from, to string }
-
 // printedNumber matches a number with the letters, digits and signs that belong to it.
 var printedNumber = regexp.MustCompile(`\d+(?:\.\d+)?e[+-]\d+|[\w.,]*\d[\w.,%]*`)
 

@@ -50,9 +50,8 @@ func newKube(namespace string) (*kube, error) {
 
 // An apiError is an answer of the API other than success.
 type apiError struct {
-	code   int
-	reason string // like NotFound
-	words  string
+	code  int
+	words string
 }
 
 func (e *apiError) Error() string { return fmt.Sprintf("the API answers %d: %s", e.code, e.words) }
@@ -99,12 +98,12 @@ func (k *kube) once(ctx context.Context, method, path, kind string, body []byte,
 		return err
 	}
 	if reply.StatusCode >= http.StatusMultipleChoices {
-		var status struct{ Reason, Message string }
+		var status struct{ Message string }
 		_ = json.Unmarshal(text, &status) // without a status in it the text is the message
 		if status.Message == "" {
 			status.Message = strings.TrimSpace(string(text[:min(len(text), 200)]))
 		}
-		return &apiError{reply.StatusCode, status.Reason, status.Message}
+		return &apiError{reply.StatusCode, status.Message}
 	}
 	switch out := out.(type) {
 	case nil:

@@ -40,7 +40,7 @@ type Finding struct {
 // that had something to look at, in the order of checks. Examine makes a Report; it is only read
 // afterwards.
 //
-// Schema is the constant Schema. Outcome is No if a finding's outcome is No. Otherwise it is Open if most findings are
+// Schema is the version of the JSON form, 1. Outcome is No if a finding's outcome is No. Otherwise it is Open if most findings are
 // Open, as on a machine that shows hardly any of its files. A fit machine with a doubt in a finding is fit with reservations.
 type Report struct {
 	Schema   int             `json:"schema"`
@@ -53,9 +53,6 @@ type Report struct {
 	Engine   *Engine   `json:"engine,omitempty"` // nil when it was not measured
 	Noise    *Noise    `json:"noise,omitempty"`  // nil when it was not measured
 }
-
-// Schema is the version of the JSON form of a Report.
-const Schema = 1
 
 // A Machine holds the inputs of the checks. A figure that the caller did not measure stays zero,
 // and its check is left out.
@@ -97,7 +94,7 @@ type Machine struct {
 // asks the kernel about m.Out. Where the machine does not tell enough for a check, its finding is
 // Open; nothing is an error.
 func Examine(m *Machine) Report {
-	r := Report{Schema: Schema, Limits: m.limits(), Noise: m.Noise}
+	r := Report{Schema: 1, Limits: m.limits(), Noise: m.Noise}
 	if m.Engine.Err == nil && m.Engine.Rate > 0 {
 		r.Engine = &m.Engine
 	}

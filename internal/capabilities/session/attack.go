@@ -22,13 +22,13 @@ import (
 	"schedlab/internal/shared/workload"
 )
 
-// An Attack asks for one load on one server that runs already. It starts no server, compares nothing and keeps no
-// record but the files it is asked for.
+// An Attack asks for one load on one server that runs already. It starts no server, compares nothing and writes
+// only the files that were asked for.
 //
 // Run does it in steps: check looks at the request alone, load turns it and a scenario into an
 // [attack.Load], and [attack.Run] sends it.
 type Attack struct {
-	Scenarios []string // one at most; without it Target or Targets say what is asked
+	Scenarios []string // at most one; without it Target or Targets give the requests
 	// Given are the settings that the user chose, by the names of their flags. A scenario fills in the others, also
 	// where a chosen one is 0.
 	Given []string
@@ -58,8 +58,8 @@ func (r *Attack) given(name string) bool { return slices.Contains(r.Given, name)
 
 // Run carries out the attack. Everything that can be refused is refused before the first request:
 // settings, targets on other machines, too many connections, files that exist. The summary decides the
-// code: NoAnswer if more than one request in a thousand got no reply, or no reply was good. With an error the result
-// is what was sent so far, or nil; say gets the lines about the attack's progress.
+// code: NoAnswer if more than one request in a thousand got no reply, or no reply was good. After an error the result
+// covers the requests sent until then, or is nil; say gets the lines about the attack's progress.
 func (r Attack) Run(ctx context.Context, p Program, say func(line string)) (*record.Comparison, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -276,7 +276,7 @@ func (r *Attack) ask(from *scenario.Scenario, seed uint64) (a arrivals.Ask, err 
 // defaultRate is the rate of an open loop where neither a flag nor a scenario or log tells one, in requests per second.
 const defaultRate = 100
 
-// fromScenario returns a scenario whose requests can be directed at --target, and takes its clients.
+// fromScenario returns a scenario whose requests can be sent to --target, and copies its clients into the request.
 func (r *Attack) fromScenario(name string) (*scenario.Scenario, error) {
 	s, err := Find(name)
 	if err != nil {

@@ -100,8 +100,8 @@ func (r Cluster) Kubectl() cluster.Kubectl {
 	return cluster.Kubectl{Context: r.Context, Namespace: r.Namespace}
 }
 
-// Run creates a run's objects and collects it. It returns what is to be printed: of a dry run, what the cluster said,
-// or else the answer. log gets the run's progress.
+// Run creates a run's objects and collects it. It returns the text to print: the cluster's reply to a dry run,
+// otherwise the answer. log gets the run's progress.
 func (r Cluster) Run(ctx context.Context, p Program, o Order, log io.Writer) (answer string, err error) {
 	j, err := r.job(o)
 	if err != nil {

@@ -54,10 +54,10 @@ func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer
 	if r.Explain && len(asked) > 1 {
 		return none, Usagef("--explain is about one run, and these are %d scenarios; name one, or run 'schedlab explain' on the record that matters", len(asked))
 	}
-	// A single comparison asks for the expectations of the request alone, or without any
-	// expectation for the standing of every arm. A pack wants every verdict. Whoever gives a budget wants
-	// it used: what a run needs is estimated from its blocks so far, and a disturbed one spoils the estimate.
-	single := len(asked) == 1 || len(r.Grid) > 0 // each cell of a grid is asked like a comparison of its own
+	// A single comparison ends when its expectations are decided, or without any expectation when every arm has
+	// its rank. A pack needs every verdict. A budget that the user gave is used up: the blocks so far tell how many more
+	// are needed, and a disturbed block spoils that estimate.
+	single := len(asked) == 1 || len(r.Grid) > 0 // each cell of a grid is a comparison by itself
 	aim := judge.Winner{WholeBudget: r.Budget > 0}
 	if single {
 		aim.Standings, aim.Keep = len(asked[0].Assertions()) == 0, c.keep

@@ -37,8 +37,8 @@ type conduct struct {
 	builds  []scenario.Arm
 }
 
-// newConduct completes the options for a plan: where servers run, a seed, this program and its modes, and whom to
-// tell what may spoil the run.
+// newConduct completes the options for a plan: where servers run, a seed, this program and its modes, and the observer
+// of doubts.
 func newConduct(p Program, r Common, show Observer) (*conduct, error) {
 	c := &conduct{Program: p, Common: r, show: show}
 	c.Out = cmp.Or(r.Out, record.DefaultRoot)
@@ -130,7 +130,7 @@ func (c *conduct) run(ctx context.Context, asked []question, strict bool, code f
 	return Answer{Result: r}, err
 }
 
-// planAll looks at the machine and plans all questions. machine is the line about what is not fit there.
+// planAll looks at the machine and plans all questions. machine is the line about its faults.
 func (c *conduct) planAll(ctx context.Context, asked []question) (machine string, all []runner.Packed, err error) {
 	if machine, c.o.Machine, err = seeMachine(ctx, c.o, c.Out); err != nil {
 		return "", nil, err

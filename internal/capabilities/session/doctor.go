@@ -17,7 +17,8 @@ import (
 	"schedlab/internal/shared/workload"
 )
 
-// A Doctor asks what of this machine would spoil a measurement. Of Where it has CPUs, AllowRemote and Out, the directory that is looked at.
+// A Doctor asks which faults of this machine would spoil a measurement. It uses only CPUs, AllowRemote and Out of Where;
+// Out is the directory to check.
 type Doctor struct {
 	Where
 	Scenario string // its name, or a file
@@ -95,7 +96,7 @@ func (e *examining) measure(ctx context.Context, cpus host.Sides, m *doctor.Mach
 	defer func() { m.Clock = clock() }()
 	others := watchdog(cpus)
 	m.Others = watch(ctx, cpus, watchOthers)
-	// The load's lateness is that of a thread on its CPUs.
+	// A thread on the load's CPUs measures how late the load would be.
 	undo, err := cpus.BindLoad()
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func (e *examining) noise(ctx context.Context, m *doctor.Machine) error {
 			m.Noise = doctor.NoNoise(e.Scenario, doctor.NoiseNotRun.Of(doctor.NotRun{Comparison: doctor.Comparisons[i], Error: err.Error()}))
 			return nil
 		}
-		// A real comparison runs up to as many blocks as its budget has room for.
+		// A real comparison may run until its budget is full.
 		p := c.Planned()
 		_, p.Blocks = c.Budget()
 		plans = append(plans, p)

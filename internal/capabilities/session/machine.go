@@ -19,9 +19,9 @@ import (
 
 // What a request does about others that use the CPUs of servers and load, before its first window.
 const (
-	// QuietFor is how long nobody else may have used the CPUs before a request with WaitIdle starts.
+	// QuietFor is how long the CPUs must have been idle before a request with WaitIdle starts.
 	QuietFor = 3 * time.Second
-	// Without WaitIdle it watches for surelyBusy and tells what it saw. If somebody reads that, it then waits for
+	// Without WaitIdle it watches for surelyBusy and reports the programs it saw. If a person reads this, it then waits for
 	// timeToEnd, or until quietAgain passed without other programs.
 	surelyBusy = 500 * time.Millisecond
 	timeToEnd  = 5 * time.Second

@@ -26,7 +26,7 @@ import (
 func (c *conduct) pack(ctx context.Context, all []runner.Packed, strict bool) (a Answer, err error) {
 	var failed error
 	began := time.Now()
-	// Results are told as they come: a pack may take hours.
+	// A pack may take hours, so each result is reported at once.
 	for _, s := range all {
 		e, err := c.entry(ctx, s, time.Since(began))
 		a.Entries = append(a.Entries, e)
@@ -143,7 +143,7 @@ func (c *conduct) entry(ctx context.Context, s runner.Packed, gone time.Duration
 	if err != nil && e.Result == nil {
 		e.NotRun = err.Error()
 	}
-	// An impossible scenario is told as the reason, of this scenario alone.
+	// An impossible scenario does not stop the pack; its entry has the reason.
 	if _, impossible := errors.AsType[*runner.Impossible](err); impossible {
 		err = nil
 	}
@@ -151,7 +151,7 @@ func (c *conduct) entry(ctx context.Context, s runner.Packed, gone time.Duration
 }
 
 // identity returns a short name of what a request asks of its scenarios: the same for the same scenarios and requests.
-// Where it writes and how long it may take may differ when a pack goes on, but not what it measures. The seed comes
+// A pack that goes on may write elsewhere and have another limit of time, but it measures the same. The seed comes
 // from the record.
 func (r Compare) identity(asked []question) (string, error) {
 	r.Scenarios, r.Resume, r.Total, r.Out, r.DryRun, r.WaitIdle, r.Note, r.Seed = nil, "", 0, "", false, 0, "", nil

@@ -14,7 +14,7 @@ import (
 // or in flags. The zero value asks the default scenario.
 type Question struct {
 	Scenarios []string `json:"scenarios,omitempty"` // names, files, directories, or all
-	// Arms choose among the scenario's arms, Added and the modes. Added come to those of the scenario.
+	// Arms picks arms from the scenario, from Added and from the modes. Added adds arms to the scenario.
 	Arms  []string `json:"arms,omitempty"`
 	Added []string `json:"added,omitempty"`
 	Vary  []string `json:"vary,omitempty"` // an arm for each value of a factor, like workers=4,8
@@ -26,9 +26,9 @@ type Question struct {
 	Seed   *uint64       `json:"seed,omitempty"` // nil: drawn
 }
 
-// Adhoc says what to ask any server, without a scenario: a path, or the requests of a file of targets or of an access
-// log, whose name may end with @ and how many times as fast it is replayed, like access.log@10x; or what a request
-// costs a server of this program. The zero value means that there is a scenario.
+// Adhoc replaces a scenario. It holds the requests for any server, which are a path, a file of targets or an access
+// log, or the cost of a request on a server of this program. access.log@10x replays a log ten times as fast. The zero
+// value means that there is a scenario.
 type Adhoc struct {
 	Path     string `json:"path,omitempty"`
 	Targets  string `json:"targets,omitempty"`

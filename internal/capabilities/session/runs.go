@@ -23,7 +23,7 @@ func Newest(root, scenario string) (string, error) {
 	case err == nil && scenario != "":
 		return "", Usagef("--scenario %s: no run of it below %s; 'schedlab runs' lists them", scenario, root)
 	}
-	return latest, nil // its error says what to do
+	return latest, nil
 }
 
 // Again returns the result of the run of that name. It is judged again; the result in the record is not

@@ -45,15 +45,15 @@ func (p Program) begin(ctx context.Context) error {
 	return p.Begin(ctx)
 }
 
-// An Observer is told what happens while a request is carried out. Its methods are called one at a time, and never
+// An Observer follows a request while it is carried out. Its methods are called one at a time, and never
 // during a window that is measured.
 type Observer interface {
 	runner.Observer
 	Step(doing string, done, total int, left time.Duration) // an [runner.Progress]
 	Say(sentence string)                                    // for a person, once
-	Machine(sentence string)                                // about what is wrong with the machine, or waited for; "" for nothing
+	Machine(sentence string)                                // a defect of the machine, or what the run waits for; "" for none
 	Ended(*record.Dir, record.Run)                          // a run, with its record
-	Done()                                                  // with the steps of a run, before anything else is told
+	Done()                                                  // the steps of a run have ended, and other output follows
 	// Entry is called after each scenario of several, or cell of a grid. An error ends the request.
 	Entry(report.PackEntry) error
 	// Watched reports whether a person reads all this while it happens, who could end it.

@@ -16,7 +16,7 @@ type Size struct {
 	Demand size.Demand
 	SLO    string  // "" for none
 	Margin float64 // ratio of the rate by which it may grow with the SLO still kept, 0..1
-	Cores  int     // 0: those that a comparison here gives the server
+	Cores  int     // 0: as many as a comparison here gives the server
 }
 
 // Objective returns the SLO, with the term that size.Objective adds; nil without one. Errors are wrong usage.

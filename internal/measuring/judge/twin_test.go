@@ -33,29 +33,6 @@ func figure(v *float64) any {
 	return *v
 }
 
-// closedTrial is one of n clients that together get x answers a second, each as soon
-// as its last.
-func closedTrial(n int, x float64) record.TrialRecord {
-	t := record.TrialRecord{Trial: record.Trial{
-		Warmup: record.Lasting(fakeWarmup * 1e9), Window: record.Lasting(fakeWindow * 1e9),
-		Server: record.ServerSide{CPU: x * 100e-6, Foreign: .001, Accepted: float64(n), Done: float64(n)},
-		Client: record.ClientSide{CPU: .2, Dialled: uint64(n)},
-	}}
-	took := float64(n) / x
-	for i := range n {
-		answers := 0
-		for at := took * float64(i) / float64(n); at+took < fakeWarmup+fakeWindow; at += took {
-			answers++
-			if at+took >= fakeWarmup {
-				t.Requests = append(t.Requests, request.Request{Scheduled: int64(at * 1e9), Sent: int64(at * 1e9), Done: int64((at + took) * 1e9), Bytes: 3, Status: 200})
-			}
-		}
-		t.Client.ConnAnswers = append(t.Client.ConnAnswers, uint32(answers))
-	}
-	t.Client.Asked = n
-	return t
-}
-
 const (
 	twinCost = 100e-6 // CPU seconds a request has beyond its demand
 	twinRest = 300e-6 // of its response time that no twin has

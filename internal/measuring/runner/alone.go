@@ -27,7 +27,7 @@ const manyCPUs = 4
 // Alone sends a load to a server that somebody else started, as a trial sends it to a server of its own. rest is one of
 // the constants above. While the load runs, this process is tuned to be the load. The machine is as the record tells it.
 //
-// With an error the result is of what was sent so far; its Start is zero if nothing was.
+// After an error the result covers the requests sent until then; its Start is zero if there were none.
 func Alone(ctx context.Context, version string, o load.Options, rest string) (got load.ClosedResult, machine record.Env, err error) {
 	// The server's address, by which its process and so its CPUs are found.
 	addr := ""
@@ -52,7 +52,7 @@ func Alone(ctx context.Context, version string, o load.Options, rest string) (go
 // engine vegeta always sleeps. undo reverts everything. The caller calls undo after the load, if err is nil.
 //
 // It is for a load on a server that somebody else started; a comparison uses withLab instead. The
-// load may be long: of hours, whose memory must not grow.
+// load may run for hours, so with long its memory must not grow.
 func settleGenerator(ctx context.Context, addr, engine, rest string, long bool) (sets host.Sides, undo func(), err error) {
 	room := int64(quietRoom)
 	if long {

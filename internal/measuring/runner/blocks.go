@@ -78,7 +78,7 @@ func (inBlocks) policy() policy { return policy{probes: 3, rates: true, bounded:
 // measure settles the rates and runs the blocks.
 func (inBlocks) measure(ctx context.Context, l lab, p plan, found findings, dir *record.Dir, run record.Run) (record.Run, error) {
 	offered, err := p.offered(found)
-	run.Plan = offered.recorded() // even if the rate is impossible, the record shows the plan as far as it came
+	run.Plan = offered.recorded() // also for an impossible rate: the record then shows the unfinished plan
 	if err != nil {
 		return run, err
 	}
@@ -294,8 +294,7 @@ func (r *running) budgetEnded(blocks int, each time.Duration) []fact.Fact {
 	})}
 }
 
-// budgetSpare is the part (one in so many) by which an advised budget is longer than its blocks take so far, since some take
-// longer.
+// An advised budget is one part in budgetSpare longer than the blocks so far suggest, because some blocks take longer.
 const budgetSpare = 10
 
 // leftOpen returns doubts about the verdicts that are open after the given number of blocks, which take each:

@@ -192,7 +192,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	}
 	run.Name = dir.Name()
 	p.tellFirst()
-	// Write the plan before anything runs: if this program is killed, the record still tells what was planned.
+	// Write the plan before anything runs, so that the record has it even if this program is killed.
 	if err := dir.WriteRun(run); err != nil {
 		return dir, run, err
 	}
@@ -268,8 +268,8 @@ type Packed struct {
 	Lacks    error       // why this machine cannot run the scenario; nil when it can
 }
 
-// PlanPacked plans a scenario of a pack. If the machine is too small for the scenario, that is no
-// error but is noted in Lacks. So a pack runs on a small machine, too, as far as it can.
+// PlanPacked plans a scenario of a pack. If the machine is too small for the scenario, Lacks says so and
+// there is no error: on a small machine a pack still runs its other scenarios.
 func PlanPacked(s scenario.Scenario, o Options) (Packed, error) {
 	c, err := Plan(s, o)
 	if bad, ok := errors.AsType[*Impossible](err); ok && bad.Machine {

@@ -30,7 +30,6 @@ import (
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
 	"schedlab/internal/shared/stats"
-	"schedlab/internal/shared/workload"
 )
 
 // comparison plans one of two stubs with the shortest windows there are.
@@ -414,44 +413,6 @@ func TestHopelessIsToldFirst(t *testing.T) {
 			t.Errorf("%s: told of %q, %v", c.name, told, err)
 		}
 	}
-}
-
-func pooledDemo(t *testing.T) scenario.Scenario {
-	t.Helper()
-	s, err := scenario.Parse("demo", []byte(`name: demo
-question: Who wins?
-workload: {cpu: 100us, sleep: 0.9*0s+0.1*20ms}
-load: {rate: 500/s, keepalive: false}
-arms: [nethttp, {name: pool, mode: pool, workers: 4, rate: 300/s}]
-expect: [p50("pool") < 1s]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func dist(s string) workload.Dist {
-	d, err := workload.ParseDist(s)
-	if err != nil {
-		panic(err)
-	}
-	return d
-}
-
-var pooledModes = map[string]mode.Mode{
-	"nethttp": {Station: "goroutines", Check: func(flags map[string]string) error {
-		if flags["workers"] != "" {
-			return errors.New("--workers means nothing to nethttp")
-		}
-		return nil
-	}},
-	"pool": {Flags: []string{"workers"}, Station: "pool", Sticky: true, Check: func(flags map[string]string) error {
-		if flags["workers"] == "0" {
-			return errors.New("--workers 0 must be 1 to 100")
-		}
-		return nil
-	}},
 }
 
 // What the first arm would be offered is a share of the slowest one's throughput,

@@ -71,7 +71,7 @@ type (
 		Budget, Needed time.Duration
 		Blocks         int           // that there was room for
 		First          int           // that the first look needs
-		Block, Planned time.Duration // what a block takes, and what it was to take
+		Block, Planned time.Duration // time of a block, measured and planned
 		Lingers        string        // arm whose server takes long to end, "" for none
 	}
 	longerWindows struct {
@@ -80,10 +80,10 @@ type (
 		Flag            string        // that asks for them
 	}
 	shorterWindows struct {
-		Blocks, Next, First int // blocks before, the next one, and those of the first look
+		Blocks, Next, First int // blocks measured so far, number of the next block, blocks needed for the first look
 		Window, Was         time.Duration
 		Needed              time.Duration // budget for windows as they were
-		Lost                string        // what they are too short for
+		Lost                string        // metrics that they are too short for
 	}
 	shortExpectations struct {
 		Short, All int
@@ -91,12 +91,12 @@ type (
 	}
 	undecidable struct {
 		Short      string
-		Has, Needs float64 // of what is short
+		Has, Needs float64 // of the resource Short
 		First      int     // blocks of the first look
 		Asked      string  // "yes" or "no": whether anything asks for the metric
 		*Remedy
 	}
-	// A Remedy is there for what was asked.
+	// A Remedy is only given for a metric that somebody asks for.
 	Remedy struct{ Would string } // flags, "" if none would do
 )
 

@@ -61,8 +61,8 @@ func (l lab) tellLeft(doing string, done, total int, left time.Duration) {
 	}
 }
 
-// start starts the server of an arm. The caller stops it. The watchdog is told of a server that
-// was already running, because it is part of the run and no disturbance.
+// start starts the server of an arm. The caller stops it. A server that ran already is
+// reported to the watchdog, which then counts it as part of the run and not as a disturbance.
 func (l lab) start(ctx context.Context, p probed, a arm) (*process.Process, error) {
 	server, err := l.launcher.Start(ctx, p.command(a), p.scenario.ReadyPath(a.asked))
 	if err != nil {
@@ -76,8 +76,8 @@ func (l lab) start(ctx context.Context, p probed, a arm) (*process.Process, erro
 // NullServer is the name of this program's hidden command that runs the null server.
 const NullServer = "null-server"
 
-// startNull starts the null server of the program self. It does next to nothing. What it shows is
-// the cost of the load and the kernel alone.
+// startNull starts the null server of the program self. It does next to nothing, so a
+// load on it shows the cost of the load and the kernel alone.
 func (l lab) startNull(ctx context.Context, self string) (*process.Process, error) {
 	server, err := l.launcher.Start(ctx, []string{self, NullServer, "--addr", cmdline.AddrMark}, "/")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"schedlab/internal/shared/record"
 )
 
-// An Observer is told what happens in a run. Run calls it on its own goroutine, between windows only.
+// An Observer follows a run. Run calls it on its own goroutine, between windows only.
 type Observer interface {
 	// Doubt tells, before the blocks start, each kind of doubt that makes or breaks the answer, what the plan changed
 	// for its aim, the expectations that it cannot judge, and each metric that was asked for and cannot be decided.

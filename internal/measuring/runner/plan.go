@@ -150,7 +150,7 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 		}
 		p.Stamps = record.StampsOff
 	}
-	// The arms need the files: a log has a rate of its own.
+	// The files come first, because a log fixes the rate of the arms.
 	for _, step := range []func(p *plan) error{(*plan).openFiles, (*plan).takeArms, by.schedule} {
 		if err := step(&p); err != nil {
 			return plan{}, err
@@ -432,7 +432,7 @@ func (p plan) cost(blocks int) time.Duration { return p.costOf(p.Window.Duration
 // costOf returns about how long a run of blocks blocks with windows of length window takes.
 func (p plan) costOf(window time.Duration, blocks int) time.Duration {
 	cost := time.Duration(blocks)*p.blockCost(window) + time.Duration(blocks*len(p.Arms))*judging + fixedCost
-	// The probes depend on the plan: of the load's share, and of each arm with a server of its own kind.
+	// There is a probe of the load's share of the CPUs, and one of each arm whose kind of server differs.
 	if _, ok := p.sharingArm(); ok {
 		cost += shareCost
 	}

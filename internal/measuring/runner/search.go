@@ -23,7 +23,7 @@ const (
 	// its stamps. Vegeta's garbage, about 2 KB a hit, is left to the collector: see pauseGC.
 	MostRequests = 5_000_000
 
-	// StepCost is what a window of a search takes beside its load: start, settling and drain of its
+	// StepCost is the time that a window of a search takes beyond its load, to start, settle and drain the
 	// server.
 	StepCost = 100 * time.Millisecond
 
@@ -54,8 +54,8 @@ type Search interface {
 type SearchTimes struct {
 	Warmup, Window time.Duration // of each window
 	Budget         time.Duration // of each arm, its probe included
-	// Timeout limits how long a request may take, beside what the scenario says; 0 for no limit. It keeps requests of an
-	// overloaded server from waiting long after they have told everything.
+	// Timeout limits how long a request may take, beside what the scenario says; 0 for no limit. Without it, requests to an
+	// overloaded server would go on waiting although the window is already decided.
 	Timeout time.Duration
 }
 
@@ -77,7 +77,7 @@ var ErrLost = errors.New("the arm cannot be measured any more")
 // enough. The windows that fit into the budget are the only limit of a search.
 type bySearch struct{ Search }
 
-// accept refuses loads whose rate a search cannot choose.
+// accept refuses a load if a search cannot choose its rate.
 func (bySearch) accept(s scenario.Scenario, o Options) (scenario.Scenario, Options, error) {
 	o.Stamps = cmp.Or(o.Stamps, record.StampsOff) // a search does not use stamps
 	return s, o, steady(s)

@@ -16,7 +16,7 @@ type strategy interface {
 	Judge(dir *record.Dir, run record.Run) (record.Result, error)
 	// accept returns the scenario and the options that the strategy plans with, or why it cannot.
 	accept(s scenario.Scenario, o Options) (scenario.Scenario, Options, error)
-	// cast returns the arms of the plan, in order, from those of the scenario.
+	// cast makes the plan's arms from the scenario's, in order.
 	cast(asked []scenario.Arm) ([]contestant, error)
 	// schedule sets windows, blocks and budget of a plan that has its arms.
 	schedule(p *plan) error
@@ -25,8 +25,8 @@ type strategy interface {
 	lacks(serving []arm) (what, which string)
 	// policy returns what the steps before the first trial need to know of it.
 	policy() policy
-	// measure takes all measurements after the probes, which found what found has. With an error, the run has what was
-	// measured until then.
+	// measure takes all measurements after the probes; found has the results of the probes. After an error the run
+	// keeps the measurements made until then.
 	measure(ctx context.Context, l lab, p plan, found findings, dir *record.Dir, run record.Run) (record.Run, error)
 }
 

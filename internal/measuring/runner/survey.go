@@ -116,8 +116,8 @@ type CapturedFile struct {
 }
 
 // Profile starts each arm once, without the baseline's copy, sends the planned load, and captures
-// the profiles one after the other. It measures and records nothing. With an error, it returns the
-// profiles of the arms before. It probes nothing: the rates are those of ran, the plan that has run.
+// the profiles one after the other. It measures and records nothing. After an error it returns the
+// profiles captured so far. It probes nothing: ran, the plan of the finished run, has the rates.
 func (c *Comparison) Profile(ctx context.Context, ran record.Plan, progress Progress) (all []Captured, err error) {
 	// There are no findings, so the servers' rings follow from the rates of the plan alone.
 	p := probed{plan: c.plan}
@@ -157,12 +157,12 @@ func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, erro
 	}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
-	// It has room for the one error, so that the goroutine ends even if nobody reads it.
+	// With room for one error the goroutine ends even if nobody reads the error.
 	sent := make(chan error, 1)
 	go func() { sent <- keepSending(sending, p, a, server) }()
 	time.Sleep(profileWarm)
 	files, err := c.all(ctx)
-	// If the load ended by itself, the profiles are of an idle server.
+	// If the load ended by itself, the profiles show an idle server.
 	select {
 	case lost := <-sent:
 		return nil, errors.Join(err, lost)
@@ -226,7 +226,7 @@ func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
 }
 
 // allocs returns a profile of the allocations within allocsFor. A heap profile counts since the start, so the
-// difference of two is what was allocated between them. The garbage collector runs before each, because a
+// difference of two profiles has the allocations between them. The garbage collector runs before each, because a
 // profile is complete only up to the last collection.
 func (c capture) allocs(ctx context.Context) ([]byte, error) {
 	before, err := c.get(ctx, "heap?gc=1")

@@ -297,7 +297,7 @@ func (p plan) stationOf(a scenario.Arm) queueing.Station {
 	if s.Kind == queueing.PerWorker {
 		s.Pick = a.Flags["queue"]
 	}
-	// Goroutines are as many as there are requests.
+	// Each request has a goroutine, so nothing limits their number.
 	if s.Kind != queueing.Goroutines {
 		s.Workers = of.workers
 	}

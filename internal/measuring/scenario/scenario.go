@@ -442,9 +442,6 @@ func mistake(path, text string, err error) *FieldError {
 	return bad
 }
 
-// All is the argument that stands for every scenario of a library. Files of the user are not among them.
-const All = "all"
-
 // A Library holds scenarios in files NAME.yaml at its root. The program embeds one.
 // Its zero value cannot be used. It is safe for concurrent use if its file system is.
 type Library struct{ fs.FS }
@@ -458,7 +455,7 @@ func (l Library) Names() (names []string) {
 	return names
 }
 
-// Expand replaces All by every name of the library, and a directory by the scenario files in it. Other
+// Expand replaces the argument all by every name of the library, and a directory by the scenario files in it. Other
 // arguments stay.
 //
 // A name of the library goes before a directory of the same name. It returns an error for a directory
@@ -469,7 +466,7 @@ func (l Library) Expand(args []string) (names []string, err error) {
 		switch {
 		case slices.Contains(l.Names(), arg):
 			names = append(names, arg)
-		case arg == All:
+		case arg == "all":
 			names = append(names, l.Names()...)
 		case statErr == nil && info.IsDir():
 			files, err := filepath.Glob(filepath.Join(arg, "*.yaml")) // sorted

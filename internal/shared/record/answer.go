@@ -14,7 +14,7 @@ import (
 // is of a run that compared nothing.
 type Winner struct {
 	Outcome outcome.Outcome // Yes or Open
-	Arm     string          // of a Yes: the arm that wins; "" for a trade, which nobody wins
+	Arm     string          // the winning arm if the outcome is Yes; "" for a trade, which has no winner
 }
 
 // tradeWord is the text of a trade, of a winner and of a place.

@@ -64,7 +64,7 @@ func (r Comparison) MarshalJSON() ([]byte, error) {
 	return r.AsJSON(plain(r))
 }
 
-// An Arm is one contestant of a comparison with what was measured of it.
+// An Arm is one contestant of a comparison with its measurements.
 type Arm struct {
 	Contestant
 	Figures
@@ -228,7 +228,7 @@ type Verdict struct {
 }
 
 // Quotient returns the figure of the verdict's arm divided by its baseline's, both as reports print them; 0 if one is not
-// known. It is the change that is printed beside them, while [Verdict.Ratio] is the median of the blocks' own ratios.
+// known. Reports print it beside the two figures, while [Verdict.Ratio] is the median of the blocks' own ratios.
 func (r *Comparison) Quotient(v Verdict) float64 {
 	m := v.Metric.Row()
 	printed := func(name string) float64 {

@@ -151,7 +151,7 @@ func (d *Dir) Unfinished() ([]string, error) {
 	return names, err
 }
 
-// trialNames lists the directories of the trials that are complete, or of those that are not, by number.
+// trialNames lists the directories of the complete trials, or of the incomplete ones, by number.
 func (d *Dir) trialNames(complete bool) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(d.path, trialsDir))
 	if err != nil {
@@ -242,7 +242,7 @@ func OpenRegular(name string) (*os.File, error) {
 // errNotRegular is the error for a pipe, a device or a directory in the place of a record's file.
 var errNotRegular = errors.New("not a regular file, so not written by schedlab")
 
-// regular returns an error unless info tells of a regular file. err is that of the call that gave info.
+// regular returns an error unless info describes a regular file. info and err are the results of one call.
 func regular(info fs.FileInfo, err error) error {
 	if err == nil && !info.Mode().IsRegular() {
 		return errNotRegular

@@ -74,8 +74,7 @@ const (
 	Partial     Status = "partial"
 )
 
-// A Contestant tells which arm something is about: what served, and what load it got. The figures of its kind of result
-// stand beside it.
+// A Contestant identifies an arm by its server and its load. Each kind of result adds its own figures.
 type Contestant struct {
 	Name    string  `json:"name"`
 	Mode    string  `json:"mode"`    // "" for a foreign command
@@ -93,7 +92,7 @@ type Contestant struct {
 	Family   string  `json:"family,omitempty"` // name without the levels
 }
 
-// Words returns the words of the arm's command; nil for another program, whose flags are its own, and for a command that
+// Words returns the words of the arm's command; nil for a program other than schedlab, and for a command that
 // cannot be read.
 func (a Contestant) Words() []string {
 	if a.Mode == "" {

@@ -113,7 +113,7 @@ type Plan struct {
 	Expect      []string    `json:"expect,omitempty"` // the scenario's assertions
 	// Claims holds the sentences that assertions in Expect decide, by the assertion's text.
 	Claims map[string]string `json:"claims,omitempty"`
-	// Gate is set by `schedlab gate`: what it allows, by metric.
+	// Gate has the allowances of `schedlab gate`, by metric.
 	Gate map[stats.Figure]Allowance `json:"gate,omitempty"`
 	// Before tells of the first blocks, which do not count since the windows were shortened after them; nil if they were not.
 	Before  *Before `json:"before,omitempty"`
@@ -196,7 +196,7 @@ type Run struct {
 	Result  Result             `json:"result,omitempty"`  // nil while there is none
 	// Others tells which other programs used the CPUs over the whole run; nil if unknown.
 	Others *Others `json:"others,omitempty"`
-	// Ends tells, by arm, why the windows of an arm ended early where those of others went on.
+	// Ends tells, by arm, why its windows ended early while the other arms went on.
 	Ends map[string]ArmEnd `json:"ends,omitempty"`
 }
 
@@ -230,7 +230,7 @@ func (r *Run) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// nameCopies tells each copy what it is a copy of. A plan tells it by the roles alone, and so does a result of schema 1.
+// nameCopies sets CopyOf of each copy. Plans, and results of schema 1, have only the roles.
 func (r *Run) nameCopies() {
 	baseline, compared := "", r.Comparison()
 	for i, a := range r.Plan.Arms {
@@ -330,7 +330,7 @@ type Undecidable struct {
 	Asked  bool         `json:"asked"`  // an expectation, an SLO or --metric asks for it; or none does for any metric, and this one is primary
 }
 
-// The resources of which a metric can have too little.
+// The resources that can be too small for a metric.
 const (
 	ShortRequests = "requests" // in a window
 	ShortBudget   = "budget"   // seconds, to the first look
