@@ -6,6 +6,57 @@ import (
 	"testing"
 )
 
+// Whose condition holds never waits for a wake-up, and every change of it wakes somebody: with as many rounds that end in silence,
+// a wake-up that is lost, or one that is waited for with a job in hand, would end the test. (BenchmarkHandoff, procs=2, stood still
+// in every second run with such a fault.)
+func TestSleepersKeepNothingBack(t *testing.T) {
+	t.Parallel()
+	var s sleepers
+	s.init()
+	var jobs atomic.Int64
+	take := func() bool {
+		for n := jobs.Load(); n > 0; n = jobs.Load() {
+			if jobs.CompareAndSwap(n, n-1) {
+				return true
+			}
+		}
+		return false
+	}
+	const workers, rounds = 4, 3000
+	done := make(chan struct{}, workers)
+	var all sync.WaitGroup
+	for range workers {
+		all.Go(func() {
+			for {
+				s.sleepUntil(func() bool { return take() || jobs.Load() < 0 })
+				if jobs.Load() < 0 {
+					return
+				}
+				done <- struct{}{}
+			}
+		})
+	}
+	for round := range rounds {
+		for range round%workers + 1 {
+			all.Go(func() {
+				jobs.Add(1)
+				s.wakeOne()
+			})
+		}
+		for range round%workers + 1 {
+			<-done
+		}
+	}
+	jobs.Store(-1)
+	for range workers {
+		s.wakeOne()
+	}
+	all.Wait()
+	if n := s.count.Load(); n != 0 {
+		t.Errorf("%d sleepers are counted after the end, want none", n)
+	}
+}
+
 // Of each producer's values every consumer sees later ones later, none is lost
 // and none is seen twice, in a ring of any size.
 func TestMPMCKeepsOrder(t *testing.T) {

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"math/bits"
 	"runtime"
+	"sync"
 	"sync/atomic"
 )
 
@@ -20,14 +21,10 @@ type ring[T any] struct {
 }
 
 func newRing[T any](o Options[T]) *ring[T] {
-	return &ring[T]{
-		base: newBase(o),
-		jobs: newMPMC[T](o.Depth),
-		idle: newSleepers(o.Workers),
-		// One token is enough. A worker that finds its place taken waits only until a sleeper,
-		// which exists already, takes the token.
-		full: newSleepers(1),
-	}
+	r := &ring[T]{base: newBase(o), jobs: newMPMC[T](o.Depth)}
+	r.idle.init()
+	r.full.init()
+	return r
 }
 
 func (r *ring[T]) Start() {
@@ -100,50 +97,41 @@ func (r *ring[T]) Capacity() int { return len(r.jobs.slots) }
 
 // sleepers is a set of goroutines that wait for a condition. No wake-up is lost: a waker first
 // changes the condition and then reads the count, and a sleeper first raises the count and then
-// checks the condition a last time, so at least one of the two sees the other. For each sleeper
-// that a waker has taken off the count there is a token.
+// checks the condition a last time, so at least one of the two sees the other. A goroutine whose
+// condition holds never waits here: a worker would hold a job meanwhile, and with nobody to wake
+// it that job would not be done.
 type sleepers struct {
-	count  atomic.Int64 // goroutines asleep, or about to sleep
-	tokens chan struct{}
+	count atomic.Int64  // goroutines asleep, or about to sleep
+	wakes atomic.Uint64 // calls of wakeOne that saw one; changed under mu
+	mu    sync.Mutex
+	woken sync.Cond // of mu
 }
 
-// newSleepers makes room for room tokens. A waker that would exceed them waits.
-func newSleepers(room int) sleepers { return sleepers{tokens: make(chan struct{}, room)} }
+// init is called once, before any other method.
+func (s *sleepers) init() { s.woken.L = &s.mu }
 
 // wakeOne wakes one sleeper, if there is one. Call it after changing the condition.
 func (s *sleepers) wakeOne() {
-	// The send may wait for room, but not for long: every token has a sleeper that will take it.
-	if s.takeOff() {
-		s.tokens <- struct{}{}
+	if s.count.Load() == 0 {
+		return
 	}
-}
-
-// takeOff takes one sleeper off the count. It reports false if there is none.
-func (s *sleepers) takeOff() bool {
-	for n := s.count.Load(); n > 0; n = s.count.Load() {
-		if s.count.CompareAndSwap(n, n-1) {
-			return true
-		}
-	}
-	return false
+	s.mu.Lock()
+	s.wakes.Add(1) // who is about to sleep checks once more instead
+	s.woken.Signal()
+	s.mu.Unlock()
 }
 
 // sleepUntil sleeps until ok returns true. It calls ok before the first sleep and after each
-// wake-up.
+// wake-up, and never under the lock, since ok may wake others.
 func (s *sleepers) sleepUntil(ok func() bool) {
-	for {
-		// The waker of an earlier change may have seen nobody, so the condition is checked once more.
-		s.count.Add(1)
-		if ok() {
-			if !s.takeOff() {
-				<-s.tokens // a waker has taken us off the count already, so take its token
-			}
-			return
+	s.count.Add(1)
+	defer s.count.Add(-1)
+	for seen := s.wakes.Load(); !ok(); seen = s.wakes.Load() {
+		s.mu.Lock()
+		if s.wakes.Load() == seen {
+			s.woken.Wait()
 		}
-		<-s.tokens
-		if ok() {
-			return
-		}
+		s.mu.Unlock()
 	}
 }
 
