@@ -150,7 +150,7 @@ func TestScreenAtEachWidth(t *testing.T) {
 	t.Parallel()
 	for columns, want := range map[int]string{
 		60: `
- 30 %  block 13: pool,workers=8,steal=… at most 1m23s left
+ 30 %  block 13: pool,workers=8,stea… at most 1m23s left
 after 12 blocks: pool,workers=4,steal=true against nethttp
 is open after 12 blocks and leans slower (p50 +20 %): 12 of
 12 blocks show it; 2 more would decide.

@@ -486,6 +486,10 @@ func openVerdicts(r *record.Comparison) string {
 			open = append(open, v)
 		}
 	}
+	word := "open"
+	if all := slices.DeleteFunc(slices.Clone(r.Verdicts), func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Open }); len(all) > len(open) {
+		word += ", among others" // the table marks them all
+	}
 	best := func(arm string) bool { return slices.Contains(r.Answer.Faster, arm) }
 	// If several beat the baseline, the reader wants to know which is best.
 	if r.Answer.Kind == record.SeveralWin {
@@ -511,7 +515,7 @@ func openVerdicts(r *record.Comparison) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "open: " + strings.Join(parts, "; ")
+	return word + ": " + strings.Join(parts, "; ")
 }
 
 // openName names an open verdict: its arm, its baseline if against is set, its metric, and which way it leans.

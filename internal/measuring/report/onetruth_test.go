@@ -44,6 +44,22 @@ func TestMootVerdictNeedsNoBudget(t *testing.T) {
 	}
 }
 
+// The list of what is open names times only, and says so where the table marks other figures as open, too.
+func TestOpenTimesAreNotAllThatIsOpen(t *testing.T) {
+	t.Parallel()
+	open := func(f stats.Figure) record.Verdict {
+		return record.Verdict{Arm: "b", Baseline: "a", Metric: f, Primary: f == stats.P50, Verdict: stats.Decision{Outcome: outcome.Open}}
+	}
+	r := &record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}}, {Contestant: record.Contestant{Name: "b"}}}, Verdicts: []record.Verdict{open(stats.P50)}}
+	if got, want := openVerdicts(r), "open: b at p50"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r.Verdicts = append(r.Verdicts, open(stats.CPUPerRequest))
+	if got, want := openVerdicts(r), "open, among others: b at p50"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // The loads of two arms are told where they differ, so that a difference can be judged by them.
 func TestTwoLoadsAreTold(t *testing.T) {
 	t.Parallel()
