@@ -144,11 +144,11 @@ func figureOf(t stats.Term, o queueing.Outcome, rate float64) float64 {
 	return o.Throughput / o.Rate * rate
 }
 
-// assumed is the errors term that Objective adds to an SLO without one. Without it, a server that
+// assumedTerm is the errors term that Objective adds to an SLO without one. Without it, a server that
 // refuses every request would keep the SLO, because it has no slow requests.
-const assumed = "errors<=0.1%"
+const assumedTerm = "errors<=0.1%"
 
-// Objective parses an SLO for a rate of requests per second, and adds Assumed if it has no term
+// Objective parses an SLO for a rate of requests per second, and adds assumedTerm if it has no term
 // about errors: assumed is that term, "" if the text has one. A goodput above the rate is an error, and so is a quantile
 // above p99.99, for which no trace is long enough. Errors name the flag.
 func Objective(text string, rate float64) (slo stats.SLO, assumed string, err error) {
@@ -166,8 +166,8 @@ func Objective(text string, rate float64) (slo stats.SLO, assumed string, err er
 	if slices.ContainsFunc(slo, func(t stats.Term) bool { return t.Metric.Figure == stats.Errors }) {
 		return slo, "", nil
 	}
-	more, err := stats.ParseSLO(assumed)
-	return append(slo, more...), assumed, err
+	more, err := stats.ParseSLO(assumedTerm)
+	return append(slo, more...), assumedTerm, err
 }
 
 // A Comparison tests an advice. It expects that the advised workers keep the SLO, and that about a fifth
