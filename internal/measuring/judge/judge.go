@@ -46,6 +46,7 @@ type Judge struct {
 	windows    windows
 	aim        Aim
 	toldBehind bool // the last Look between the plan's looks told of an arm that does not keep up
+	reducer    window.Reducer
 }
 
 // New returns a Judge of a run that has no trials yet, and is to answer aim. The trials come from
@@ -76,7 +77,7 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 	if j.windows[t.Block] == nil {
 		j.windows[t.Block] = map[string]*modelled{}
 	}
-	j.windows[t.Block][t.Arm] = model(window.Reduce(t, j.run.Env, arm.Clients), t, *arm, j.run)
+	j.windows[t.Block][t.Arm] = model(j.reducer.Reduce(t, j.run.Env, arm.Clients), t, *arm, j.run)
 }
 
 // read judges all trials of a record, and calls show with each one that can be read. A trial that

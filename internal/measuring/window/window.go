@@ -51,15 +51,17 @@ type Window struct {
 	Phases         Phases         // of good requests, if the trial has stamps
 }
 
-// Reduce computes the figures of a trial's window from its requests. clients is the load of the trial's arm. It is a
-// pure function of the record.
+// Reduce is [Reducer.Reduce] for a single trial.
+func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
+	return new(Reducer).Reduce(t, e, clients)
+}
+
+// Reduce computes the figures of a trial's window from its requests. clients is the load of the trial's arm. The figures
+// depend on the record alone.
 //
 // Times, errors and losses are about the requests scheduled in the window, however late they ended, so that a server
 // cannot look better by answering late. Throughput and goodput are about the replies that came in the window.
-func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
-	// A long trial takes tens of megabytes while it is reduced, which the next one uses again.
-	s := spare.Get().(*scratch)
-	defer spare.Put(s)
+func (s *Reducer) Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	var phases Phases
 	var dividing sync.WaitGroup
 	dividing.Go(func() { phases = phasesOf(t, PerIter(e), s) })
@@ -77,18 +79,16 @@ func Reduce(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	return w
 }
 
-// A scratch is the memory in which one trial is reduced.
-type scratch struct {
+// A Reducer reduces one trial after the other in the same memory: a long trial takes tens of megabytes. The zero value is ready.
+// It must not be used concurrently.
+type Reducer struct {
 	times  [3][]time.Duration
 	space  []time.Duration // in which times are sorted
 	sorted []keyed
 }
 
-// spare are the scratches that are not in use.
-var spare = sync.Pool{New: func() any { return new(scratch) }}
-
 // room returns times in the memory of number i, empty and with room for n. It can be called once for each i.
-func (s *scratch) room(i, n int) *times {
+func (s *Reducer) room(i, n int) *times {
 	s.times[i], s.space = emptied(s.times[i], n), emptied(s.space, n)
 	return &times{all: s.times[i], space: s.space}
 }
@@ -278,11 +278,11 @@ type Phases struct {
 // PhasesOf divides the time of a trial's window by the stamps of the client and the server. perIter is the calibrated
 // time of one iteration of CPU demand, in seconds. It is the zero value for a trial without stamps.
 func PhasesOf(t record.TrialRecord, perIter float64) Phases {
-	return phasesOf(t, perIter, new(scratch))
+	return phasesOf(t, perIter, new(Reducer))
 }
 
 // phasesOf is PhasesOf in the memory of s.
-func phasesOf(t record.TrialRecord, perIter float64, s *scratch) (p Phases) {
+func phasesOf(t record.TrialRecord, perIter float64, s *Reducer) (p Phases) {
 	if len(t.Stamps) == 0 {
 		return p
 	}
