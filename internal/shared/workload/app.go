@@ -16,6 +16,9 @@ import (
 	"time"
 )
 
+// DefaultMaxBody is the default limit on request bodies, in bytes; the ready arms have it, too.
+const DefaultMaxBody = 1 << 20
+
 // maxBytes is the largest n of /bytes/{n}, in bytes.
 const maxBytes = 1 << 20
 
@@ -27,7 +30,7 @@ type Options struct {
 	// A comparison passes the same value to every arm.
 	ItersPerMicro float64
 	// MaxBody limits request bodies, in bytes; a larger one is answered 413. It
-	// also lowers the 1 MiB limit of /bytes. Not positive means 1 MiB.
+	// also lowers the 1 MiB limit of /bytes. Not positive means DefaultMaxBody.
 	MaxBody int
 	// KVLocks is the number of locks among which the keys of /kv are divided, 1 to
 	// MaxKVLocks; 0 means 1.
@@ -67,7 +70,7 @@ func New(o Options) *App {
 		o.PlantCPU = 1
 	}
 	if o.MaxBody <= 0 {
-		o.MaxBody = 1 << 20
+		o.MaxBody = DefaultMaxBody
 	}
 	const line = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.\n"
 	// Every answer of /bytes is a prefix of one block, so it costs the server no allocation.
