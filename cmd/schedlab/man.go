@@ -37,8 +37,8 @@ func newMan() *cobra.Command {
 	}
 }
 
-// manualMonth returns the date that pages bear: this month, or that of SOURCE_DATE_EPOCH, by which
-// packagers build the same files again (reproducible-builds.org/specs/source-date-epoch).
+// manualMonth returns the date on the pages: the month of SOURCE_DATE_EPOCH if that is set, else this month. Packagers
+// set it to build the same files again (reproducible-builds.org/specs/source-date-epoch).
 func manualMonth() (string, error) {
 	at := time.Now()
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {

@@ -11,7 +11,7 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// Kind is the kind of a [Search]. Schema 1 has what was found as a part of its own.
+// Kind is the kind of a [Search]. A result of schema 1 is one if it has the key "capacity".
 var Kind = record.Declare("search", "capacity", func() record.Result { return new(Search) })
 
 // A Search is the result of `schedlab capacity`: for every arm the highest rate at which it
@@ -42,7 +42,7 @@ func (s Search) MarshalJSON() ([]byte, error) {
 	return s.AsJSON(plain(s))
 }
 
-// UnmarshalJSON reads a search, also one of schema 1, which has what was found in a part of its own.
+// UnmarshalJSON reads a search of schema 1 or 2. Schema 1 keeps the findings in an object of their own.
 func (s *Search) UnmarshalJSON(data []byte) error {
 	type plain Search
 	if err := json.Unmarshal(data, (*plain)(s)); err != nil || s.Schema > 1 {

@@ -425,3 +425,21 @@ func windowKept(a Answer, workers int, window time.Duration, seed uint64) bool {
 	ask.Load = a.Demand.Load(ask.Rate, int(ask.Rate*window.Seconds()), seed)
 	return ask.Keep(ask.Pool(workers, a.Advice.Queue))
 }
+
+// An objective without a term about errors gets one, and says which; one that has such a term stays as it is.
+func TestObjectiveAssumesFewErrors(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][2]string{
+		"p99<=10ms":             {"p99<=10ms,errors<=0.1%", "errors<=0.1%"},
+		"p99<=10ms,errors<=1%":  {"p99<=10ms,errors<=1%", ""},
+		"goodput>=90/s,p50<=1s": {"goodput>=90/s,p50<=1s,errors<=0.1%", "errors<=0.1%"},
+	} {
+		slo, assumed, err := Objective(text, 100)
+		if err != nil || slo.String() != want[0] || assumed != want[1] {
+			t.Errorf("%s: got %s, assumed %q, %v, want %q", text, slo, assumed, err, want)
+		}
+	}
+	if _, _, err := Objective("goodput>=101/s", 100); err == nil || !strings.Contains(err.Error(), "--slo goodput>=101/s asks for more than --rate 100/s brings") {
+		t.Errorf("more than the rate: got %v", err)
+	}
+}

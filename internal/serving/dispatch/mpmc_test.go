@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Whose condition holds never waits for a wake-up, and every change of it wakes somebody: with as many rounds that end in silence,
-// a wake-up that is lost, or one that is waited for with a job in hand, would end the test. (BenchmarkHandoff, procs=2, stood still
-// in every second run with such a fault.)
+// Every job is taken although nothing happens after it. After each round all workers sleep. If a wake-up were lost, or a worker
+// waited for one with a job in its hand, the round would not end. (Such a fault made BenchmarkHandoff with two Ps stand still in
+// about every second run. It was never seen here.)
 func TestSleepersKeepNothingBack(t *testing.T) {
 	t.Parallel()
 	var s sleepers

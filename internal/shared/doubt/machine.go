@@ -8,7 +8,7 @@ import (
 // Fitness tells whether a machine is fit to measure on.
 type Fitness struct {
 	Verdict    string // the outcome's phrase, with its reservations
-	More       int    // findings that it rests on beside those of Because
+	More       int    // how many more findings it rests on than Because lists
 	Passing    bool   `json:"passing,omitempty"` // it rests on other programs alone, and these may end
 	Untold     int    `json:"untold,omitempty"`  // of an open one: findings where the machine does not tell
 	Checks     int    `json:"checks,omitempty"`  // of an open one: all findings

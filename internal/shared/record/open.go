@@ -114,8 +114,9 @@ type TrialRecord struct {
 	Stamps   []request.Stamps  // one per request; none if none were stamped
 }
 
-// Trials reads the trials in the order they ran, one at a time, so that memory holds the requests of one trial
-// only: those of the next trial take the place of its Requests and Stamps. For a trial that cannot be read it yields the error and a TrialRecord with only its Path, and goes on.
+// Trials reads the trials one at a time, in the order they ran. Memory holds the requests of one trial only: reading the next
+// trial overwrites Requests and Stamps, so copy what you keep. For a trial that cannot be read, Trials yields the error and a
+// TrialRecord with only its Path, and goes on.
 // It skips trials that a killed run left half-written: see Unfinished. The order is by the trials' numbers. It
 // may be used again, and reads the files again then.
 func (d *Dir) Trials() iter.Seq2[TrialRecord, error] {

@@ -70,7 +70,7 @@ type SiteWords struct {
 	Name    string // like "a cluster"
 	Senders string // what sends the load, like "the shards of a cluster"
 	CPUs    string // flag of the CPUs of each server
-	Apart   string // flags that give servers and load machines of their own, like "--a and --b"
+	Apart   string // the flags that put servers and load on different machines, like "--a and --b"
 }
 
 // SharedCPUs returns the servers' CPUs that the load used too. It returns nil if either side was

@@ -133,8 +133,10 @@ func Change(ratio float64) string {
 	}
 	digits := Count(math.Abs((ratio-1)*100) < 9.95)
 	text := Percent(ratio, digits)
-	for ; ratio > 0 && strings.Trim(text, "-10. %") == "" && ratio < .5 && digits < 6; text = Percent(ratio, digits) { // less than all is no -100 %
+	// Less than all is no -100 %.
+	for ratio > 0 && strings.HasPrefix(text, "-100") && digits < 6 {
 		digits++
+		text = Percent(ratio, digits)
 	}
 	return text
 }
