@@ -785,7 +785,7 @@ func TestNamesAreInTheTables(t *testing.T) {
 		}
 	}
 	for _, check := range regexp.MustCompile(`\n\t(audit-[\w-]+) `).FindAllStringSubmatch(string(checks), -1) {
-		if !slices.Contains(fact.Codes(), fact.Code(check[1])) {
+		if f := (fact.Fact{Code: fact.Code(check[1])}); !f.Has("") {
 			t.Errorf("%s is no equation, and facts.go has no kind for it", check[1])
 		}
 	}

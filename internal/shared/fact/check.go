@@ -8,20 +8,20 @@ import (
 	"text/template/parse"
 )
 
-// A checker follows all branches of a sentence, taken or not, by the types of what they name. It knows what sentences use
-// of the language of templates, and refuses the rest.
+// A checker checks the types in every branch of a sentence, also in branches that a fact would not take. It knows only
+// those parts of the template language that sentences use, and refuses all others.
 type checker struct {
 	vars  map[string]reflect.Type // by name, with its "$"
 	of    reflect.Type            // the dot of the sentence
-	names map[string]bool         // its fields that the sentence names
+	names map[string]bool         // the fields of that dot which the sentence names
 }
 
-// A mistake is what a checker panics with.
+// A checker panics with a mistake, and check recovers.
 type mistake struct{ error }
 
 func wrong(format string, args ...any) { panic(mistake{fmt.Errorf(format, args...)}) }
 
-// check returns which fields of a dot of a type the sentence of that name names, and what is wrong with it.
+// check returns the fields of a dot that a sentence names. It returns an error if the sentence does not fit the dot's type.
 func check(name string, dot reflect.Type) (names map[string]bool, err error) {
 	defer func() {
 		if m, is := recover().(mistake); is {
@@ -69,7 +69,8 @@ func (c *checker) list(l *parse.ListNode, dot reflect.Type) {
 	}
 }
 
-// branch follows both ways of an if, a with or a range. within returns the dot of the first way, by what is asked.
+// branch checks both lists of an if, a with or a range. within returns the dot of the first list, given the type of the
+// pipeline.
 func (c *checker) branch(b parse.BranchNode, dot reflect.Type, within func(reflect.Type) reflect.Type) {
 	inner := &checker{vars: maps.Clone(c.vars), of: c.of, names: c.names}
 	asked := inner.pipe(b.Pipe, dot)
@@ -86,7 +87,7 @@ func (c *checker) branch(b parse.BranchNode, dot reflect.Type, within func(refle
 	c.list(b.ElseList, dot)
 }
 
-// pipe returns the type of a pipeline's value.
+// pipe returns the type of a pipeline.
 func (c *checker) pipe(p *parse.PipeNode, dot reflect.Type) reflect.Type {
 	if len(p.Cmds) != 1 {
 		wrong("%s: write it without |", p)
@@ -94,7 +95,7 @@ func (c *checker) pipe(p *parse.PipeNode, dot reflect.Type) reflect.Type {
 	return c.command(p.Cmds[0].Args, dot)
 }
 
-// command returns the type of a command's value: of an operand, or of a function called with operands.
+// command returns the type of an operand, or of the result of a function called with operands.
 func (c *checker) command(args []parse.Node, dot reflect.Type) reflect.Type {
 	function, is := args[0].(*parse.IdentifierNode)
 	if !is {
@@ -114,7 +115,7 @@ func (c *checker) command(args []parse.Node, dot reflect.Type) reflect.Type {
 	return builtin(function.Ident, given)
 }
 
-// builtin returns the type of what a function of the language makes of arguments of the types given.
+// builtin returns the type of the result of one of the template language's own functions.
 func builtin(name string, given []reflect.Type) reflect.Type {
 	first := func(kinds ...reflect.Kind) reflect.Type {
 		if len(given) < 2 {
@@ -181,7 +182,7 @@ func (c *checker) operand(n parse.Node, dot reflect.Type) reflect.Type {
 		return c.chain(c.operand(n.Node, dot), n.Field)
 	case *parse.StringNode:
 		return reflect.TypeFor[string]()
-	case *parse.NumberNode: // as templates take it where nothing says which
+	case *parse.NumberNode: // templates take a number like this where its context allows several types
 		if strings.ContainsAny(n.Text, ".e") {
 			return reflect.TypeFor[float64]()
 		}

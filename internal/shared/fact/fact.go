@@ -67,8 +67,8 @@ func (f Fact) RestsOn(codes ...Code) bool {
 	return !f.Find(func(of Fact) bool { return slices.Contains(codes, of.Code) }).None()
 }
 
-// Find returns the first fact in the tree that f is the root of, depth first, for which is holds; no fact
-// if it holds for none.
+// Find returns the first fact for which is returns true: f, or a fact that it rests on, depth first. It returns no fact if
+// there is none.
 func (f Fact) Find(is func(Fact) bool) Fact {
 	if is(f) {
 		return f
@@ -82,7 +82,7 @@ func (f Fact) Find(is func(Fact) bool) Fact {
 }
 
 // Disturbs reports whether f is a doubt that something outside the comparison took much CPU time, or that the
-// machine is unfit: whether its kind is one that disturbs, or that of a fact that it rests on.
+// machine is unfit. [Disturbing] marks the kinds of such facts; a fact that rests directly on one disturbs, too.
 func (f Fact) Disturbs() bool {
 	return f.disturbs() || slices.ContainsFunc(f.Because, Fact.disturbs)
 }
@@ -120,14 +120,14 @@ func (f Fact) Has(name string) bool {
 	return k != nil && sentences.Lookup(k.template(name)) != nil
 }
 
-// Equal reports whether two facts say the same of the same arms and metric.
+// Equal reports whether two facts are the same, but for the words they were recorded with.
 func (f Fact) Equal(g Fact) bool {
 	return f.Code == g.Code && f.Arm == g.Arm && f.Baseline == g.Baseline && f.Metric == g.Metric &&
 		maps.Equal(f.values, g.values) && maps.Equal(f.names, g.names) && slices.EqualFunc(f.Because, g.Because, Fact.Equal)
 }
 
-// Alike reports whether two facts say the same in words: their values and what they rest on are the same, and so are arm,
-// baseline and metric where their kind's sentence names them. Facts of a code of another version say their text.
+// Alike reports whether two facts have the same words. Arm, baseline and metric may differ if the sentence does not name
+// them. Facts with a code of another version are alike if their texts are.
 func (f Fact) Alike(g Fact) bool {
 	k := kinds[f.Code]
 	if k == nil {
@@ -138,8 +138,8 @@ func (f Fact) Alike(g Fact) bool {
 		slices.EqualFunc(f.Because, g.Because, Fact.Alike)
 }
 
-// recorded is a fact as JSON has it: figures are in seconds, ratios 0..1, counts, and rates per second; names are CPUs,
-// settings, files and errors of system calls.
+// recorded is a fact in JSON. Values are seconds, bytes, ratios 0..1, counts, and rates per second; names are texts such
+// as CPUs, settings, files and errors of system calls.
 type recorded struct {
 	Code     Code               `json:"code"`
 	Arm      string             `json:"arm,omitempty"`

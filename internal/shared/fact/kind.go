@@ -21,35 +21,35 @@ import (
 // "values", a bool as 1 or 0, a duration in seconds. A field with the option omitempty is left out where it is zero, an Opt
 // where it is not known, an *int where it is nil, and the fields of an embedded pointer to a struct where that is nil.
 //
-// The linker keeps every exported method of Kind for each of some two hundred types, used or not. So Kind has two short
-// ones, with the pointer as receiver (those of a value would be there twice), and [In], [New] and [Also] are functions.
+// The linker keeps every exported method of Kind for each of some two hundred types, used or not. So Kind has only two short
+// methods. Their receiver is a pointer, since the linker would keep methods of a value twice. [In], [New] and [Also] are
+// functions for the same reason.
 type Kind[T any] struct{ Code Code }
-
-// A Weight orders doubts by their effect on the answer. A doubt above 0 decides whether there is an answer, the largest
-// weight first; one below 0 is what every run on such a machine has.
-type Weight int
 
 // A Sentence is one more way to put a kind into words.
 type Sentence struct{ name, text string }
 
-// Also returns another sentence for New: for the name "fix" what Fact.Part("fix") says.
+// Also returns another sentence for New. Fact.Part(name) prints it.
 func Also(name, text string) Sentence { return Sentence{name, text} }
 
 // New registers a kind of fact with its sentence, without a full stop. text is a [text/template]; its dot has the fields
 // of T and the fact's Arm, Baseline, Metric and Because. It can use a [Part] that was registered before, by {{template
-// "name" .}}. Call New only to initialise package variables. It panics if the code is taken, or if a branch of a
-// sentence names what its dot does not have, or gives it to a function that takes no such type.
-func New[T any](code Code, weight Weight, text string, others ...Sentence) *Kind[T] {
+// "name" .}}. Call New only to initialise package variables. It panics if the code is taken, if a branch of a sentence
+// names a field that its dot lacks, or if it gives a function an argument of the wrong type.
+//
+// weight orders doubts by their effect on the answer, the largest first. A doubt above 0 decides whether there is an answer;
+// every run on a similar machine has the doubts below 0.
+func New[T any](code Code, weight int, text string, others ...Sentence) *Kind[T] {
 	addKind(code, weight, reflect.TypeFor[T](), text, others)
 	return &Kind[T]{code}
 }
 
-// Plain registers a kind of fact that has no values of its own, and returns it.
-func Plain(code Code, weight Weight, text string) Fact {
+// Plain registers a kind without values, and returns its fact.
+func Plain(code Code, weight int, text string) Fact {
 	return New[struct{}](code, weight, text).Of(struct{}{})
 }
 
-// Disturbing makes facts of a kind disturb a run, where when holds for their values: see [Fact.Disturbs].
+// Disturbing makes those facts of a kind disturb a run for which when returns true: see [Fact.Disturbs].
 func Disturbing[T any](k *Kind[T], when func(T) bool) *Kind[T] {
 	kinds[k.Code].disturbs = func(f Fact) bool {
 		v, is := In(k, f)
@@ -59,21 +59,10 @@ func Disturbing[T any](k *Kind[T], when func(T) bool) *Kind[T] {
 }
 
 // Of returns a fact of this kind with the values.
-func (k *Kind[T]) Of(values T) Fact {
-	return made(k.Code, values)
-}
+func (k *Kind[T]) Of(values T) Fact { return Fact{Code: k.Code}.And(values) }
 
-// made returns a fact with the values of a struct of its kind.
-func made(code Code, values any) Fact {
-	f := Fact{Code: code}
-	v := reflect.ValueOf(values)
-	for _, of := range kinds[code].fields {
-		of.encode(&f, v)
-	}
-	return f
-}
-
-// And returns f with more values, a struct with fields that its kind has, too: what is known only after the fact was made.
+// And returns f with more values, which were not known when f was made. They are the fields of a struct; each must be a
+// field of f's kind.
 func (f Fact) And(values any) Fact {
 	f.values, f.names = maps.Clone(f.values), maps.Clone(f.names)
 	v := reflect.ValueOf(values)
@@ -121,8 +110,8 @@ func (c Code) Decides() bool { return c.weight() > 0 }
 // General reports whether every run on such a machine has a doubt of this kind.
 func (c Code) General() bool { return c.weight() < 0 }
 
-// weight returns the weight of c; that of an unknown code is 0.
-func (c Code) weight() Weight {
+// weight returns the weight of the code's kind; 0 for an unknown code.
+func (c Code) weight() int {
 	if k := kinds[c]; k != nil {
 		return k.weight
 	}
@@ -131,12 +120,9 @@ func (c Code) weight() Weight {
 
 // ByWeight sorts doubts in place, the weightiest first, and returns them.
 func ByWeight(doubts []Fact) []Fact {
-	slices.SortStableFunc(doubts, func(a, b Fact) int { return int(b.Code.weight() - a.Code.weight()) })
+	slices.SortStableFunc(doubts, func(a, b Fact) int { return b.Code.weight() - a.Code.weight() })
 	return doubts
 }
-
-// Codes returns the codes of all kinds, in order.
-func Codes() []Code { return slices.Sorted(maps.Keys(kinds)) }
 
 // kinds are all registered kinds by code.
 var kinds = map[Code]*kind{}
@@ -144,11 +130,11 @@ var kinds = map[Code]*kind{}
 // A kind is a Kind without its type parameter. It does the work.
 type kind struct {
 	code     Code
-	weight   Weight
+	weight   int
 	fields   []field
 	view     reflect.Type    // the dot of its sentences: [about] and the fields of values
 	disturbs func(Fact) bool // nil for a kind that never does
-	names    map[string]bool // the fields of its dot that its sentence names; those of about are of use
+	names    map[string]bool // the fields of its dot that its sentence names; [Fact.Alike] asks for Arm, Baseline and Metric
 }
 
 // about is what the sentences of every kind can name.
@@ -167,7 +153,7 @@ type field struct {
 }
 
 // addKind registers a kind of fact that has the values of a struct.
-func addKind(code Code, weight Weight, values reflect.Type, text string, others []Sentence) {
+func addKind(code Code, weight int, values reflect.Type, text string, others []Sentence) {
 	k := &kind{code: code, weight: weight, fields: fieldsOf(values)}
 	register(k)
 	k.say("", text)
@@ -184,7 +170,7 @@ func register(k *kind) {
 	kinds[k.code] = k
 }
 
-// fieldsOf returns the values of a struct, those of embedded structs among them.
+// fieldsOf returns the fields of a struct and of the structs that it embeds.
 func fieldsOf(values reflect.Type) (all []field) {
 	for _, f := range reflect.VisibleFields(values) {
 		if f.Anonymous {
@@ -253,8 +239,8 @@ const between = "; "
 // isName reports whether the field is one or several strings.
 func (of field) isName() bool { return of.of.Kind() == reflect.String || of.of.Kind() == reflect.Slice }
 
-// in returns the field in values, to be set to what f has. A nil pointer on the way to it is set where f has the field, else
-// there is nothing to set.
+// in returns the field in values, for the caller to set. If a nil pointer is on the way to it, in allocates the struct where f
+// has the field; has is false where f has not.
 func (of field) in(f Fact, values reflect.Value) (v reflect.Value, has bool) {
 	_, value := f.values[of.key]
 	_, name := f.names[of.key]
@@ -359,7 +345,7 @@ func (k *kind) dot(f Fact) any {
 // template returns the name of a sentence of the kind.
 func (k *kind) template(part string) string { return strings.TrimSpace(string(k.code) + " " + part) }
 
-// say registers a sentence, checks it, and says it once of a fact without values.
+// say registers a sentence, checks it, and executes it once with a fact without values.
 func (k *kind) say(part, text string) {
 	name := k.template(part)
 	add(name, text)
@@ -379,8 +365,8 @@ type nowhere struct{}
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 
-// Part registers words that several sentences use by {{template "name" .}}, and returns the name. They are checked with
-// each sentence that uses them. Call Part only to initialise package variables, before those of the kinds that use it.
+// Part registers words that several sentences use by {{template "name" .}}, and returns the name. Each sentence that uses
+// them checks them, too. Call Part only to initialise package variables, above the kinds that use it.
 func Part(name, text string) string {
 	add(name, text)
 	return name

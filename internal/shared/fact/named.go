@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Named registers a kind of fact whose values a table names, and not a struct: numbers and names, by their keys in JSON.
-// Its sentences are by name, "" for the main one, and see each value as a [Field]. A sentence is checked as with [New].
+// Named registers a kind of fact for which a table, and not a struct, names the values: numbers and names have their keys in
+// JSON. sentences has the main sentence under "", and those of [Also] under their names. A sentence sees each value under
+// the name that [Field] returns, and is checked as with [New].
 func Named(code Code, sentences map[string]string, numbers, names []string) {
 	k := &kind{code: code}
 	for _, key := range numbers {

@@ -12,9 +12,9 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// sentences are the words of all kinds, one set of templates, so that each can use a part of any other. functions are those
-// that they can call; one that takes a reflect.Value takes any number. Values in facts are in base units: seconds,
-// ratios, bytes. They use facts, which use them, so init sets them.
+// sentences are the words of all kinds, as one set of templates, so that a sentence can use a part of any other. functions are
+// the functions that sentences can call; one that takes a reflect.Value takes any number. Values in facts are in base units:
+// seconds, ratios, bytes. init sets both, since functions call methods of Fact, which execute sentences.
 var (
 	sentences *template.Template
 	functions template.FuncMap
@@ -65,10 +65,10 @@ func init() {
 	list = Plain("list", 0, `{{range $i, $f := .Because}}{{if $i}}; {{end}}{{say $f}}{{end}}`)
 }
 
-// list is the fact that [List] makes. Its words are a part that other sentences use, as "because" is.
+// list is the fact that [List] returns. Other sentences use its words as a part.
 var list Fact
 
-// List returns facts as one.
+// List returns one fact that lists several, with semicolons between them.
 func List(of ...Fact) Fact { return list.Since(of...) }
 
 // of makes say take any number.

@@ -5,7 +5,7 @@ package outcome
 
 import "fmt"
 
-// An Outcome is the answer to a question. The zero value is no answer at all, as of a question not yet asked.
+// An Outcome is the answer to a question. The zero value stands for no answer: the question was not asked.
 type Outcome string
 
 // The outcomes.
@@ -33,7 +33,7 @@ func (o Outcome) Not() Outcome {
 	return o
 }
 
-// older are the words of records that an older schedlab wrote.
+// older has the words for outcomes in the records of an older schedlab.
 var older = map[string]Outcome{
 	"pass": Yes, "fail": No, "REFUSED": Refused, "fine": Yes, "worse": No,
 	"because": Yes, "shown": Yes, "no-difference": No, "correlated": Open, "no-cause": Open, "not-known": Open,
@@ -59,7 +59,7 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 // A Question has a phrase for each of its outcomes; "" for one that it never has.
 type Question struct {
 	Name    string // "gate"
-	Asks    string // what is asked, as a question that Yes is the good answer to
+	Asks    string // the question, asked so that Yes is the good answer
 	phrases [4]string
 }
 

@@ -7,8 +7,8 @@ import (
 	"schedlab/internal/shared/outcome"
 )
 
-// A Metric is a figure of a trial's window: how it is called, read and compared. Both sizes are symmetric in the logarithm: an
-// effect of 0.05 is met by a ratio of 1.05 and by one of 1/1.05.
+// A Metric describes a figure of a trial's window: its names, its unit and how it is compared. Effect and Same are symmetric in
+// the logarithm: both 1.05 and 1/1.05 are an effect of 0.05.
 type Metric struct {
 	Figure   Figure  // its place in the table
 	Name     string  // as in records: p50, p90, p99, goodput, cpu_per_request
@@ -30,10 +30,10 @@ type Metric struct {
 	Proof Proof
 }
 
-// A Proof tells under which trouble of an arm a figure is still right.
+// A Proof tells which trouble of an arm leaves a figure right.
 type Proof int
 
-// The zero Proof is of figures that say nothing if clients starve or requests fail.
+// The zero Proof: the figure means nothing if clients starve or requests fail.
 const (
 	InStarvation Proof = iota + 1 // clients of a closed loop starve
 	InOverload                    // the queue grows without end, or requests fail; starvation as well
@@ -69,7 +69,7 @@ var metrics = completed([NumFigures]Metric{
 	Overflows:  {Name: "overflows", Word: "overflows", Proof: InOverload}, // of the accept queue
 })
 
-// completed returns the table with what follows from a row's place and name.
+// completed fills in Figure, from a row's place, and the words that are the name unless a row has its own.
 func completed(table [NumFigures]Metric) [NumFigures]Metric {
 	for f := P50; int(f) < NumFigures; f++ {
 		m := &table[f]
@@ -80,8 +80,8 @@ func completed(table [NumFigures]Metric) [NumFigures]Metric {
 
 // Printed returns a value of the metric as reports print it: a time with three digits (from 1,000 s on in whole seconds), a
 // size in the largest unit of 1,024 below it, in tenths below 100, and a rate in whole numbers from 10 on, with two digits
-// below. A change beside two figures is the quotient of their Printed values, so it is the one that a reader finds by
-// dividing them.
+// below. Reports compute a change from Printed values, so that a reader who divides the two printed figures finds the same
+// change.
 func (m Metric) Printed(v float64) float64 {
 	unit, format, digits := 1., byte('f'), Decimals(v, 2)
 	switch {
@@ -132,7 +132,8 @@ func Names(metrics []Metric) []string {
 	return names
 }
 
-// MetricOf returns the metric with this name; for one of another version's record, a Metric that has words and no sizes.
+// MetricOf returns the metric with this name. For a name that only another version knows, the Metric has words but no Effect
+// and Same.
 func MetricOf(name string) Metric {
 	if f, ok := FigureOf(name); ok {
 		return f.Row()
@@ -140,27 +141,27 @@ func MetricOf(name string) Metric {
 	return Metric{Name: name, Label: name, In: "in " + name}
 }
 
-// A Rank tells which of two is better, or that they are the same. Of two figures a time is Faster or Slower, an amount Higher or
-// Lower; [Metric.Better] and [Metric.Worse] tell which is good. Two arms have a rank by all their figures.
+// A Rank tells which of two figures or of two arms is better, or that they are the same. A time is Faster or Slower, an
+// amount Higher or Lower; [Metric.Better] and [Metric.Worse] tell which of these is good. Arms are ranked by all their figures.
 type Rank string
 
-// The ranks, in the order in which their rules are tried. The zero Rank is none.
+// The ranks, in the order in which their rules are tried. The zero Rank means no rank.
 const (
 	Faster Rank = "FASTER" // the interval excludes no difference, and the median is at least Effect off
-	Slower Rank = "SLOWER" // the same
-	Higher Rank = "HIGHER" // the same
-	Lower  Rank = "LOWER"  // the same
-	Same   Rank = "SAME"   // the whole interval lies within Same
-	Trade  Rank = "TRADE"  // of arms only: better at one figure, worse at another
+	Slower Rank = "SLOWER" // as FASTER
+	Higher Rank = "HIGHER" // as FASTER
+	Lower  Rank = "LOWER"  // as FASTER
+	Same   Rank = "SAME"   // the whole interval lies within the metric's Same
+	Trade  Rank = "TRADE"  // for arms only: better at one figure, worse at another
 )
 
 // Differs reports whether a rank of figures is a difference, better or worse.
 func (r Rank) Differs() bool { return r == Faster || r == Slower || r == Higher || r == Lower }
 
-// A Decision is what is known of one figure of two arms. Its text is the rank or, without one, the outcome's word.
+// A Decision is the result of comparing one figure of two arms. Its text is the rank or, without one, the outcome's word.
 type Decision struct {
 	Outcome outcome.Outcome // Yes if the rank is known; Open or Refused
-	Rank    Rank            // of a Yes
+	Rank    Rank            // set for Yes only
 }
 
 // Decided returns the decision for a rank.
@@ -192,7 +193,7 @@ func (m Metric) Better(r Rank) bool { return r == m.direction(m.HigherIsBetter) 
 // Worse reports whether a rank on the metric says that the arm is worse.
 func (m Metric) Worse(r Rank) bool { return r == m.direction(!m.HigherIsBetter) }
 
-// direction returns the rank that the arm's values are larger than the baseline's, or smaller.
+// direction returns the rank of an arm with larger values than the baseline, or with smaller ones.
 func (m Metric) direction(larger bool) Rank {
 	switch {
 	case m.Amount && larger:
