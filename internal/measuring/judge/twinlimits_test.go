@@ -117,7 +117,7 @@ func TestReplayKeepsConnections(t *testing.T) {
 		at := int64(i/2) * 1e8 // two at a time
 		trial.Requests = append(trial.Requests, request.Request{Scheduled: at, Done: at + 1e6, Iters: 1000, Status: 200})
 	}
-	two := queueing.Station{Kind: queueing.Loops, Workers: 2, Cores: 2, Turn: queueing.Whole}
+	two := queueing.Station{Kind: queueing.Loops, Workers: 2, Cores: 2, Turn: math.MaxInt64}
 	p := play(two, record.Clients{Loop: "open", KeepAlive: true, Connections: 2}, trial, 1e-6, 0)
 	near(t, "two requests on two loops", p.Mean, 1e-3)
 }

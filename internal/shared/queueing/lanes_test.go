@@ -9,8 +9,8 @@ import (
 
 func TestQueuesByHand(t *testing.T) {
 	t.Parallel()
-	each := Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: Whole}
-	one := Station{Workers: 1, Cores: 1, Turn: Whole}
+	each := Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: whole}
+	one := Station{Workers: 1, Cores: 1, Turn: whole}
 	with := func(s Station, change func(*Station)) Station {
 		change(&s)
 		return s
@@ -54,7 +54,7 @@ func TestQueuesByHand(t *testing.T) {
 
 func TestReplayClosedByHand(t *testing.T) {
 	t.Parallel()
-	one := Station{Workers: 1, Cores: 1, Turn: Whole}
+	one := Station{Workers: 1, Cores: 1, Turn: whole}
 	sent, completions, err := ReplayClosed(one, 2, jobs(5, 2, 5, 2, 5, 2, 5, 2))
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestReplayClosedKeepsItsLaw(t *testing.T) {
 
 // lossless are stations of every kind that share one core.
 func lossless(workers int) (all []Station) {
-	for _, turn := range []time.Duration{Whole, GoTurn, ms / 2} {
+	for _, turn := range []time.Duration{whole, GoTurn, ms / 2} {
 		all = append(all,
 			Station{Workers: workers, Cores: 1, Turn: turn},
 			Station{Kind: Goroutines, Cores: 1, Turn: turn},
@@ -141,7 +141,7 @@ func TestOneQueueIsNeverWorse(t *testing.T) {
 	long(t)
 	trace := draw(9, 300_000, 3200, exponential(ms))
 	mean := func(s Station) float64 {
-		s.Workers, s.Cores, s.Turn = 4, 4, Whole
+		s.Workers, s.Cores, s.Turn = 4, 4, whole
 		return *twinOf(s, trace).Mean
 	}
 	each := func(p string) Station { return Station{Kind: PerWorker, Pick: p} }
@@ -180,7 +180,7 @@ func TestReplayIsDeterministic(t *testing.T) {
 func TestPatienceBoundsTheWait(t *testing.T) {
 	long(t)
 	trace := draw(11, 300_000, 3600, exponential(ms))
-	s := Station{Workers: 4, Cores: 4, Turn: Whole, Patience: 1}
+	s := Station{Workers: 4, Cores: 4, Turn: whole, Patience: 1}
 	near(t, "loss without patience", *twinOf(s, trace).Loss, ErlangB(4, 3.6), within)
 	s.Patience = Span(2 * time.Millisecond)
 	completions, err := Replay(s, trace)

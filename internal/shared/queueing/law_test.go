@@ -82,7 +82,7 @@ func TestFormulasAreHomogeneous(t *testing.T) {
 		"MMcK":             func(l, s float64) float64 { return MMcK(l, s, 3, 7).Response },
 		"its throughput":   func(l, s float64) float64 { return 1 / MMcK(l, s, 3, 7).Throughput },
 		"AllenCunneen":     func(l, s float64) float64 { return AllenCunneen(l, s, 3, 2, 3) },
-		"RoundRobin":       func(l, s float64) float64 { return RoundRobin(l, s, 3) },
+		"RoundRobin":       func(l, s float64) float64 { return roundRobin(l, s, 3) },
 		"MMcWait":          func(l, s float64) float64 { return s * MMcWait(l, s, 3, s/2) },
 		"MMcTail":          func(l, s float64) float64 { return s * mmcTail(l, s, 3, s/2) },
 		"MMcQuantile":      func(l, s float64) float64 { return MMcQuantile(l, s, 3, .9) },

@@ -307,23 +307,3 @@ func AllenCunneen(lambda, service float64, servers int, ca2, scv float64) float6
 	}
 	return service + (markov-service)*(ca2+scv)/2
 }
-
-// RoundRobin returns the mean response time of servers with exponential demands. Each server has a
-// separate queue, and the requests are dealt to the queues in turn. Each queue then sees every
-// c-th arrival of a Poisson stream, E_c/M/1:
-//
-//	T = S / (1-σ),  σ = (lambda / (lambda + (1-σ)/S))^c, the root below 1
-//
-// and its response times are exponential. (Kleinrock, Queueing Systems, volume 1, 1975, chapter 6,
-// on G/M/1.) T lies between [MMc], one queue for all, and c separate Poisson streams, MMc with one
-// server at lambda/c. The part above MMc is head-of-line blocking.
-func RoundRobin(lambda, service float64, servers int) float64 {
-	c := float64(servers)
-	if lambda*service >= c {
-		return math.Inf(1)
-	}
-	deals := func(sigma float64) float64 { return math.Pow(lambda/(lambda+(1-sigma)/service), c) }
-	// deals is convex, above σ up to the root and below it from there to 1.
-	sigma := last(0, 1, 1e-15, func(sigma float64) bool { return deals(sigma) > sigma })
-	return service / (1 - sigma)
-}

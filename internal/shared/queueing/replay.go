@@ -82,11 +82,8 @@ const (
 	Oldest = "drop-oldest" // it replaces the job that has waited longest
 )
 
-// Named values of Station.Turn.
-const (
-	GoTurn = 10 * time.Millisecond // after this time Go's scheduler preempts a goroutine (forcePreemptNS in runtime/proc.go)
-	Whole  = time.Duration(math.MaxInt64)
-)
+// GoTurn is the Station.Turn of Go: its scheduler preempts a goroutine after this time (forcePreemptNS in runtime/proc.go).
+const GoTurn = 10 * time.Millisecond
 
 // CoDelTarget and CoDelInterval are the settings that servers use for CoDel: B. Maurer, "Fail at
 // Scale", ACM Queue 13(8), 2015.

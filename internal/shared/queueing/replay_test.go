@@ -41,7 +41,7 @@ func ends(t *testing.T, s Station, trace []Job) (at []float64) {
 
 func TestReplayByHand(t *testing.T) {
 	t.Parallel()
-	one := Station{Workers: 1, Cores: 1, Turn: Whole}
+	one := Station{Workers: 1, Cores: 1, Turn: whole}
 	with := func(change func(*Station)) Station {
 		s := one
 		change(&s)
@@ -76,11 +76,11 @@ func TestReplayByHand(t *testing.T) {
 		{"no place to wait", with(func(s *Station) { s.Places = 1 }), jobs(0, 2, 1, 2, 2, 2), []float64{2, -1, 4}},
 		{"waiting outside", with(func(s *Station) { s.Places, s.Overflow = 1, Blocks }), jobs(0, 2, 1, 2, 1, 2), []float64{2, 4, 6}},
 		{"blocked workers leave the core", with(func(s *Station) { s.Workers = 2 }), blocking, []float64{11, 12, 22}},
-		{"goroutines block together", Station{Kind: Goroutines, Cores: 1, Turn: Whole}, blocking, []float64{11, 12, 13}},
-		{"goroutines in flight", Station{Kind: Goroutines, Cores: 1, Turn: Whole, Places: 2}, blocking, []float64{11, 12, -1}},
-		{"dealt in turn", Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: Whole}, jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 10, 2}},
-		{"connections of their own", Station{Kind: Loops, Workers: 2, Cores: 2, Turn: Whole}, conns, []float64{5, 6, 6}},
-		{"the one outside holds up the next", Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: Whole, Places: 1, Overflow: Blocks},
+		{"goroutines block together", Station{Kind: Goroutines, Cores: 1, Turn: whole}, blocking, []float64{11, 12, 13}},
+		{"goroutines in flight", Station{Kind: Goroutines, Cores: 1, Turn: whole, Places: 2}, blocking, []float64{11, 12, -1}},
+		{"dealt in turn", Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: whole}, jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 10, 2}},
+		{"connections of their own", Station{Kind: Loops, Workers: 2, Cores: 2, Turn: whole}, conns, []float64{5, 6, 6}},
+		{"the one outside holds up the next", Station{Kind: PerWorker, Workers: 2, Cores: 2, Turn: whole, Places: 1, Overflow: Blocks},
 			jobs(0, 9, 0, 1, 1, 1, 1, 1), []float64{9, 1, 10, 10}},
 		// In the second interval, from 30 ms on, nobody waits less than 25 ms: in the third
 		// the queue stands, and the one that has waited for 21 ms is lost.
@@ -138,10 +138,10 @@ func TestReplayRefuses(t *testing.T) {
 		want  string
 	}{
 		{0, nil, "give a turn above 0"},
-		{Whole, jobs(1, 1, 0, 1), "job 1"},
-		{Whole, jobs(-1, 1), "job 0"},
-		{Whole, jobs(0, -1), "job 0"},
-		{Whole, []Job{{Conn: -1}}, "job 0"},
+		{whole, jobs(1, 1, 0, 1), "job 1"},
+		{whole, jobs(-1, 1), "job 0"},
+		{whole, jobs(0, -1), "job 0"},
+		{whole, []Job{{Conn: -1}}, "job 0"},
 	} {
 		if _, err := Replay(Station{Workers: 1, Cores: 1, Turn: tt.turn}, tt.trace); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Replay of %v with turn %v: got error %v, want one with %q", tt.trace, tt.turn, err, tt.want)
@@ -157,7 +157,7 @@ func TestReplayKeepsTheRules(t *testing.T) {
 	for range 2000 {
 		s := Station{
 			Kind: []string{Pool, PerWorker, Loops, Goroutines}[rng.IntN(4)], Workers: 1 + rng.IntN(4), Cores: 1 + rng.IntN(3),
-			Turn:   []time.Duration{ms / 2, ms, 3 * ms, Whole}[rng.IntN(4)],
+			Turn:   []time.Duration{ms / 2, ms, 3 * ms, whole}[rng.IntN(4)],
 			Places: rng.IntN(6), Overflow: []string{"", Blocks, Oldest}[rng.IntN(3)], Patience: Span(rng.IntN(2)*rng.IntN(9)) * Span(time.Millisecond),
 		}
 		if s.Kind == PerWorker {
@@ -216,7 +216,7 @@ func broken(s Station, trace []Job, completions []Completion) string {
 }
 
 func BenchmarkReplay(b *testing.B) {
-	for _, turn := range []time.Duration{Whole, ms} {
+	for _, turn := range []time.Duration{whole, ms} {
 		b.Run(fmt.Sprintf("turn=%v", turn), func(b *testing.B) {
 			trace := draw(1, 1e6, 1400, exponential(ms))
 			for b.Loop() {

@@ -55,7 +55,7 @@ func TestReplayMeetsTheFormulas(t *testing.T) {
 	long(t)
 	const n = 400_000
 	s := ms.Seconds()
-	pool := func(c int) Station { return Station{Workers: c, Cores: c, Turn: Whole} }
+	pool := func(c int) Station { return Station{Workers: c, Cores: c, Turn: whole} }
 	share := func(cores int, turn time.Duration) Station {
 		return Station{Kind: Goroutines, Cores: cores, Turn: turn}
 	}
@@ -77,8 +77,8 @@ func TestReplayMeetsTheFormulas(t *testing.T) {
 		{"M/D/1 PS by turns of 20 us", share(1, 20*time.Microsecond), 700, constant(ms), MMc(700, s, 1)},
 		{"M/G/4 PS by turns of 20 us", share(4, 20*time.Microsecond), 3200, heavy, MMc(3200, s, 4)},
 		{"goroutines within a turn", share(1, GoTurn), 700, constant(ms), mg1(700, s, 0)},
-		{"loops", Station{Kind: Loops, Workers: 4, Cores: 4, Turn: Whole}, 2800, exponential(ms), mg1(700, s, 1)},
-		{"dealt in turn", Station{Kind: PerWorker, Workers: 4, Cores: 4, Turn: Whole}, 3200, exponential(ms), RoundRobin(3200, s, 4)},
+		{"loops", Station{Kind: Loops, Workers: 4, Cores: 4, Turn: whole}, 2800, exponential(ms), mg1(700, s, 1)},
+		{"dealt in turn", Station{Kind: PerWorker, Workers: 4, Cores: 4, Turn: whole}, 3200, exponential(ms), roundRobin(3200, s, 4)},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +100,7 @@ func TestReplayMeetsMMcK(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("M-M-%d-%d at %v/s", tt.servers, tt.places, tt.rate), func(t *testing.T) {
 			t.Parallel()
-			p := twinOf(Station{Workers: tt.servers, Cores: tt.servers, Turn: Whole, Places: tt.places}, draw(2, 1_000_000, tt.rate, exponential(ms)))
+			p := twinOf(Station{Workers: tt.servers, Cores: tt.servers, Turn: whole, Places: tt.places}, draw(2, 1_000_000, tt.rate, exponential(ms)))
 			want := MMcK(tt.rate, s, tt.servers, tt.places)
 			near(t, "loss", *p.Loss, want.Loss, within)
 			near(t, "throughput", p.throughput, want.Throughput, within)
@@ -128,7 +128,7 @@ func TestApproximationsMeetTheReplay(t *testing.T) {
 	} {
 		trace := draw(6, 400_000, tt.rate, tt.demand)
 		l, ca2 := measured(trace)
-		p := twinOf(Station{Workers: tt.servers, Cores: tt.servers, Turn: Whole}, trace)
+		p := twinOf(Station{Workers: tt.servers, Cores: tt.servers, Turn: whole}, trace)
 		near(t, tt.what, *p.Mean, AllenCunneen(l.Rate, l.Service, tt.servers, ca2, l.SCV), 0.1)
 	}
 }
