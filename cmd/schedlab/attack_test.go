@@ -18,6 +18,7 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"schedlab/internal/capabilities/attack"
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
@@ -120,7 +121,7 @@ func TestAttackInterrupted(t *testing.T) {
 				})
 			}
 			a.cmd.Process.Signal(os.Interrupt)
-			sum := a.end(t, exitInterrupted)
+			sum := a.end(t, session.Interrupted)
 			arm, cut := sum.Arms[0], 0 // an open loop tells what was cut off
 			for _, d := range sum.Doubts {
 				if of, is := fact.In(attack.CutOff, d); is {
@@ -174,7 +175,7 @@ func TestAttackOutlivesTheServer(t *testing.T) {
 	<-s.ended
 	time.Sleep(500 * time.Millisecond)
 	serve(t, "nethttp", "--addr", s.addr)
-	sum := a.end(t, exitPartial)
+	sum := a.end(t, session.NoAnswer)
 	arm, failed := sum.Arms[0], 0
 	for end, n := range request.Lost(arm.Failures) {
 		if failed += n; end == "malformed reply" || end == "cut off" {
@@ -207,7 +208,7 @@ func TestAttackStopped(t *testing.T) {
 	a.cmd.Process.Signal(syscall.SIGSTOP)
 	time.Sleep(2500 * time.Millisecond) // past its end
 	a.cmd.Process.Signal(syscall.SIGCONT)
-	sum := a.end(t, exitDone)
+	sum := a.end(t, session.Done)
 	if g := sum.Arms[0].Generator; g.LongestLag < 0.5 {
 		t.Errorf("generator %+v; want the stop in its lag", g)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/capabilities/audit"
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/shared/outcome"
 )
 
@@ -43,12 +44,12 @@ and --verbose which. Where a tool's own habit breaks a law, the finding names th
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// Not cobra.ExactArgs: its message would not tell about "-".
 			if len(args) != 1 {
-				return usagef("%d files are given; audit reads one, or standard input as '-': schedlab audit bench.log", len(args))
+				return session.Usagef("%d files are given; audit reads one, or standard input as '-': schedlab audit bench.log", len(args))
 			}
 			// Package audit counts in seconds.
 			given.Service = service.Seconds()
 			if given.Cores < 0 || given.Connections < 0 || service < 0 {
-				return usagef("--cores, --service and --connections must not be negative")
+				return session.Usagef("--cores, --service and --connections must not be negative")
 			}
 			a, err := readInput(cmd, args[0], func(in io.Reader, shown string) (*audit.Report, error) {
 				text, err := audit.Read(in)
@@ -64,7 +65,7 @@ and --verbose which. Where a tool's own habit breaks a law, the finding names th
 				return a, nil
 			})
 			if err != nil {
-				return usage(err)
+				return session.Usage(err)
 			}
 			w := cmd.OutOrStdout()
 			if err := audit.Write(w, output, a, verbose, textOptions(w)); err != nil {
@@ -72,7 +73,7 @@ and --verbose which. Where a tool's own habit breaks a law, the finding names th
 			}
 			// Other findings are no proof of a wrong figure.
 			if slices.ContainsFunc(a.Findings, func(f audit.Finding) bool { return f.Outcome == outcome.No }) {
-				return exit(exitExpectation)
+				return session.Exit(session.NotKept)
 			}
 			return nil
 		},

@@ -16,6 +16,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"schedlab/internal/capabilities/audit"
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/shared/outcome"
 )
 
@@ -110,7 +111,7 @@ func TestAuditOfRealTools(t *testing.T) {
 func TestAuditKeepsTheSchema(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"audit", filepath.Join("..", "..", "internal", "capabilities", "audit", "testdata", "seed-004.txt"), "--output", "json"}, &stdout, &stderr); code != exitExpectation {
+	if code := run(t.Context(), []string{"audit", filepath.Join("..", "..", "internal", "capabilities", "audit", "testdata", "seed-004.txt"), "--output", "json"}, &stdout, &stderr); code != session.NotKept {
 		t.Fatalf("exit code %d: %s", code, stderr.String())
 	}
 	var document any

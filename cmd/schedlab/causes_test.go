@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"schedlab/internal/capabilities/session"
 )
 
 // rudeServer answers each request with answer and closes the connection; with reset it resets it.
@@ -80,14 +82,14 @@ func TestAttackSaysWhyItFailed(t *testing.T) {
 		code  int
 		flags []string
 	}{
-		": the server reset the connection.":                                  {rudeServer(t, "", true), exitPartial, nil},
-		": the server closed the connection without a reply.":                 {rudeServer(t, "", false), exitPartial, nil},
-		": the server closed the connection in the middle of its reply.":      {rudeServer(t, "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok", false), exitPartial, nil},
-		": what came back is not HTTP.":                                       {rudeServer(t, "ICY 200 OK\r\nContent-Length: 2\r\n\r\nok", false), exitPartial, nil},
-		": the port is closed, no server listens there;":                      {"http://" + closed.Addr().String() + "/", exitPartial, nil},
-		"No request got a good reply: status 404 (Not Found).":                {missing.URL, exitPartial, nil},
-		"is signed by no authority that this machine knows; --insecure takes": {secure.URL, exitPartial, []string{"--engine", "vegeta"}},
-		": the TLS handshake failed; ask for http:// if":                      {strings.Replace(missing.URL, "http:", "https:", 1), exitPartial, []string{"--engine", "vegeta"}},
+		": the server reset the connection.":                                  {rudeServer(t, "", true), session.NoAnswer, nil},
+		": the server closed the connection without a reply.":                 {rudeServer(t, "", false), session.NoAnswer, nil},
+		": the server closed the connection in the middle of its reply.":      {rudeServer(t, "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok", false), session.NoAnswer, nil},
+		": what came back is not HTTP.":                                       {rudeServer(t, "ICY 200 OK\r\nContent-Length: 2\r\n\r\nok", false), session.NoAnswer, nil},
+		": the port is closed, no server listens there;":                      {"http://" + closed.Addr().String() + "/", session.NoAnswer, nil},
+		"No request got a good reply: status 404 (Not Found).":                {missing.URL, session.NoAnswer, nil},
+		"is signed by no authority that this machine knows; --insecure takes": {secure.URL, session.NoAnswer, []string{"--engine", "vegeta"}},
+		": the TLS handshake failed; ask for http:// if":                      {strings.Replace(missing.URL, "http:", "https:", 1), session.NoAnswer, []string{"--engine", "vegeta"}},
 		"with a redirect (status 302), which is not followed":                 {moved.URL, 0, nil},
 	} {
 		args := append([]string{"attack", "--target", test.url, "-r", "100/s", "-z", "200ms", "--arrivals", "constant", "-c", "4"}, test.flags...)

@@ -17,9 +17,6 @@ import (
 	"schedlab/internal/shared/record"
 )
 
-// clusterFlags are the flags of the commands below cluster.
-type clusterFlags struct{ session.Cluster }
-
 // newCluster makes the command cluster, which runs a measuring command on Kubernetes.
 func newCluster() *cobra.Command {
 	cmd := &cobra.Command{
@@ -56,7 +53,7 @@ func measure(name string) measuring {
 
 // newClusterRun makes the command that does it all.
 func newClusterRun() *cobra.Command {
-	var f clusterFlags
+	var f session.Cluster
 	cmd := &cobra.Command{
 		Use:   "run [flags] -- COMMAND...",
 		Short: "Run a measuring command on the cluster, and fetch its record",
@@ -82,8 +79,8 @@ connection is lost for good, the run goes on: see 'schedlab cluster collect'.`,
 			return printAnswer(cmd, answer, err)
 		},
 	}
-	f.bindSettings(cmd.Flags())
-	f.bindCollect(cmd.Flags())
+	bindSettings(cmd.Flags(), &f)
+	bindCollect(cmd.Flags(), &f)
 	oneOf(cmd.Flags(), &f.DryRun, "dry-run", "", "have the API server (server) or kubectl, which asks it for the kinds (client), check the objects, and create nothing", "server", "client")
 	inSections(cmd,
 		helpSection{"Pods", "image shards server-cpu shard-cpu server-nodes load-nodes rest pull pull-secret"},
@@ -94,7 +91,7 @@ connection is lost for good, the run goes on: see 'schedlab cluster collect'.`,
 
 // newClusterRender makes the command that prints the objects.
 func newClusterRender() *cobra.Command {
-	var f clusterFlags
+	var f session.Cluster
 	cmd := &cobra.Command{
 		Use:   "render [flags] -- COMMAND...",
 		Short: "Print the objects that run would create, as YAML",
@@ -112,7 +109,7 @@ func newClusterRender() *cobra.Command {
 			return err
 		},
 	}
-	f.bindSettings(cmd.Flags())
+	bindSettings(cmd.Flags(), &f)
 	cmd.Flags().StringVarP(&f.Namespace, "namespace", "n", "default", "namespace of the run")
 	inSections(cmd,
 		helpSection{"Pods", "image shards server-cpu shard-cpu server-nodes load-nodes rest pull pull-secret"},
@@ -123,7 +120,7 @@ func newClusterRender() *cobra.Command {
 
 // newClusterCollect makes the command that fetches a run that goes on without us.
 func newClusterCollect() *cobra.Command {
-	var f clusterFlags
+	var f session.Cluster
 	cmd := &cobra.Command{
 		Use:   "collect NAME",
 		Short: "Wait for a run that was cut off, fetch its record, and delete its objects",
@@ -133,7 +130,7 @@ func newClusterCollect() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, err := f.Kubectl().Runs(cmd.Context())
 			if err == nil && !slices.Contains(names, args[0]) {
-				err = usagef("no run %q in namespace %s; there are: %s", args[0], f.Namespace, cmp.Or(strings.Join(names, ", "), "none"))
+				err = session.Usagef("no run %q in namespace %s; there are: %s", args[0], f.Namespace, cmp.Or(strings.Join(names, ", "), "none"))
 			}
 			if err != nil {
 				return err
@@ -146,13 +143,13 @@ func newClusterCollect() *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	f.bindCollect(cmd.Flags())
+	bindCollect(cmd.Flags(), &f)
 	return cmd
 }
 
 // newClusterClean makes the command that deletes runs' objects.
 func newClusterClean() *cobra.Command {
-	var f clusterFlags
+	var f session.Cluster
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "clean NAME|--all",
@@ -164,7 +161,7 @@ those of every run there. A run that goes on ends, and its record is lost.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
-				return usagef("clean needs the name of a run, or --all for every run in the namespace")
+				return session.Usagef("clean needs the name of a run, or --all for every run in the namespace")
 			}
 			if err := begin(cmd.Context()); err != nil {
 				return err
@@ -174,26 +171,26 @@ those of every run there. A run that goes on ends, and its record is lost.`,
 			return err
 		},
 	}
-	f.bindKubectl(cmd.Flags())
+	bindKubectl(cmd.Flags(), &f)
 	cmd.Flags().BoolVar(&all, "all", false, "delete the objects of every run in the namespace")
 	return cmd
 }
 
 // bindKubectl declares the flags that say which cluster.
-func (f *clusterFlags) bindKubectl(fl *pflag.FlagSet) {
+func bindKubectl(fl *pflag.FlagSet, f *session.Cluster) {
 	fl.StringVar(&f.Context, "context", "", "kubectl's context (default its current one)")
 	fl.StringVarP(&f.Namespace, "namespace", "n", "default", "namespace of the run")
 }
 
 // bindCollect declares the flags of the commands that fetch a record.
-func (f *clusterFlags) bindCollect(fl *pflag.FlagSet) {
-	f.bindKubectl(fl)
+func bindCollect(fl *pflag.FlagSet, f *session.Cluster) {
+	bindKubectl(fl, f)
 	fl.StringVar(&f.Out, "out", record.DefaultRoot, "directory of run records")
 	fl.BoolVar(&f.Keep, "keep", false, "leave the objects in the cluster")
 }
 
 // bindSettings declares the flags of a new run, but for the namespace.
-func (f *clusterFlags) bindSettings(fl *pflag.FlagSet) {
+func bindSettings(fl *pflag.FlagSet, f *session.Cluster) {
 	fl.StringVar(&f.Name, "name", "", "name of the run, and prefix of its objects' (default schedlab- and six random digits)")
 	fl.StringVar(&f.Image, "image", "", "schedlab's image, best by digest: registry.example/schedlab@sha256:... (deploy/Dockerfile builds it)")
 	oneOf(fl, &f.Pull, "pull", "IfNotPresent", "when the image is pulled", "IfNotPresent", "Always", "Never")
@@ -213,7 +210,7 @@ func order(cmd *cobra.Command, args []string) (o session.Order, err error) {
 		args = []string{"compare"}
 	}
 	if !slices.Contains(measures, args[0]) {
-		return o, usagef("a cluster runs %s, not %q; give it after --, like: schedlab cluster run --image IMAGE -- compare quick",
+		return o, session.Usagef("a cluster runs %s, not %q; give it after --, like: schedlab cluster run --image IMAGE -- compare quick",
 			strings.Join(measures, ", "), args[0])
 	}
 	const cpus = "give --server-cpu, --shard-cpu, --server-nodes and --load-nodes before --"
@@ -223,7 +220,7 @@ func order(cmd *cobra.Command, args []string) (o session.Order, err error) {
 	} {
 		flag, mend := taken[0], taken[1]
 		if slices.ContainsFunc(args, func(w string) bool { return w == flag || strings.HasPrefix(w, flag+"=") }) {
-			return o, usagef("%s of %s means nothing on a cluster; %s", flag, args[0], mend)
+			return o, session.Usagef("%s of %s means nothing on a cluster; %s", flag, args[0], mend)
 		}
 	}
 	// The Pod has nothing of the environment here, and so it does not count.
@@ -254,7 +251,7 @@ func podCommands() []*cobra.Command {
 	collector := &cobra.Command{Use: "collector", Short: "Carry out a request on the cluster (in a Pod)",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if request == "" {
-				return usagef("no --request: this run was made by another schedlab than the one in this image; take the same version for both")
+				return session.Usagef("no --request: this run was made by another schedlab than the one in this image; take the same version for both")
 			}
 			if err := begin(cmd.Context()); err != nil {
 				return err

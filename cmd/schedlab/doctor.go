@@ -49,9 +49,9 @@ and how long they take. It changes nothing, keeps no record, and takes about 15 
 			case err != nil:
 				return err
 			case d.Outcome == outcome.No:
-				return exit(exitExpectation)
+				return session.Exit(session.NotKept)
 			case d.Outcome == outcome.Open:
-				return exit(exitPartial)
+				return session.Exit(session.NoAnswer)
 			}
 			return nil
 		},

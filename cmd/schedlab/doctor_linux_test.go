@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"schedlab/internal/capabilities/doctor"
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/shared/outcome"
 )
 
@@ -33,11 +34,11 @@ func examined(t *testing.T, cmd *exec.Cmd) doctor.Report {
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("%q: %v\n%s%s", cmd.Args, err, out, stderr.String())
 	}
-	code := exitDone
+	code := session.Done
 	if ended {
 		code = exit.ExitCode()
 	}
-	if want := map[outcome.Outcome]int{outcome.No: exitExpectation, outcome.Open: exitPartial}[r.Outcome]; code != want {
+	if want := map[outcome.Outcome]int{outcome.No: session.NotKept, outcome.Open: session.NoAnswer}[r.Outcome]; code != want {
 		t.Errorf("%q: exit code %d of a machine that is %s, want %d", cmd.Args, code, r.Answer, want)
 	}
 	return r

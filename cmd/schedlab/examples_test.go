@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/capabilities/size"
 	"schedlab/internal/measuring/scenario/demo"
 	"schedlab/internal/shared/cmdline"
@@ -182,7 +183,7 @@ func plannable(t *testing.T, c shown) {
 	}
 	var out, errs strings.Builder
 	argv := slices.DeleteFunc(slices.Clone(c.argv), func(w string) bool { return w == "--dry-run" })
-	if code := run(t.Context(), append(argv, "--dry-run", "--cpus", "none"), &out, &errs); code != exitDone {
+	if code := run(t.Context(), append(argv, "--dry-run", "--cpus", "none"), &out, &errs); code != session.Done {
 		t.Errorf("%s: schedlab %s: exit code %d: %s", c.at, strings.Join(c.argv, " "), code, &errs)
 	}
 	scenario := ""
@@ -239,7 +240,7 @@ func sizeAsShown(t *testing.T, c shown) (*sizeFlags, *cobra.Command) {
 func TestDryRunSaysWhatItCannotDecide(t *testing.T) {
 	var out, errs strings.Builder
 	argv := []string{"compare", "plaintext", "--rate", "500/s", "--window", "1s", "--expect", `not slower("p99", "fasthttp")`, "--dry-run", "--cpus", "none"}
-	if code := run(t.Context(), argv, &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "give --window 2.2s") {
+	if code := run(t.Context(), argv, &out, &errs); code != session.Mistake || !strings.Contains(errs.String(), "give --window 2.2s") {
 		t.Errorf("an expectation that cannot be judged: exit code %d: %s", code, &errs)
 	}
 	errs.Reset()
@@ -248,7 +249,7 @@ func TestDryRunSaysWhatItCannotDecide(t *testing.T) {
 	if err := os.WriteFile("demo.yaml", []byte(demo.Text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code := run(t.Context(), argv, &out, &errs); code != exitDone {
+	if code := run(t.Context(), argv, &out, &errs); code != session.Done {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	if want := "open        p99 cannot be decided: a window holds 500 requests, it needs 1100; --window 2.2s --budget "; !strings.Contains(out.String(), want) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"schedlab/internal/capabilities/explain"
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/measuring/host"
 	"schedlab/internal/measuring/report"
 	"schedlab/internal/shared/fact"
@@ -25,7 +26,7 @@ import (
 func TestCompareExplainSaysHowLong(t *testing.T) {
 	t.Parallel()
 	var out, errs strings.Builder
-	if code := run(t.Context(), []string{"compare", "--explain", "--budget", "1m30s", "--dry-run", "--cpus", "none"}, &out, &errs); code != exitDone {
+	if code := run(t.Context(), []string{"compare", "--explain", "--budget", "1m30s", "--dry-run", "--cpus", "none"}, &out, &errs); code != session.Done {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	said, _, _ := strings.Cut(errs.String(), "\nmachine: ")
@@ -196,7 +197,7 @@ func (p pathology) explain(t *testing.T, other string) (*explain.Explanation, ti
 // ended reports whether a command did its work, whatever it found.
 func ended(err error) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
-	return err == nil || ok && (exit.ExitCode() == exitExpectation || exit.ExitCode() == exitPartial)
+	return err == nil || ok && (exit.ExitCode() == session.NotKept || exit.ExitCode() == session.NoAnswer)
 }
 
 // named reports whether the fault's cause is the first that is confirmed or measured directly,

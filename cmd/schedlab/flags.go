@@ -116,23 +116,6 @@ func modeFacts() map[string]mode.Mode {
 	return facts
 }
 
-// mistakes are what may be wrong with a command's flags: conditions that must not hold, each with a
-// message that quotes the flag and tells what to give instead.
-type mistakes []struct {
-	made bool
-	msg  string
-}
-
-// first returns the first mistake that was made, as wrong usage; nil if there is none.
-func (m mistakes) first() error {
-	for _, one := range m {
-		if one.made {
-			return usagef("%s", one.msg)
-		}
-	}
-	return nil
-}
-
 // given returns the named flags that have a value. The command may lack some.
 func given(fl *pflag.FlagSet, names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !fl.Changed(name) })
@@ -146,9 +129,9 @@ func checkValues(fl *pflag.FlagSet, names ...string) error {
 		value := fl.Lookup(name).Value
 		switch v := value.String(); {
 		case v == "":
-			return usagef("--%s is empty; give it a value or leave it out", name)
+			return session.Usagef("--%s is empty; give it a value or leave it out", name)
 		case value.Type() != "string" && (v == "0" || v == "0s" || v[0] == '-'):
-			return usagef("--%s %s must be above 0; leave it out for the default", name, v)
+			return session.Usagef("--%s %s must be above 0; leave it out for the default", name, v)
 		}
 	}
 	return nil

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"schedlab/internal/capabilities/session"
+)
 
 // goneCommands are commands that the previous release had, and their replacements. For one release, calling one prints
 // its replacement; help does not list them.
@@ -14,7 +18,7 @@ func newGone() (all []*cobra.Command) {
 	for _, c := range goneCommands {
 		all = append(all, &cobra.Command{
 			Use: c.name, Short: c.name + " is gone: " + c.instead, Hidden: true, DisableFlagParsing: true,
-			RunE: func(*cobra.Command, []string) error { return usagef("%s is gone: %s", c.name, c.instead) },
+			RunE: func(*cobra.Command, []string) error { return session.Usagef("%s is gone: %s", c.name, c.instead) },
 		})
 	}
 	return all

@@ -26,7 +26,7 @@ func visibleFlags(cmd *cobra.Command) (all []*pflag.Flag) {
 // A command with more than nine flags has them in sections, and then each flag is in one.
 func TestEveryFlagIsInASection(t *testing.T) {
 	t.Parallel()
-	for cmd := range commandsBelow(newRoot(io.Discard, io.Discard)) {
+	for _, cmd := range commandsBelow(newRoot(io.Discard, io.Discard)) {
 		var without []string
 		flags := visibleFlags(cmd)
 		for _, f := range flags {
@@ -44,7 +44,7 @@ func TestEveryFlagIsInASection(t *testing.T) {
 // Help shows a flag on one line, and says in plain words what it takes.
 func TestFlagsInWords(t *testing.T) {
 	t.Parallel()
-	for cmd := range commandsBelow(newRoot(io.Discard, io.Discard)) {
+	for _, cmd := range commandsBelow(newRoot(io.Discard, io.Discard)) {
 		flags, shown := len(visibleFlags(cmd)), 0
 		for line := range strings.Lines(flagsHelp(cmd)) {
 			fields := strings.Fields(line)
@@ -124,7 +124,7 @@ func TestExitCodesStandOnce(t *testing.T) {
 			t.Errorf("docs/reference/glossary.md does not have %q", row)
 		}
 	}
-	for cmd := range commandsBelow(root) {
+	for _, cmd := range commandsBelow(root) {
 		if strings.Contains(cmd.Long, "Exit codes") {
 			t.Errorf("%s has exit codes of its own; the glossary has a row for each command", cmd.CommandPath())
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"schedlab/internal/capabilities/session"
 )
 
 // Mistakes in --wait-idle are told before anything is looked at.
@@ -16,7 +18,7 @@ func TestWaitIdleMistakes(t *testing.T) {
 	} {
 		for _, command := range []string{"compare", "capacity", "explain"} {
 			var out, said bytes.Buffer
-			if code := run(t.Context(), []string{command, "--wait-idle=" + c[0]}, &out, &said); code != exitUsage || !strings.Contains(said.String(), c[1]) {
+			if code := run(t.Context(), []string{command, "--wait-idle=" + c[0]}, &out, &said); code != session.Mistake || !strings.Contains(said.String(), c[1]) {
 				t.Errorf("%s --wait-idle %s: got exit code %d and %q", command, c[0], code, said.String())
 			}
 		}

@@ -39,8 +39,8 @@ func TestInterruptedInput(t *testing.T) {
 					if code == -1 && wait < 10*time.Second {
 						continue
 					}
-					if code != exitInterrupted || !strings.HasSuffix(said, "schedlab: interrupted\n") {
-						t.Errorf("got exit code %d after %v, want %d and a word:\n%s", code, took, exitInterrupted, said)
+					if code != session.Interrupted || !strings.HasSuffix(said, "schedlab: interrupted\n") {
+						t.Errorf("got exit code %d after %v, want %d and a word:\n%s", code, took, session.Interrupted, said)
 					}
 					return
 				}

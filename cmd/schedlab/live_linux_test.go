@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"schedlab/internal/capabilities/session"
 )
 
 // A terminal is a pseudo-terminal with schedlab on it, as a person has it: input, output and errors,
@@ -179,7 +181,7 @@ func TestLiveScreenGivesWayToTheAnswer(t *testing.T) {
 	v := onTerminal(t, 80, []string{"TERM=xterm", "NO_COLOR="}, watchedRun(t, "10")...)
 	v.await(t, 0, liveFigures("fasthttp"))
 	<-v.ended
-	if err := v.cmd.Wait(); err != nil && v.cmd.ProcessState.ExitCode() != exitPartial {
+	if err := v.cmd.Wait(); err != nil && v.cmd.ProcessState.ExitCode() != session.NoAnswer {
 		t.Errorf("%v:\n%s", err, v.said())
 	}
 	all := drawings(v.said())
@@ -211,8 +213,8 @@ func TestLiveScreenEndsByCtrlC(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-v.ended
-	if err := v.cmd.Wait(); v.cmd.ProcessState.ExitCode() != exitInterrupted {
-		t.Errorf("got %v, want exit code %d:\n%s", err, exitInterrupted, v.said())
+	if err := v.cmd.Wait(); v.cmd.ProcessState.ExitCode() != session.Interrupted {
+		t.Errorf("got %v, want exit code %d:\n%s", err, session.Interrupted, v.said())
 	}
 	for _, d := range drawings(v.said())[wide+1:] {
 		for line := range strings.Lines(d) {

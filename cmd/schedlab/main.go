@@ -33,27 +33,17 @@ import (
 	"schedlab/internal/measuring/scenario"
 )
 
-// Exit codes of every command, as requests end with them (package session).
-const (
-	exitDone        = session.Done
-	exitFailed      = session.Failed
-	exitUsage       = session.Mistake
-	exitExpectation = session.NotKept
-	exitPartial     = session.NoAnswer
-	exitInterrupted = session.Interrupted
-)
-
-// exitCodes are the exit codes for users. Help has them, and docs/reference/glossary.md.
+// exitCodes are the exit codes of every command, for users. Help has them, and docs/reference/glossary.md.
 var exitCodes = []struct {
 	code  int
 	means string
 }{
-	{exitDone, "done; an answer is good: gate fine, expectations kept, machine fit, figures possible"},
-	{exitFailed, "something failed, as a server that died; what was measured is kept"},
-	{exitUsage, "the call or a file has a mistake; the message says what to change"},
-	{exitExpectation, "the answer is bad: gate worse, an expectation not kept, machine unfit, figures impossible"},
-	{exitPartial, "no answer: open or refused; the text says why"},
-	{exitInterrupted, "interrupted; what was measured is kept"},
+	{session.Done, "done; an answer is good: gate fine, expectations kept, machine fit, figures possible"},
+	{session.Failed, "something failed, as a server that died; what was measured is kept"},
+	{session.Mistake, "the call or a file has a mistake; the message says what to change"},
+	{session.NotKept, "the answer is bad: gate worse, an expectation not kept, machine unfit, figures impossible"},
+	{session.NoAnswer, "no answer: open or refused; the text says why"},
+	{session.Interrupted, "interrupted; what was measured is kept"},
 }
 
 // main ends the program's context at the first SIGINT, SIGTERM or SIGHUP, so that servers drain and
@@ -77,24 +67,10 @@ func main() {
 		// The first signal ends everything in its own time, the second at once.
 		cancel(session.ErrInterrupted)
 		<-signals
-		os.Exit(exitInterrupted)
+		os.Exit(session.Interrupted)
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
-
-// An exitError carries an exit code other than 1 up to main. With a nil Err the command has said
-// everything already, in its report: main prints nothing more.
-type exitError = session.Error
-
-// exit returns the error of a command that has said everything in its report: nil for exitDone.
-func exit(code int) error { return session.Exit(code) }
-
-// usage marks err as the user's to mend: exit code 2. nil stays nil.
-func usage(err error) error { return session.Usage(err) }
-
-// usagef is usage of a formatted error. Such a message quotes the flag with its value, and tells
-// what to give instead.
-func usagef(format string, args ...any) error { return session.Usagef(format, args...) }
 
 // A job is one run of a command, and tells whether the command has begun what an interrupt must not
 // leave half done.
@@ -152,13 +128,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	select {
 	case code := <-ended:
-		if code != exitDone { // an error that the interrupt made
-			code = exitInterrupted
+		if code != session.Done { // an error that the interrupt made
+			code = session.Interrupted
 		}
 		return code
 	case <-time.After(patience):
 		fmt.Fprintln(stderr, "schedlab: interrupted")
-		return exitInterrupted
+		return session.Interrupted
 	}
 }
 
@@ -175,13 +151,13 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	cmd, err := root.ExecuteContextC(ctx)
 	_, impossible := errors.AsType[*runner.Impossible](err)
-	_, coded := errors.AsType[*exitError](err)
+	_, coded := errors.AsType[*session.Error](err)
 	switch {
 	case err == nil:
-		return exitDone
+		return session.Done
 	// The message about an impossible plan tells which flag to change.
 	case !coded && (!begun || impossible):
-		err = usage(err)
+		err = session.Usage(err)
 	}
 	return tell(cmd, err, stderr)
 }
@@ -190,9 +166,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // printed here and nowhere else, in plain text: Harmless takes control characters out of names that
 // come from files. An error without a code is a failure.
 func tell(cmd *cobra.Command, err error, stderr io.Writer) int {
-	exit, coded := errors.AsType[*exitError](err)
+	exit, coded := errors.AsType[*session.Error](err)
 	if !coded {
-		exit = &exitError{Code: exitFailed, Err: err}
+		exit = &session.Error{Code: session.Failed, Err: err}
 	}
 	if exit.Err != nil {
 		for line := range strings.SplitSeq(document.Harmless(sourced(cmd, err.Error())), "\n") { // joined errors are a line each
@@ -231,12 +207,12 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 	// to the help.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if _, listed := errors.AsType[notAmong](err); listed {
-			return usage(plainly(err))
+			return session.Usage(plainly(err))
 		}
 		if bad, ok := errors.AsType[*pflag.NotExistError](err); ok && cmd.Flags().Lookup("vary") != nil && slices.Contains(scenario.VaryFactors(), bad.GetSpecifiedName()) {
-			return usagef("%w; for all arms it is --vary %s=VALUE", err, bad.GetSpecifiedName())
+			return session.Usagef("%w; for all arms it is --vary %s=VALUE", err, bad.GetSpecifiedName())
 		}
-		return usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
+		return session.Usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
 	group(root, "Answer a question", newCompare().command(), newGate().command(), newCapacity().command(), newSize(), newExplain(), newDoctor(), newAudit())
 	group(root, "Serve and load", newServe(), newAttack(), newCluster())
@@ -283,7 +259,7 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 				meant = fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
 			}
-			return usagef("unknown command %q%s; see schedlab --help", args[0], meant)
+			return session.Usagef("unknown command %q%s; see schedlab --help", args[0], meant)
 		}
 		return cmd.Help()
 	}

@@ -47,7 +47,7 @@ func (m measuring) parse(by *cobra.Command, words []string, settle func(*cobra.C
 		err = m.cmd.ValidateArgs(m.cmd.Flags().Args())
 	}
 	if err != nil {
-		return o, usage(err)
+		return o, session.Usage(err)
 	}
 	if err := settle(m.cmd); err != nil {
 		return o, err

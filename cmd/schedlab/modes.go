@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/serving/model"
 	"schedlab/internal/shared/mode"
@@ -39,7 +40,7 @@ func newModes() *cobra.Command {
 				}
 				m, err := model.Lookup(name)
 				if err != nil {
-					return usage(err)
+					return session.Usage(err)
 				}
 				if renamed {
 					fmt.Fprintf(cmd.ErrOrStderr(), "%s is an old name; it is %v now\n", old.Name, old)
@@ -136,7 +137,7 @@ an http.Handler without fasthttp take nethttp-gate, a limit on connections.`,
 			}
 			m, err := model.Lookup(args[0])
 			if err != nil {
-				return usage(err)
+				return session.Usage(err)
 			}
 			if source, ok := recipes.Of(m.Name); ok {
 				_, err = io.WriteString(w, source)

@@ -34,9 +34,9 @@ var oldFlags = []oldFlag{
 			server, load := said["server-cpus"], said["load-cpus"]
 			switch pin := said["pin"]; {
 			case pin != "" && pin != "auto" && pin != "none":
-				return nil, usagef("--pin %q is %w", pin, notAmong{"auto", "none"})
+				return nil, session.Usagef("--pin %q is %w", pin, notAmong{"auto", "none"})
 			case pin == "none" && server+load != "":
-				return nil, usagef("--pin none leaves no use for --server-cpus and --load-cpus; drop one of them")
+				return nil, session.Usagef("--pin none leaves no use for --server-cpus and --load-cpus; drop one of them")
 			case pin == "none":
 				return map[string]string{"cpus": runner.FreeCPUs}, nil
 			case server+load == "": // --pin auto
@@ -49,15 +49,15 @@ var oldFlags = []oldFlag{
 			log, speed := said["log"], said["speed"]
 			switch _, given, err := session.SplitLog(log); {
 			case log == "":
-				return nil, usagef("--speed %s is how fast a log is replayed; give --log FILE@%s", speed, speed)
+				return nil, session.Usagef("--speed %s is how fast a log is replayed; give --log FILE@%s", speed, speed)
 			case err != nil:
 				return nil, err
 			case given > 0:
-				return nil, usagef("--speed %s and --log %s both say how fast the log is replayed; drop --speed", speed, log)
+				return nil, session.Usagef("--speed %s and --log %s both say how fast the log is replayed; drop --speed", speed, log)
 			}
 			// Without this check a wrong factor would be taken for a part of the file's name.
 			if _, factor, err := session.SplitLog(log + "@" + speed); err != nil || factor == 0 {
-				return nil, usagef("--speed %q is not a factor like 10x", speed)
+				return nil, session.Usagef("--speed %q is not a factor like 10x", speed)
 			}
 			return map[string]string{"log": log + "@" + speed}, nil
 		}},
@@ -75,7 +75,7 @@ var oldFlags = []oldFlag{
 				}
 				return full, nil
 			}
-			return nil, usagef("--protocol %q is %w", said["protocol"], notAmong{"quick", "full"})
+			return nil, session.Usagef("--protocol %q is %w", said["protocol"], notAmong{"quick", "full"})
 		}},
 	{of: []string{"compare", "capacity"}, old: []string{"verbose"}, instead: "is 'schedlab runs show' now, after the run"},
 	{of: []string{"explain"}, old: []string{"profiles"}, instead: "is a flag of compare and gate now"},
@@ -130,7 +130,7 @@ func (o oldFlag) take(cmd *cobra.Command) error {
 	for _, name := range old {
 		f := fl.Lookup(name)
 		if f.Value.String() == "" {
-			return usagef("--%s is empty; give it a value or leave it out", name)
+			return session.Usagef("--%s is empty; give it a value or leave it out", name)
 		}
 		said[name], first = f.Value.String(), max(first, sourceRank(f))
 		typed = append(typed, flagText(name, f.Value))
@@ -141,7 +141,7 @@ func (o oldFlag) take(cmd *cobra.Command) error {
 			f := fl.Lookup(name)
 			switch rank := sourceRank(f); {
 			case !o.joins && rank == first:
-				return usagef("--%s and --%s both say it; give --%s alone", old[0], name, name)
+				return session.Usagef("--%s and --%s both say it; give --%s alone", old[0], name, name)
 			case !o.joins && rank > first:
 				return nil
 			case o.joins:
@@ -158,7 +158,7 @@ func (o oldFlag) take(cmd *cobra.Command) error {
 				continue
 			}
 			if err := fl.Set(name, value); err != nil {
-				return usage(plainly(err))
+				return session.Usage(plainly(err))
 			}
 			// An error about the new flag should name what the user wrote.
 			must(fl.SetAnnotation(name, sourceKey, []string{"--" + strings.Join(old, ", --")}))

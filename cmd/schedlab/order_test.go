@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"schedlab/internal/capabilities/session"
 )
 
 // A request on standard input is carried out as the command does it.
@@ -34,7 +36,7 @@ func TestOrderIsTheCommand(t *testing.T) {
 	order.Stdin = strings.NewReader(`{"compare":{"later":1}}`)
 	if said, err := order.CombinedOutput(); !strings.Contains(string(said), "take the same one on both sides") {
 		t.Errorf("of another version: %s, %v", said, err)
-	} else if ended, ok := errors.AsType[*exec.ExitError](err); !ok || ended.ExitCode() != exitUsage {
+	} else if ended, ok := errors.AsType[*exec.ExitError](err); !ok || ended.ExitCode() != session.Mistake {
 		t.Errorf("of another version: %v", err)
 	}
 }

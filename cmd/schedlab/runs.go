@@ -37,7 +37,7 @@ its record. A run that cannot be read is listed with the reason.`,
   schedlab runs prune --dry-run`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("%q is no command of runs; a run is shown by: schedlab runs show %s", args[0], cmdline.Quote(args[0]))
+				return session.Usagef("%q is no command of runs; a run is shown by: schedlab runs show %s", args[0], cmdline.Quote(args[0]))
 			}
 			return nil
 		},
@@ -130,7 +130,7 @@ from the requests that were recorded; no server is started.`,
 func pastRuns(root, scenario string) ([]runs.Run, error) {
 	all, err := runs.List(root, scenario)
 	if err != nil {
-		return nil, usagef("--out %s: %w; 'schedlab compare' makes the first run", root, err)
+		return nil, session.Usagef("--out %s: %w; 'schedlab compare' makes the first run", root, err)
 	}
 	return all, nil
 }
@@ -158,7 +158,7 @@ kernel or schedlab changed. Only a gate or a comparison decides whether a server
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, _ := stats.FigureOf(args[0])
 			if names := stats.Names(stats.Metrics()); !f.Row().Compared {
-				return usagef("METRIC %q is %w", args[0], notAmong(names))
+				return session.Usagef("METRIC %q is %w", args[0], notAmong(names))
 			}
 			all, err := pastRuns(*root, *scenario)
 			if err != nil {
@@ -166,7 +166,7 @@ kernel or schedlab changed. Only a gate or a comparison decides whether a server
 			}
 			t, err := runs.Trend(all, f.Row(), arm)
 			if err != nil {
-				return usage(err)
+				return session.Usage(err)
 			}
 			return writeTable(cmd, t, "A change may be the machine's: 'schedlab gate' compares two builds at the same time.")
 		},
@@ -187,10 +187,10 @@ func newRunsDiff(root *string) *cobra.Command {
 			for i, name := range args {
 				_, run, err := record.Open(name, *root)
 				if err != nil {
-					return usage(err)
+					return session.Usage(err)
 				}
 				if run.Result == nil {
-					return usagef("run %s has no result", name)
+					return session.Usagef("run %s has no result", name)
 				}
 				two[i] = run
 			}
@@ -232,7 +232,7 @@ one that cannot be read.`, keepRuns, keepAge),
 				return err
 			}
 			if keep < 0 {
-				return usagef("--keep %d is below 0", keep)
+				return session.Usagef("--keep %d is below 0", keep)
 			}
 			all, err := pastRuns(*root, *scenario)
 			if err != nil {
@@ -271,7 +271,7 @@ func parseAge(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, usagef("--older %q is no time like 30d or 12h", text)
+		return 0, session.Usagef("--older %q is no time like 30d or 12h", text)
 	}
 	return d, nil
 }

@@ -43,14 +43,14 @@ the same, and marked; only compare refuses it.`,
 				return printVegeta(cmd, args, target)
 			// A target without vegeta's script would be ignored.
 			case cmd.Flags().Changed("target"):
-				return usagef("--target belongs to --output vegeta")
+				return session.Usagef("--target belongs to --output vegeta")
 			case len(args) == 0:
 				return listScenarios(cmd)
 			}
 			// A directory becomes its files.
 			names, err := session.Scenarios.Expand(args)
 			if err != nil {
-				return usage(err)
+				return session.Usage(err)
 			}
 			for _, arg := range names {
 				p, err := checkScenario(arg)
@@ -81,12 +81,12 @@ the same, and marked; only compare refuses it.`,
 // are wrong usage.
 func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	if len(args) != 1 {
-		return usagef("--output vegeta prints one scenario; name it")
+		return session.Usagef("--output vegeta prints one scenario; name it")
 	}
 	// A target is a server alone: the scenario has the paths, and vegeta's files http URLs.
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return usagef("--target %q is not a server like http://127.0.0.1:8080", target)
+		return session.Usagef("--target %q is not a server like http://127.0.0.1:8080", target)
 	}
 	// A scenario with faults would make a script with faults. A machine that is too small does not
 	// matter to vegeta.
@@ -95,7 +95,7 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 		return err
 	}
 	if err := p.Scenario.Open(); err != nil {
-		return usage(err)
+		return session.Usage(err)
 	}
 	return p.Scenario.WriteVegeta(cmd.OutOrStdout(), u.Host)
 }
@@ -108,7 +108,7 @@ func checkScenario(name string) (p runner.Packed, err error) {
 		return p, err
 	}
 	if p, err = runner.PlanPacked(s, runner.Options{Modes: modeFacts()}); err != nil {
-		err = usagef("%s: %w", name, err)
+		err = session.Usagef("%s: %w", name, err)
 	}
 	return p, err
 }

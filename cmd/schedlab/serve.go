@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/measuring/process"
 	"schedlab/internal/serving/server"
 	"schedlab/internal/shared/mode"
@@ -61,7 +62,7 @@ A second signal exits at once.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.Mode == "" {
-				return usagef("--mode is missing; 'schedlab modes' lists them")
+				return session.Usagef("--mode is missing; 'schedlab modes' lists them")
 			}
 			if err := f.check(cmd.Flags()); err != nil {
 				return err
@@ -83,7 +84,7 @@ A second signal exits at once.`,
 				var err error
 				f.Log = f.Log.With("process", f.child)
 				if f.Child, err = server.NewChild(f.child, server.ChildFD); err != nil {
-					return usage(err)
+					return session.Usage(err)
 				}
 			}
 			// Three steps: check the configuration, open the sockets, serve until the context ends
@@ -96,7 +97,7 @@ A second signal exits at once.`,
 				err = s.Serve(cmd.Context())
 			}
 			if _, bad := errors.AsType[*server.ConfigError](err); bad {
-				return usage(err)
+				return session.Usage(err)
 			}
 			return err
 		},
@@ -173,21 +174,23 @@ func (f *serveFlags) check(fl *pflag.FlagSet) error {
 	if err := checkValues(fl, aboveZero...); err != nil {
 		return err
 	}
-	err := mistakes{
-		// 0 measures how fast this machine computes.
-		{fl.Changed("iters") && f.Iters == 0, "--iters 0 must be above 0; leave it out to measure"},
-		{fl.Changed("timeline") && f.Stamps == "off",
-			fmt.Sprintf("--timeline %d means nothing to --stamps off, which keeps no stamps; use --stamps basic or full, or leave it out", f.Timeline)},
-		{fl.Changed("queue-depth") && f.Depth < 0, fmt.Sprintf("--queue-depth %d must not be negative", f.Depth)},
-		{fl.Changed("wait") && f.Wait < 0, fmt.Sprintf("--wait %v must not be negative", f.Wait)},
-		{f.Plant.Name != "" && plant == nil,
-			fmt.Sprintf("--plant %s: this program has no faults to plant; only that of its tests has (make test-explain)", f.Plant.Name)},
-	}.first()
-	if err != nil || f.Plant.Name == "" {
-		return err
+	switch {
+	case fl.Changed("iters") && f.Iters == 0: // 0 measures how fast this machine computes
+		return session.Usagef("--iters 0 must be above 0; leave it out to measure")
+	case fl.Changed("timeline") && f.Stamps == "off":
+		return session.Usagef("--timeline %d means nothing to --stamps off, which keeps no stamps; use --stamps basic or full, or leave it out", f.Timeline)
+	case fl.Changed("queue-depth") && f.Depth < 0:
+		return session.Usagef("--queue-depth %d must not be negative", f.Depth)
+	case fl.Changed("wait") && f.Wait < 0:
+		return session.Usagef("--wait %v must not be negative", f.Wait)
+	case f.Plant.Name == "":
+		return nil
+	case plant == nil:
+		return session.Usagef("--plant %s: this program has no faults to plant; only that of its tests has (make test-explain)", f.Plant.Name)
 	}
+	var err error
 	f.Plant, err = plant(f.Plant.Name)
-	return usage(err)
+	return session.Usage(err)
 }
 
 // checkArm reports what serve would refuse of an arm's flags, before anything runs. It parses and

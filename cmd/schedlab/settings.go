@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"os"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/measuring/scenario"
 )
 
@@ -69,7 +69,7 @@ func fromEnvironment(cmd *cobra.Command) (bad error) {
 		}
 		// Noted before it is set, so that an error about the value names the variable.
 		_ = cmd.Flags().SetAnnotation(f.Name, sourceKey, []string{name})
-		bad = usage(plainly(cmd.Flags().Set(f.Name, value)))
+		bad = session.Usage(plainly(cmd.Flags().Set(f.Name, value)))
 	})
 	return bad
 }
@@ -99,7 +99,7 @@ func warnOfStrays(cmd *cobra.Command) {
 // --help, are left out.
 func flagOwners(root *cobra.Command) map[string][]string {
 	owners := map[string][]string{}
-	for cmd := range commandsBelow(root) {
+	for _, cmd := range commandsBelow(root) {
 		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && f.Name != "help" {
 				owners[f.Name] = append(owners[f.Name], typedName(cmd))
@@ -109,23 +109,14 @@ func flagOwners(root *cobra.Command) map[string][]string {
 	return owners
 }
 
-// commandsBelow yields the commands below cmd and theirs, without hidden ones.
-func commandsBelow(cmd *cobra.Command) iter.Seq[*cobra.Command] {
-	return func(yield func(*cobra.Command) bool) {
-		for _, c := range cmd.Commands() {
-			if c.Hidden {
-				continue
-			}
-			if !yield(c) {
-				return
-			}
-			for below := range commandsBelow(c) {
-				if !yield(below) {
-					return
-				}
-			}
+// commandsBelow returns the commands below cmd and theirs, without hidden ones.
+func commandsBelow(cmd *cobra.Command) (all []*cobra.Command) {
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			all = append(append(all, c), commandsBelow(c)...)
 		}
 	}
+	return all
 }
 
 // typedName is a command as users type it after the program's name.
@@ -214,23 +205,23 @@ func bindConfig(cmd *cobra.Command) {
 func readConfig(cmd *cobra.Command, name string) error {
 	text, err := scenario.ReadFile(name)
 	if err != nil {
-		return usagef("--config: %w", err)
+		return session.Usagef("--config: %w", err)
 	}
 	settings, err := scenario.ParseSettings(text)
 	if err != nil {
-		return usagef("%s:%w; write one 'flag: value' on each line", name, err)
+		return session.Usagef("%s:%w; write one 'flag: value' on each line", name, err)
 	}
 	for _, s := range settings {
 		place := fmt.Sprintf("%s:%d", name, s.Line)
 		flag := cmd.Flags().Lookup(s.Key)
 		// A file cannot name another file: the order of sources would be a riddle.
 		if flag == nil || flag.Hidden && !isOld(flag) || s.Key == configFlag || s.Key == "help" {
-			return usagef("%s: %s", place, unknown(cmd, s.Key))
+			return session.Usagef("%s: %s", place, unknown(cmd, s.Key))
 		}
 		list, isList := flag.Value.(pflag.SliceValue)
 		switch {
 		case s.List && !isList:
-			return usagef("%s: %s takes one value, not a list", place, s.Key)
+			return session.Usagef("%s: %s takes one value, not a list", place, s.Key)
 		case flag.Changed: // the command line and the environment win
 			continue
 		// Set takes one value, Replace the whole list.
@@ -241,7 +232,7 @@ func readConfig(cmd *cobra.Command, name string) error {
 			err = cmd.Flags().Set(s.Key, s.Values[0])
 		}
 		if err != nil {
-			return usagef("%s: %w", place, plainly(err))
+			return session.Usagef("%s: %w", place, plainly(err))
 		}
 		_ = cmd.Flags().SetAnnotation(s.Key, sourceKey, []string{place})
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -127,7 +126,7 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	if s.Outcome() == outcome.No {
-		return exit(exitExpectation)
+		return session.Exit(session.NotKept)
 	}
 	return nil
 }
@@ -141,32 +140,33 @@ func (f *sizeFlags) request(d size.Demand) session.Size {
 func (f *sizeFlags) check(fl *pflag.FlagSet) error {
 	for _, old := range noLonger {
 		if fl.Changed(old[0]) {
-			return usagef("--%s is gone: %s", old[0], old[1])
+			return session.Usagef("--%s is gone: %s", old[0], old[1])
 		}
 	}
 	// Exactly one source must be given.
 	sources := given(fl, "held", "workload", "histogram")
 	const lowest = 0.01 // requests per second
-	err := mistakes{
-		{f.rate.PerSecond == 0, "--rate is missing; say how many requests come, like --rate 300/s"},
-		{f.cores < 0 || fl.Changed("cores") && f.cores == 0, fmt.Sprintf("--cores %d; give 1 or more", f.cores)},
-		{f.rate.PerSecond < lowest, fmt.Sprintf("--rate %s is below %g/s; no pool is needed for that", f.rate, lowest)},
-		{len(sources) == 0,
-			"nothing says what a request asks; give one of --held 20ms, --workload 'cpu=200us,sleep=exp(10ms)', --histogram FILE"},
-		{len(sources) > 1, "--" + strings.Join(sources, " and --") + " each say what a request asks; give one of them"},
-		// Written so that NaN is refused as well.
-		{!(f.margin >= 0 && f.margin <= 1), fmt.Sprintf("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)},
-	}.first()
-	if err != nil {
-		return err
+	switch {
+	case f.rate.PerSecond == 0:
+		return session.Usagef("--rate is missing; say how many requests come, like --rate 300/s")
+	case f.cores < 0 || fl.Changed("cores") && f.cores == 0:
+		return session.Usagef("--cores %d; give 1 or more", f.cores)
+	case f.rate.PerSecond < lowest:
+		return session.Usagef("--rate %s is below %g/s; no pool is needed for that", f.rate, lowest)
+	case len(sources) == 0:
+		return session.Usagef("nothing says what a request asks; give one of --held 20ms, --workload 'cpu=200us,sleep=exp(10ms)', --histogram FILE")
+	case len(sources) > 1:
+		return session.Usagef("--%s each say what a request asks; give one of them", strings.Join(sources, " and --"))
+	case !(f.margin >= 0 && f.margin <= 1): // so NaN is refused, too
+		return session.Usagef("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)
 	}
 	// Flags that only make sense with one of these sources.
 	for _, extra := range []struct{ flag, of string }{{"metric", "--histogram"}, {"cpu", "--held, --histogram"}} {
 		if fl.Changed(extra.flag) && !strings.Contains(extra.of, sources[0]) {
-			return usagef("--%s belongs to %s; with --%s it says nothing", extra.flag, extra.of, sources[0])
+			return session.Usagef("--%s belongs to %s; with --%s it says nothing", extra.flag, extra.of, sources[0])
 		}
 	}
-	_, _, err = session.Size{Rate: f.rate.Rate, SLO: f.slo}.Objective()
+	_, _, err := session.Size{Rate: f.rate.Rate, SLO: f.slo}.Objective()
 	return err
 }
 
@@ -189,7 +189,7 @@ func (f *sizeFlags) demand(cmd *cobra.Command) (d size.Demand, err error) {
 		}
 	}
 	if err != nil {
-		return d, usagef("--%s: %w", source, err)
+		return d, session.Usagef("--%s: %w", source, err)
 	}
 	return d, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/capabilities/size"
 	"schedlab/internal/shared/cmdline"
 )
@@ -49,7 +50,7 @@ func TestSizePageIsReal(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), args, &stdout, &stderr); code != exitDone {
+		if code := run(t.Context(), args, &stdout, &stderr); code != session.Done {
 			t.Errorf("%s: exit code %d, %s", e[1], code, &stderr)
 		}
 		if diff := cmp.Diff(e[2], stdout.String()); diff != "" {

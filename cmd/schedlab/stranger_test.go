@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/shared/record"
 )
 
@@ -41,7 +42,7 @@ func compareArms(t *testing.T, args ...string) (*record.Comparison, *record.Dir)
 	cmd.Stderr = &stderr
 	text, err := cmd.Output()
 	var exit *exec.ExitError
-	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitPartial) {
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != session.NoAnswer) {
 		t.Fatalf("%v: %v\n%s", args, err, &stderr)
 	}
 	var r record.Comparison

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/capabilities/session"
 	"schedlab/internal/serving/server"
 )
 
@@ -78,7 +79,7 @@ func TestUnitServes(t *testing.T) {
 	cmd.Env = append(append(os.Environ(), env...), "SCHEDLAB_ADDR=127.0.0.1:0", "SCHEDLAB_ADMIN=127.0.0.1:0", "SCHEDLAB_LOG_FORMAT=json")
 	s := startChild(t, cmd, (*exec.Cmd).Start)
 	s.stop(t)
-	if code := s.cmd.ProcessState.ExitCode(); code != exitDone {
+	if code := s.cmd.ProcessState.ExitCode(); code != session.Done {
 		t.Errorf("exit code %d after SIGTERM:\n%s", code, s.logged())
 	}
 	drain := server.Default().DrainTimeout
