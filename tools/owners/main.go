@@ -17,30 +17,22 @@ import (
 	"strings"
 )
 
-// A capability has its packages, below internal/capabilities or measuring, and the names that other packages declare for it.
+// A capability has its packages, below internal/capabilities or internal/measuring.
 type capability struct {
 	name     string
 	packages []string
-	names    []string // as package.Name
 }
 
 var capabilities = []capability{
-	{"attack", []string{"attack"}, []string{"record.Attack", "report.Attack"}},
-	{"audit", []string{"audit", "audit/tools"}, []string{"record.Audit", "record.AuditRun", "record.AuditFinding", "record.AuditLines", "report.Audit"}},
-	{"capacity", []string{"capacity"}, []string{
-		"record.Capacity", "record.Search", "record.Searched", "record.SLOTerm", "record.ArmCapacity", "record.SearchEnd", "record.RateLine", "record.RateWindow", "report.CapacitySVG",
-	}},
-	{"cluster", []string{"cluster"}, []string{"record.Cluster"}},
-	{"doctor", []string{"doctor"}, nil},
-	{"explain", []string{"explain"}, []string{
-		"record.Explanation", "record.Witness", "record.Suspect", "record.Testimony", "record.TestRun", "record.CauseTurnedAway",
-		"doubt.CauseTurnedAway", "report.Explain", "report.ExplainFormats",
-	}},
-	{"profiles", []string{"profiling", "profile"}, []string{
-		"record.Profiles", "record.ProfiledArm", "record.FunctionShare", "record.RequestTimes", "record.StateTime", "record.Flame", "record.Frame", "report.FlameSVG",
-	}},
-	{"size", []string{"size"}, nil},
-	{"ui", []string{"ui"}, nil},
+	{"attack", []string{"attack"}},
+	{"audit", []string{"audit", "audit/tools"}},
+	{"capacity", []string{"capacity"}},
+	{"cluster", []string{"cluster"}},
+	{"doctor", []string{"doctor"}},
+	{"explain", []string{"explain"}},
+	{"profiles", []string{"profiling", "profile"}},
+	{"size", []string{"size"}},
+	{"ui", []string{"ui"}},
 }
 
 // A file is a parsed file, and its package's directory below the root.
@@ -110,8 +102,7 @@ func room(dir string) string {
 	return dir
 }
 
-// names reports whether a file outside a capability names it: the file uses one of the capability's packages, or a name that
-// another package declares for the capability. The package that declares such a name counts as naming it.
+// names reports whether a file uses a name of one of the capability's packages. A blank import does not.
 func names(c capability, f file) (found bool) {
 	imports := map[string]string{} // by name in the file, the path below its folder of internal/
 	for _, i := range f.ast.Imports {
@@ -126,22 +117,10 @@ func names(c capability, f file) (found bool) {
 		}
 		imports[name] = at
 	}
-	own := f.ast.Name.Name
 	ast.Inspect(f.ast, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok {
-				at := imports[x.Name]
-				found = found || slices.Contains(c.packages, at) || at != "" && slices.Contains(c.names, path.Base(at)+"."+n.Sel.Name)
-			}
-		case *ast.TypeSpec:
-			found = found || slices.Contains(c.names, own+"."+n.Name.Name)
-		case *ast.FuncDecl:
-			found = found || n.Recv == nil && slices.Contains(c.names, own+"."+n.Name.Name)
-		case *ast.ValueSpec:
-			for _, x := range n.Names {
-				found = found || slices.Contains(c.names, own+"."+x.Name)
-			}
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			x, ok := s.X.(*ast.Ident)
+			found = found || ok && slices.Contains(c.packages, imports[x.Name])
 		}
 		return !found
 	})

@@ -56,36 +56,27 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A Question has a phrase for each of its outcomes; "" for one that it never has.
-type Question struct {
-	Name    string // "gate"
-	Asks    string // the question, asked so that Yes is the good answer
-	phrases [4]string
-}
+// A Question has a phrase for each outcome, in the order of [All]; "" for an outcome that it never has.
+type Question [4]string
 
-// The questions.
+// The questions. The glossary has each in words (TestGlossary).
 var (
-	Winner      = Question{"compare", "is it decided which arm is best?", [4]string{"decided", "", "open", "refused"}}
-	Gate        = Question{"gate", "is the new build good enough?", [4]string{"fine", "worse", "open", "refused"}}
-	Expectation = Question{"expectation, SLO", "does it hold?", [4]string{"kept", "not kept", "open", "refused"}}
-	Capacity    = Question{"capacity", "is a rate known that keeps the SLO?", [4]string{"known", "none", "open", "refused"}}
-	Workers     = Question{"size", "is there a number of workers that will do?", [4]string{"found", "none", "", ""}}
-	Machine     = Question{"doctor", "is the machine fit?", [4]string{"fit", "unfit", "open", ""}}
-	Figures     = Question{"audit", "are the figures possible?", [4]string{"possible", "impossible", "open", "not read"}}
-	Difference  = Question{"explain", "is it known why the arms differ?", [4]string{"explained", "no difference", "open", "refused"}}
-	Cause       = Question{"cause", "does it explain the difference?", [4]string{"confirmed", "refuted", "open", "refused"}}
+	Winner      = Question{"decided", "", "open", "refused"}
+	Gate        = Question{"fine", "worse", "open", "refused"}
+	Expectation = Question{"kept", "not kept", "open", "refused"} // of an SLO, too
+	Capacity    = Question{"known", "none", "open", "refused"}
+	Workers     = Question{"found", "none", "", ""}
+	Machine     = Question{"fit", "unfit", "open", ""}
+	Figures     = Question{"possible", "impossible", "open", "not read"}
+	Difference  = Question{"explained", "no difference", "open", "refused"}
+	Cause       = Question{"confirmed", "refuted", "open", "refused"}
 )
-
-// Questions returns all questions, in the order of the glossary.
-func Questions() []Question {
-	return []Question{Winner, Gate, Expectation, Capacity, Workers, Machine, Figures, Difference, Cause}
-}
 
 // Phrase returns the question's phrase for an outcome; "" for none.
 func (q Question) Phrase(o Outcome) string {
 	for i, is := range All() {
 		if o == is {
-			return q.phrases[i]
+			return q[i]
 		}
 	}
 	return ""

@@ -15,8 +15,21 @@ func TestGlossary(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := "| question | yes | no | open | refused |\n|---|---|---|---|---|\n"
-	for _, q := range Questions() {
-		table += "| " + q.Name + ": " + q.Asks
+	for _, q := range []struct {
+		asked string // so that Yes is the good answer
+		Question
+	}{
+		{"compare: is it decided which arm is best?", Winner},
+		{"gate: is the new build good enough?", Gate},
+		{"expectation, SLO: does it hold?", Expectation},
+		{"capacity: is a rate known that keeps the SLO?", Capacity},
+		{"size: is there a number of workers that will do?", Workers},
+		{"doctor: is the machine fit?", Machine},
+		{"audit: are the figures possible?", Figures},
+		{"explain: is it known why the arms differ?", Difference},
+		{"cause: does it explain the difference?", Cause},
+	} {
+		table += "| " + q.asked
 		for _, o := range All() {
 			table += strings.TrimRight(" | "+q.Phrase(o), " ")
 		}

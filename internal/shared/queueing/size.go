@@ -134,7 +134,7 @@ func Size(a Ask) (Advice, error) {
 	wrong("rate", 0.2, setting{workers, adv.Queue, 1.2, 1})
 	wrong("time held", -0.2, setting{workers, adv.Queue, 1, 0.8})
 	wrong("time held", 0.2, setting{workers, adv.Queue, 1, 1.2})
-	for _, other := range []int{Fewer(workers), More(workers)} {
+	for _, other := range []int{Fewer(workers), more(workers)} {
 		if other > 0 {
 			wrong("workers", float64(other)/float64(workers)-1, setting{other, adv.Queue, 1, 1})
 		}
@@ -145,8 +145,8 @@ func Size(a Ask) (Advice, error) {
 // Fewer returns 20 % fewer workers, rounded to the nearest whole number, and at least one fewer.
 func Fewer(workers int) int { return min((8*workers+5)/10, workers-1) }
 
-// More returns 20 % more workers, rounded to the nearest whole number, and at least one more.
-func More(workers int) int { return max((12*workers+5)/10, workers+1) }
+// more returns 20 % more workers, rounded to the nearest whole number, and at least one more.
+func more(workers int) int { return max((12*workers+5)/10, workers+1) }
 
 func (a *Ask) check() error {
 	demand := meaningful(a.Rate, a.Service+a.Block) && a.Rate > 0 && min(a.Service, a.Block) >= 0

@@ -120,7 +120,7 @@ func TestSizeSaysWhatBeingWrongCosts(t *testing.T) {
 	want := []string{
 		"rate -20 %: true", "rate +20 %: false", "time held -20 %: true", "time held +20 %: false",
 		fmt.Sprintf("workers %+.0f %%: false", 100*float64(Fewer(adv.Workers)-adv.Workers)/float64(adv.Workers)),
-		fmt.Sprintf("workers %+.0f %%: true", 100*float64(More(adv.Workers)-adv.Workers)/float64(adv.Workers)),
+		fmt.Sprintf("workers %+.0f %%: true", 100*float64(more(adv.Workers)-adv.Workers)/float64(adv.Workers)),
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
@@ -128,7 +128,7 @@ func TestSizeSaysWhatBeingWrongCosts(t *testing.T) {
 	for i, want := range []struct {
 		workers    int
 		rate, held float64
-	}{{adv.Workers, 800, 0.02}, {adv.Workers, 1200, 0.02}, {adv.Workers, 1000, 0.016}, {adv.Workers, 1000, 0.024}, {Fewer(adv.Workers), 1000, 0.02}, {More(adv.Workers), 1000, 0.02}} {
+	}{{adv.Workers, 800, 0.02}, {adv.Workers, 1200, 0.02}, {adv.Workers, 1000, 0.016}, {adv.Workers, 1000, 0.024}, {Fewer(adv.Workers), 1000, 0.02}, {more(adv.Workers), 1000, 0.02}} {
 		if o := adv.Wrong[i].Outcome; o.Workers != want.workers || o.Queue != adv.Queue || math.Abs(o.Rate-want.rate) > 1e-9 || math.Abs(o.Held-want.held) > 1e-9 {
 			t.Errorf("%s: %+v, want %+v", adv.Wrong[i].What, o, want)
 		}
@@ -142,9 +142,9 @@ func TestSizeSaysWhatBeingWrongCosts(t *testing.T) {
 			t.Errorf("20 %% fewer than %d: %d, want %d", workers, got, fewer)
 		}
 	}
-	for workers, more := range map[int]int{1: 2, 2: 3, 3: 4, 4: 5, 5: 6, 8: 10, 10: 12, 11: 13, 12: 14, 13: 16, 21: 25} {
-		if got := More(workers); got != more {
-			t.Errorf("20 %% more than %d: %d, want %d", workers, got, more)
+	for workers, want := range map[int]int{1: 2, 2: 3, 3: 4, 4: 5, 5: 6, 8: 10, 10: 12, 11: 13, 12: 14, 13: 16, 21: 25} {
+		if got := more(workers); got != want {
+			t.Errorf("20 %% more than %d: %d, want %d", workers, got, want)
 		}
 	}
 }

@@ -240,13 +240,11 @@ func OpenRegular(name string) (*os.File, error) {
 	return f, nil
 }
 
-// errNotRegular is the error for a pipe, a device or a directory in the place of a record's file.
-var errNotRegular = errors.New("not a regular file, so not written by schedlab")
-
-// regular returns an error unless info describes a regular file. info and err are the results of one call.
+// regular returns an error for a pipe, a device or a directory in the place of a file. info and err are the results of one
+// call.
 func regular(info fs.FileInfo, err error) error {
 	if err == nil && !info.Mode().IsRegular() {
-		return errNotRegular
+		return errors.New("not a regular file, so not written by schedlab")
 	}
 	return err
 }
@@ -288,7 +286,7 @@ func readJSON(path string, v any) error {
 	err = json.Unmarshal(data, &head)
 	switch {
 	case err != nil:
-		// Told below, unless the document is whole and only its head is odd.
+		// The head could not be decoded. err says why, and is returned below.
 	case head.Schema > Schema:
 		return fmt.Errorf("reading %q: schema %d, this schedlab reads up to %d: use a newer schedlab", path, head.Schema, Schema)
 	case head.Schema < 1:

@@ -460,7 +460,7 @@ func whole(err error) error {
 // A source reads the uncompressed data of a file, value by value.
 type source struct {
 	r        io.Reader
-	err      error // of r, which ended it; it is told when buf is empty
+	err      error // the error that ended r, io.EOF included; returned when buf is empty
 	buf      [16 << 10]byte
 	from, to int   // the part of buf that was not used yet
 	base     int64 // offset of buf in the data
@@ -500,10 +500,7 @@ func (s *source) uvarint() (v uint64, err error) {
 	case n == 0:
 		err = whole(s.err)
 	default:
-		err = errTooLong
+		err = errors.New("a number of more than 64 bits")
 	}
 	return v, err
 }
-
-// errTooLong is the error of a varint that is longer than any that was written.
-var errTooLong = errors.New("a number of more than 64 bits")

@@ -36,12 +36,12 @@ const (
 	Switches
 	Loops
 	Overflows
-	NumFigures int = iota // their number, with NoFigure
+	numFigures int = iota // their number, with NoFigure
 )
 
 // FigureOf returns the figure with this name; ok is false if there is none.
 func FigureOf(name string) (f Figure, ok bool) {
-	for f = P50; int(f) < NumFigures; f++ {
+	for f = P50; int(f) < numFigures; f++ {
 		if metrics[f].Name == name {
 			return f, true
 		}
@@ -105,7 +105,7 @@ func (o Opt) Pointer() *float64 {
 }
 
 // Figures is a number for each figure. The zero value knows none. As JSON it is an object of the known ones by name.
-type Figures [NumFigures]Opt
+type Figures [numFigures]Opt
 
 // MarshalJSON writes the known figures.
 func (f Figures) MarshalJSON() ([]byte, error) {
@@ -134,7 +134,7 @@ func (f *Figures) UnmarshalJSON(data []byte) error {
 
 // Series is the values of each figure over blocks, in their order; nil for a figure without values. As JSON it is an object
 // of the others by name.
-type Series [NumFigures][]float64
+type Series [numFigures][]float64
 
 // MarshalJSON writes the figures that have values.
 func (s Series) MarshalJSON() ([]byte, error) {

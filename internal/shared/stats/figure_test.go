@@ -11,7 +11,7 @@ import (
 func TestFiguresHaveNames(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for f := P50; int(f) < NumFigures; f++ {
+	for f := P50; int(f) < numFigures; f++ {
 		name := f.String()
 		if back, ok := FigureOf(name); name == "" || !ok || back != f || f.Row().Figure != f || slices.Contains(names, name) {
 			t.Errorf("figure %d is called %q, which is figure %d of the table", f, name, back)

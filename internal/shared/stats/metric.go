@@ -40,7 +40,7 @@ const (
 )
 
 // metrics is the table of all figures: with verdicts, then compared on request, then read by expectations only.
-var metrics = completed([NumFigures]Metric{
+var metrics = completed([numFigures]Metric{
 	P50:           {Name: "p50", Word: "p50", Label: "p50", In: "at p50", Unit: "s", Bench: "p50-ns", Compared: true, Quantile: .5, Primary: true, Effect: .05, Same: .10, Allow: .10},
 	P90:           {Name: "p90", Word: "p90", Label: "p90", In: "at p90", Unit: "s", Bench: "p90-ns", Compared: true, Quantile: .9, Primary: true, Effect: .05, Same: .10, Allow: .10},
 	P99:           {Name: "p99", Word: "p99", Label: "p99", In: "at p99", Unit: "s", Bench: "p99-ns", Compared: true, Quantile: .99, Primary: true, Effect: .05, Same: .10, Allow: .20},
@@ -70,8 +70,8 @@ var metrics = completed([NumFigures]Metric{
 })
 
 // completed fills in Figure, from a row's place, and the words that are the name unless a row has its own.
-func completed(table [NumFigures]Metric) [NumFigures]Metric {
-	for f := P50; int(f) < NumFigures; f++ {
+func completed(table [numFigures]Metric) [numFigures]Metric {
+	for f := P50; int(f) < numFigures; f++ {
 		m := &table[f]
 		m.Figure, m.Label, m.In = f, cmp.Or(m.Label, m.Name), cmp.Or(m.In, "in "+m.Name)
 	}
