@@ -84,14 +84,14 @@ type answer struct {
 }
 
 // answerOf reads an answer from the rows of the file. The rule that names a winner wants a result: one with just these arms,
-// with the verdicts against the baseline as its own and those between two others as its duels.
+// with the verdicts against the baseline as its own and those between two others as its duels. All of them rank the arms, so all are
+// primary.
 func (c choice) answerOf(rows []experiments.Row, matters string) (a answer) {
 	names := strings.Fields(c.arms)
 	r := record.Comparison{}
 	for i, name := range names {
 		r.Arms = append(r.Arms, record.Arm{Contestant: record.Contestant{Name: name, Role: []record.Role{record.Baseline, record.Challenger}[min(i, 1)]}})
 	}
-	var metrics []stats.Figure
 	for _, p := range c.pairs(matters) {
 		at := slices.IndexFunc(rows, func(r experiments.Row) bool {
 			return r.Scenario == c.scenario && r.Metric == p.Metric.String() && r.Arm == p.Arm && r.Baseline == p.Baseline
@@ -101,7 +101,7 @@ func (c choice) answerOf(rows []experiments.Row, matters string) (a answer) {
 		}
 		a.verdicts = append(a.verdicts, rows[at])
 		v := record.Verdict{
-			Metric: p.Metric, Primary: p.Metric.Row().Primary, Arm: p.Arm, Baseline: p.Baseline, Verdict: rows[at].Decision(),
+			Metric: p.Metric, Primary: true, Arm: p.Arm, Baseline: p.Baseline, Verdict: rows[at].Decision(),
 			Ratio: rows[at].Ratio, Low: rows[at].Low, High: rows[at].High, Blocks: rows[at].Blocks,
 		}
 		if p.Baseline == names[0] {
@@ -109,11 +109,8 @@ func (c choice) answerOf(rows []experiments.Row, matters string) (a answer) {
 		} else {
 			r.Duels = append(r.Duels, v)
 		}
-		if !slices.Contains(metrics, p.Metric) {
-			metrics = append(metrics, p.Metric)
-		}
 	}
-	a.kind, a.best = judge.Leaders(&r, metrics)
+	a.kind, a.best = judge.Leaders(&r)
 	slices.SortFunc(a.best, func(x, y string) int { return slices.Index(names, x) - slices.Index(names, y) })
 	return a
 }

@@ -110,7 +110,11 @@ func rowsOf(r *record.Comparison, pairs []record.Verdict, x *explain.Explanation
 	for _, d := range r.Doubts {
 		add(experiments.Row{Metric: "doubt", Reason: string(d.Code), Text: report.Doubt(d)})
 		if d.Has("gist") {
-			text("note", report.Gist(d))
+			note := d.Part("gist")
+			if d.Arm != "" {
+				note = d.Arm + ": " + note
+			}
+			text("note", note)
 		}
 	}
 	if x != nil {

@@ -87,7 +87,7 @@ func contestOf(n int, figures stats.Series, names ...string) *record.Comparison 
 // answered is the kind of the answer of a result, or that it is open or refused, with the arms that share the first place.
 func answered(r *record.Comparison) (record.AnswerKind, []string) {
 	_, a := conclude(r)
-	_, best := newRanking(r, basis{}).decide()
+	_, best := newRanking(r).decide()
 	return cmp.Or(a.Kind, record.AnswerKind(a.Outcome)), best
 }
 

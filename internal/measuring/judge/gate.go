@@ -69,12 +69,12 @@ func (g judgement) pair(p Pair) record.Verdict {
 	return verdict(c, base, arm, g.against(c, base, arm, why, ruler{}))
 }
 
-// Leaders names the best arms by the verdicts on some metrics, by the same rule that names a
+// Leaders names the best arms by the verdicts on primary metrics, by the same rule that names a
 // winner. best holds the winner, or the arms that share the first place, or all arms faster than
 // the baseline, or else the arms that are not surely worse than another and starved no client. Two
 // challengers are compared by their duel in r.Duels. The names are in the order of the plan.
-func Leaders(r *record.Comparison, metrics []stats.Figure) (kind record.AnswerKind, best []string) {
-	f := newRanking(r, basis{metrics})
+func Leaders(r *record.Comparison) (kind record.AnswerKind, best []string) {
+	f := newRanking(r)
 	kind, best = f.decide()
 	switch kind {
 	case record.OneWins, record.ATie, record.TieForBest:

@@ -18,34 +18,14 @@ type ranking struct {
 	arms      []record.Arm
 	ranks     [][]record.Place  // ranks[i][k] is the place of arm i against arm k; zero if i == k
 	standings []record.Standing // of each challenger against its reference
-	judged    []bool            // by challenger: at least one verdict that was asked for is not refused
+	judged    []bool            // by challenger: at least one verdict on a primary metric is not refused
 	excused   []bool            // by arm: it cannot win, and a winner need not beat it
 	duels     []record.Duel     // of challengers that both beat their reference
 }
 
-// A basis tells which verdicts rank the arms: those on these metrics or, for the winner of a run, those on the primary metrics. For
-// the winner metrics is nil, and closed loops with different loads are not compared by their response times.
-type basis struct{ metrics []stats.Figure }
-
-// asks reports whether a verdict counts.
-func (b basis) asks(v record.Verdict) bool {
-	if b.metrics == nil {
-		return v.Primary
-	}
-	return slices.Contains(b.metrics, v.Metric)
-}
-
-// otherLoad returns the settings of load that keep two arms from being compared; nil for none.
-func (b basis) otherLoad(arm, against record.Arm) []string {
-	if b.metrics != nil {
-		return nil
-	}
-	return incomparable(arm.Clients, against.Clients)
-}
-
-// newRanking ranks the arms by the verdicts that the basis asks for. Two challengers are ranked by the verdicts of their duel
+// newRanking ranks the arms by the verdicts on primary metrics. Two challengers are ranked by the verdicts of their duel
 // (record.Comparison.Duels), unless it follows from the baseline (implied).
-func newRanking(r *record.Comparison, by basis) ranking {
+func newRanking(r *record.Comparison) ranking {
 	var f ranking
 	f.arms = slices.DeleteFunc(slices.Clone(r.Arms), func(a record.Arm) bool { return a.Role == record.Copy })
 	f.ranks, f.excused = make([][]record.Place, len(f.arms)), make([]bool, len(f.arms))
@@ -56,9 +36,9 @@ func newRanking(r *record.Comparison, by basis) ranking {
 	// Arms in order: when arm i is ranked, all arms before it have their ranks against the
 	// reference.
 	for i := 1; i < len(f.arms); i++ {
-		f.rankAgainstReference(i, r.Verdicts, by)
+		f.rankAgainstReference(i, r.Verdicts)
 		for k := 1; k < i; k++ {
-			rank := f.rankChallengers(i, k, r, by)
+			rank := f.rankChallengers(i, k, r)
 			f.ranks[i][k], f.ranks[k][i] = rank, inverse(rank)
 		}
 	}
@@ -66,14 +46,14 @@ func newRanking(r *record.Comparison, by basis) ranking {
 }
 
 // rankAgainstReference ranks challenger i against the arm that its verdicts compare it with.
-func (f *ranking) rankAgainstReference(i int, verdicts []record.Verdict, by basis) {
-	p := pair{arm: f.arms[i], against: f.arms[0], by: by}
+func (f *ranking) rankAgainstReference(i int, verdicts []record.Verdict) {
+	p := pair{arm: f.arms[i], against: f.arms[0]}
 	for _, v := range verdicts {
 		if v.Arm == p.arm.Name {
 			p.verdicts, p.against = append(p.verdicts, v), *armOf(f.arms, v.Baseline)
 		}
 	}
-	p.load = by.otherLoad(p.arm, p.against)
+	p.load = incomparable(p.arm.Clients, p.against.Clients)
 	s, judged := p.stand()
 	f.standings, f.judged = append(f.standings, s), append(f.judged, judged)
 	// An arm without any verdict by its own fault cannot win, and cannot keep others from
@@ -84,13 +64,13 @@ func (f *ranking) rankAgainstReference(i int, verdicts []record.Verdict, by basi
 
 // rankChallengers returns the place of challenger i against an earlier one, k: by what follows from the verdicts of both, by
 // load, or by their duel.
-func (f *ranking) rankChallengers(i, k int, r *record.Comparison, by basis) record.Place {
-	p := pair{arm: f.arms[i], against: f.arms[k], by: by}
+func (f *ranking) rankChallengers(i, k int, r *record.Comparison) record.Place {
+	p := pair{arm: f.arms[i], against: f.arms[k]}
 	first, second := f.ranks[i][0], f.ranks[k][0]
-	if len(by.otherLoad(p.arm, p.against)) > 0 {
+	if len(incomparable(p.arm.Clients, p.against.Clients)) > 0 {
 		return refused(record.OtherLoad)
 	}
-	if rank := implied(p.arm.Name, p.against.Name, first, second, r.Verdicts, by); rank != (record.Place{}) {
+	if rank := implied(p.arm.Name, p.against.Name, first, second, r.Verdicts); rank != (record.Place{}) {
 		return rank
 	}
 	for _, v := range r.Duels {
@@ -109,7 +89,6 @@ func (f *ranking) rankChallengers(i, k int, r *record.Comparison, by basis) reco
 // A pair is two arms to be ranked by the verdicts of the one against the other.
 type pair struct {
 	arm, against record.Arm
-	by           basis
 	verdicts     []record.Verdict // of arm against the other, on all metrics
 	load         []string         // settings that make their response times incomparable
 }
@@ -126,14 +105,14 @@ func (p pair) stand() (s record.Standing, judged bool) {
 type pairEvidence struct {
 	arm                                  string
 	otherLoad                            bool           // their response times cannot be compared
-	faster, slower, same, open, refusals int            // verdicts that were asked for
+	faster, slower, same, open, refusals int            // verdicts on primary metrics
 	keeps                                record.Verdict // on goodput, if the arm with less of it cannot keep up
 	done                                 record.Verdict // on goodput in a closed loop
 	starves                              fact.Fact      // why times are refused, if an arm starved clients
 	judged                               bool           // some verdict was not refused
 }
 
-// silent reports whether not one verdict that was asked for was given, because clients starved.
+// silent reports whether all verdicts on primary metrics are refused because clients starved.
 func (e pairEvidence) silent() bool { return !e.starves.None() && e.faster+e.slower+e.same+e.open == 0 }
 
 // evidence collects what the verdicts of a pair say.
@@ -144,7 +123,7 @@ func (p pair) evidence() pairEvidence {
 			e.addGoodput(p, v)
 		}
 		given := v.Verdict.Outcome != outcome.Refused
-		if !p.by.asks(v) {
+		if !v.Primary {
 			e.judged = e.judged || e.otherLoad && given
 			continue
 		}
@@ -159,8 +138,8 @@ func (p pair) evidence() pairEvidence {
 	return e
 }
 
-// addGoodput adds a verdict on goodput, which counts even if the basis does not ask for it: if the arm with less goodput cannot
-// keep up, because it is overloaded or fails requests, and if both arms have closed loops.
+// addGoodput adds a verdict on goodput, which is no primary metric but ranks the arms in two cases: the arm with less goodput
+// cannot keep up, because it is overloaded or fails requests, or both arms have closed loops.
 func (e *pairEvidence) addGoodput(p pair, v record.Verdict) {
 	less := p.arm
 	if v.Better() {
@@ -230,13 +209,13 @@ func inverse(p record.Place) record.Place {
 
 // implied returns the place of two challengers that follows from their verdicts against the baseline, without a duel; zero if
 // none follows. a and b are the places of arm and other against the baseline.
-func implied(arm, other string, a, b record.Place, verdicts []record.Verdict, by basis) record.Place {
+func implied(arm, other string, a, b record.Place, verdicts []record.Verdict) record.Place {
 	// apart: the two surely differ, because they are on different sides of the same baseline.
 	higher, lower := record.Placed(stats.Higher), record.Placed(stats.Lower)
 	apart := a == higher || a == lower || b == higher || b == lower
 	for _, v := range verdicts {
 		for _, o := range verdicts {
-			apart = apart || by.asks(v) && v.Arm == arm && o.Arm == other && v.Metric == o.Metric && v.Baseline == o.Baseline &&
+			apart = apart || v.Primary && v.Arm == arm && o.Arm == other && v.Metric == o.Metric && v.Baseline == o.Baseline &&
 				(v.Better() && o.Worse() || v.Worse() && o.Better())
 		}
 	}
@@ -325,7 +304,7 @@ func conclude(r *record.Comparison) (winner record.Winner, a record.Conclusion) 
 	if len(r.Arms) < 2 {
 		return winner, a
 	}
-	f := newRanking(r, basis{})
+	f := newRanking(r)
 	a.Standings, a.Faster, a.Duels = f.standings, f.faster(), f.duels
 	var best []string
 	a.Kind, best = f.decide()

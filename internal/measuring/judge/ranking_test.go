@@ -102,11 +102,10 @@ func TestImplied(t *testing.T) {
 		var verdicts []record.Verdict
 		for arm, on := range map[string]string{"a": c.onA, "b": c.onB} {
 			for i, word := range strings.Fields(on) {
-				verdicts = append(verdicts, record.Verdict{Arm: arm, Baseline: "base", Metric: []stats.Figure{stats.P50, stats.P90}[i], Verdict: decision(word)})
+				verdicts = append(verdicts, record.Verdict{Arm: arm, Baseline: "base", Metric: []stats.Figure{stats.P50, stats.P90}[i], Primary: true, Verdict: decision(word)})
 			}
 		}
-		both := basis{[]stats.Figure{stats.P50, stats.P90}}
-		got, turned := implied("a", "b", c.a, c.b, verdicts, both), implied("b", "a", c.b, c.a, verdicts, both)
+		got, turned := implied("a", "b", c.a, c.b, verdicts), implied("b", "a", c.b, c.a, verdicts)
 		if got != c.rank || turned != c.turned {
 			t.Errorf("%s (%s) and %s (%s): got %q and %q, want %q and %q", c.a, c.onA, c.b, c.onB, got, turned, c.rank, c.turned)
 		}

@@ -429,7 +429,7 @@ func played(values map[string]*stats.Series, names ...string) (f ranking, r *rec
 			break
 		}
 	}
-	return newRanking(r, basis{}), r
+	return newRanking(r), r
 }
 
 // Of two challengers that are equal, whatever they are to the baseline, at most one run in

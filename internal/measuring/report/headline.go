@@ -22,14 +22,6 @@ func Doubt(f fact.Fact) string {
 	return f.Arm + ": " + f.String()
 }
 
-// Gist is the short form of a doubt, for kinds that have one.
-func Gist(f fact.Fact) string {
-	if f.Arm == "" {
-		return f.Part("gist")
-	}
-	return f.Arm + ": " + f.Part("gist")
-}
-
 // Headline returns the answer of a run in one or a few sentences: what the run found or, if other programs kept it from an
 // answer, that they did.
 func Headline(r record.Result) string {
