@@ -40,7 +40,7 @@ NetworkPolicies, and schedlab's image where the cluster can pull it
 // measures are the commands that a cluster can run.
 var measures = []string{"compare", "capacity", "gate"}
 
-// measure makes one of measures.
+// measure makes the command with one of these names.
 func measure(name string) measuring {
 	switch name {
 	case "compare":
@@ -51,7 +51,7 @@ func measure(name string) measuring {
 	return newCapacity()
 }
 
-// newClusterRun makes the command that does it all.
+// newClusterRun makes the command that creates a run's objects, follows it, fetches its record and deletes the objects.
 func newClusterRun() *cobra.Command {
 	var f session.Cluster
 	cmd := &cobra.Command{

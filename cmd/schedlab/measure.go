@@ -36,8 +36,8 @@ func (m measuring) command() *cobra.Command {
 	return m.cmd
 }
 
-// parse reads the words of the command in another one, by, and gives the flags without a value theirs from settle.
-// Errors are wrong usage.
+// parse makes a request of the command's words, which were given to another command, by. settle sets the flags that are not
+// among the words. Errors are wrong usage.
 func (m measuring) parse(by *cobra.Command, words []string, settle func(*cobra.Command) error) (o session.Order, err error) {
 	declareOld(m.cmd)
 	root := &cobra.Command{Use: by.Root().Name()} // the name in front of the command's

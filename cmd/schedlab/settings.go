@@ -28,7 +28,7 @@ func settle(cmd *cobra.Command) error {
 	return sources(cmd)
 }
 
-// sources are where the flags that are not on the command line get their values.
+// sources sets the flags that are not on the command line: from the environment, and then from the file of --config.
 func sources(cmd *cobra.Command) error {
 	if err := fromEnvironment(cmd); err != nil {
 		return err
@@ -36,8 +36,7 @@ func sources(cmd *cobra.Command) error {
 	return fromFile(cmd)
 }
 
-// fromFile gives the flags that have no value yet theirs from the file of --config, if there is one, and then takes the
-// old flags. It is sources without the environment.
+// fromFile sets the flags that have no value yet from the file of --config, if there is one, and then takes the old flags.
 func fromFile(cmd *cobra.Command) error {
 	// Empty, too, for a command that has no --config.
 	if name, _ := cmd.Flags().GetString(configFlag); name != "" {

@@ -18,7 +18,7 @@ var ownReading = regexp.MustCompile(`^/sched/(latencies|goroutines)[:/]`)
 // schedReading holds the runtime's figures about its scheduler. A scrape starts goroutines that would count as
 // runnable: net/http one for each request, and the registry one for each of several collectors. So the
 // runtime is read before the registry, and after a pause in which the first of them runs. A goroutine that
-// a timer wakes runs before those that wait, so it finds them all.
+// a timer wakes runs before the runnable ones, so it finds them all.
 type schedReading struct {
 	mu      sync.Mutex // held during a reading of the registry
 	samples []metrics.Sample

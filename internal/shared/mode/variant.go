@@ -17,9 +17,9 @@ type Part struct {
 	Change func(m *Mode, value string)
 }
 
-// With returns the mode that a server has with these flags of serve, given without dashes. Of an axis
-// with alternatives it has the one that the flags choose; the overflow policies stay, because a queue's
-// default depends on the mode. Flags of parts that were not chosen are not among its Flags.
+// With returns the mode of a server with these flags of serve, given without dashes. Where an axis has
+// alternatives, the flags choose one; the overflow policies stay, because a queue's default depends on the
+// mode. Its Flags lack those of parts that were not chosen.
 func (m Mode) With(flags map[string]string) Mode {
 	a := &m.Axes
 	for _, axis := range []*string{&a.Accept, &a.Queue, &a.Thread} {

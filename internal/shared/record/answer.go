@@ -10,8 +10,8 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// A Winner tells whether it is known which arm is best. Its text is the arm's name, "trade" or "open". The zero Winner
-// is of a run that compared nothing.
+// A Winner tells whether it is known which arm is best. Its text is the arm's name, "trade" or "open". A run that compared
+// nothing has the zero Winner.
 type Winner struct {
 	Outcome outcome.Outcome // Yes or Open
 	Arm     string          // the winning arm if the outcome is Yes; "" for a trade, which has no winner
@@ -58,7 +58,7 @@ type Conclusion struct {
 	Reason    fact.Fact       `json:"reason,omitzero"`    // of a Refused: why no verdict was reached
 }
 
-// UnmarshalJSON reads a conclusion, also one of an older record, whose outcome was its kind.
+// UnmarshalJSON reads a conclusion. In older records the outcome is the kind.
 func (c *Conclusion) UnmarshalJSON(data []byte) error {
 	type plain Conclusion
 	if err := json.Unmarshal(data, (*plain)(c)); err != nil {
@@ -114,14 +114,14 @@ type Duel struct {
 	Verdicts []Verdict `json:"verdicts"`
 }
 
-// A Place is where an arm stands against another, by all their verdicts together. The zero Place is of an arm
-// against itself.
+// A Place is where an arm stands against another, by all their verdicts together. The zero Place is that of an arm
+// compared with itself.
 type Place struct {
 	Outcome outcome.Outcome // Yes if the rank is known; Open or Refused
-	// Rank is by the response times; Higher or Lower goodput is the rank where an arm does not keep up or fails
-	// requests. Of an Open it is Same if the arms are the same at some metrics and the others are open.
+	// Rank is by the response times. Where an arm does not keep up or fails requests it is by goodput: Higher or Lower. With
+	// Open it is Same if the arms are the same at some metrics, and the other metrics are open.
 	Rank stats.Rank
-	Why  NoTimes // of a Refused
+	Why  NoTimes // set for Refused
 }
 
 // A NoTimes tells why two arms have no response times to compare.
@@ -131,7 +131,7 @@ type NoTimes string
 const (
 	OtherLoad      NoTimes = "other-load" // see Standing.Differs
 	StarvesClients NoTimes = "starves"    // the arm starves so many connections that the times of the others mean nothing
-	NoTimesBeside  NoTimes = "no-times"   // the other arm does that
+	NoTimesBeside  NoTimes = "no-times"   // the other arm starves so many connections
 )
 
 // placeWords are the texts of places.

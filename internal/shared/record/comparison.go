@@ -22,7 +22,7 @@ type Comparison struct {
 	Planned  int       `json:"planned"`            // most blocks planned
 	Valid    int       `json:"valid"`              // blocks that the verdicts use: all with correct data
 	Ran      int       `json:"ran,omitempty"`      // blocks with a trial; 0 unknown
-	Before   *Before   `json:"before,omitempty"`   // as in Plan: blocks with longer windows, which are not among Ran
+	Before   *Before   `json:"before,omitempty"`   // as in Plan: blocks with longer windows; Ran does not count them
 	Arms     []Arm     `json:"arms"`               // baseline first, then its copy, then challengers in plan order
 	Verdicts []Verdict `json:"verdicts"`           // challengers × metrics, in plan order
 	AA       []Verdict `json:"aa"`                 // the baseline against its own copy, per metric
@@ -227,8 +227,8 @@ type Verdict struct {
 	Reason fact.Fact `json:"reason,omitzero"` // refused: why
 }
 
-// Quotient returns the figure of the verdict's arm divided by its baseline's, both as reports print them; 0 if one is not
-// known. Reports print it beside the two figures, while [Verdict.Ratio] is the median of the blocks' own ratios.
+// Quotient returns the figure of the verdict's arm divided by the figure of its baseline, both as reports print them; 0 if one
+// is not known. Reports print it next to the two figures. It differs from [Verdict.Ratio], the median of the blocks' ratios.
 func (r *Comparison) Quotient(v Verdict) float64 {
 	m := v.Metric.Row()
 	printed := func(name string) float64 {
@@ -246,9 +246,9 @@ func (r *Comparison) Quotient(v Verdict) float64 {
 	return arm / base
 }
 
-// Judged reports whether something that was asked could be judged: an expectation passed or failed, or a challenger has a
-// verdict on a time, or a difference in goodput, and not every expectation is refused. An overloaded arm has no other verdict
-// than goodput.
+// Judged reports whether the run has any answer. It has one if an expectation is kept or not kept. It also has one if a
+// challenger has a verdict on a time, or differs in goodput, unless there are expectations and all are refused. Goodput counts
+// because it is the only verdict of an overloaded arm.
 func (r *Comparison) Judged() bool {
 	reached := slices.ContainsFunc(r.Verdicts, func(v Verdict) bool {
 		return v.Primary && v.Verdict.Outcome != outcome.Refused || v.Metric == stats.Goodput && v.Verdict.Rank.Differs()
@@ -270,8 +270,8 @@ func (v Verdict) Better() bool { return v.Metric.Row().Better(v.Verdict.Rank) }
 // Worse reports whether the arm is worse.
 func (v Verdict) Worse() bool { return v.Metric.Row().Worse(v.Verdict.Rank) }
 
-// Disturbed is the disturbances of an arm's windows and of the load in them: medians over the blocks, and the
-// worst block. They are noise that the intervals include, unless a verdict is refused because of them.
+// Disturbed tells what disturbed an arm's windows and the load in them, as medians over the blocks. It is noise that the
+// intervals include, unless a verdict is refused because of it.
 type Disturbed struct {
 	Late      stats.Figures `json:"late"`      // the quantiles of the lateness of sending, seconds
 	Foreign   float64       `json:"foreign"`   // share of the server's CPUs that other programs used; -1 unknown
@@ -291,8 +291,8 @@ type Refusal struct {
 	Limit float64 `json:"limit"`
 }
 
-// Starves reports whether the arm left connections without a reply in more than a tenth of its blocks, not
-// by a chance of one short window. An arm that does not count its blocks does.
+// Starves reports whether the arm left connections without a reply in more than a tenth of its blocks: in one short window
+// that may be chance. If the record does not tell in how many blocks, Starves is true.
 func (a Arm) Starves() bool {
 	return a.StarvedConnections > 0 && (a.StarvedBlocks == 0 || 10*a.StarvedBlocks > len(a.Blocks[stats.Goodput]))
 }
@@ -334,9 +334,9 @@ type Expectation struct {
 	Reason  fact.Fact       `json:"reason"` // the evidence, or why there is none
 }
 
-// A Twin is the result of an ideal scheduler of the arm's kind that serves the very requests the arm was sent,
-// block by block, without any cost of switching, kernel or network. Times are seconds of a good reply. The
-// measured time beyond Ideal is split into Overhead and Interference.
+// A Twin is the result of an ideal scheduler of the arm's kind. It serves the same requests as the arm, block by block, and
+// switching, kernel and network cost it nothing. Times are seconds of a good reply. The measured time beyond Ideal is split
+// into Overhead and Interference.
 //
 // The parts add up: Measured = Ideal + Overhead + Interference, block by block; their medians add up
 // only roughly.
@@ -366,12 +366,12 @@ type Allowance struct {
 	Watched bool    `json:"watched,omitempty"` // the gate passes also while this metric is open
 }
 
-// A Gated is a gate's answer for one metric: is the new build worse than the old one by more than a margin?
-// Ratios are new / old. Metric is one of the compared metrics, such as p99.
+// A Gated is a gate's answer for one metric, such as p99: is the new build worse than the old one by more than is allowed?
+// Ratios are new / old.
 type Gated struct {
 	Metric  stats.Figure    `json:"metric"`
 	Allow   float64         `json:"allow"`           // largest worsening that is allowed, as a ratio: 0.1 is 10 %
-	Outcome outcome.Outcome `json:"outcome"`         // Yes: surely not worse by more than is allowed; No: surely worse, and more than half of what is allowed in the median
+	Outcome outcome.Outcome `json:"outcome"`         // Yes: surely not worse by more than Allow; No: surely worse, and its median worse by more than half of Allow
 	Answer  string          `json:"answer"`          // Outcome in words: fine, worse, open, refused
 	Ratio   float64         `json:"ratio"`           // median over the blocks; 0 when refused
 	Low     float64         `json:"low"`             // interval of Ratio; 0 while no look has one
@@ -383,7 +383,7 @@ type Gated struct {
 	Watched bool `json:"watched,omitempty"`
 }
 
-// UnmarshalJSON reads a gated metric, also from a record whose answer was a word without an outcome.
+// UnmarshalJSON reads a gated metric. Older records have only the answer, and no outcome.
 func (g *Gated) UnmarshalJSON(data []byte) error {
 	type plain Gated
 	if err := json.Unmarshal(data, (*plain)(g)); err != nil || g.Outcome != "" {
@@ -392,8 +392,8 @@ func (g *Gated) UnmarshalJSON(data []byte) error {
 	return g.Outcome.UnmarshalText([]byte(g.Answer))
 }
 
-// GateOutcome returns the outcome of a whole gate: No if one metric is worse, Yes if all are fine that are not only
-// watched, else Open. It is "" without answers. A refused metric leaves the gate open: it may hide a worsening.
+// GateOutcome returns the outcome of a whole gate: No if one metric is worse, Yes if all are fine, and else Open; watched
+// metrics need not be fine. A refused metric leaves the gate open, because it may hide a worsening. Without a gate it is "".
 func (r *Comparison) GateOutcome() outcome.Outcome {
 	if len(r.Gate) == 0 {
 		return ""

@@ -1,10 +1,9 @@
 // Package record is the run directory: the plan of a comparison, the measurements of every trial, and the
 // result computed from them. It holds types, codecs and files; it measures nothing and decides nothing.
 //
-// A run's directory is a Dir: dir.go writes it, open.go reads it. run.json holds a Run, which is the Plan and
-// later the Result (run.go, result.go), of which a Comparison is one kind (comparison.go). Each trial has a Trial
-// (trial.go), its Requests and its Stamps (package request, with their file format). A fact.Fact is any statement about
-// a run. The other files hold the outputs of other commands.
+// A run's directory is a Dir: dir.go writes it, open.go reads it. run.json holds a Run (run.go): the Plan and, after the
+// run, the Result (result.go). A Comparison is one kind of Result (comparison.go). Each trial has a Trial (trial.go), its
+// requests and its stamps (package request, with their file format).
 //
 // Types that are written as JSON have times in seconds and ratios 0..1, unless a comment tells otherwise. An
 // unknown figure is nil, below 0 or left out, as its comment tells.

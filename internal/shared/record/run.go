@@ -115,7 +115,8 @@ type Plan struct {
 	Claims map[string]string `json:"claims,omitempty"`
 	// Gate has the allowances of `schedlab gate`, by metric.
 	Gate map[stats.Figure]Allowance `json:"gate,omitempty"`
-	// Before tells of the first blocks, which do not count since the windows were shortened after them; nil if they were not.
+	// Before counts the first blocks, after which the windows were shortened: these blocks are not judged. It is nil if the
+	// windows were not shortened.
 	Before  *Before `json:"before,omitempty"`
 	Asked   string  `json:"asked,omitempty"`   // what a request does, in words
 	SLO     string  `json:"slo,omitempty"`     // the objective of a search, which has no blocks
@@ -123,7 +124,7 @@ type Plan struct {
 	Windows int     `json:"windows,omitempty"` // of a search, most windows for each arm
 }
 
-// Before is the blocks of a run that went on with shorter windows: how many there were, and their windows.
+// Before is the number of blocks with longer windows at the start of a run, and the length of these windows.
 type Before struct {
 	Blocks int  `json:"blocks"`
 	Window Span `json:"window"`

@@ -62,8 +62,8 @@ type ServerSide struct {
 	Footprint *Footprint `json:"footprint,omitempty"`
 	// Kernel is what the kernel counted in the window; nil when the trial failed.
 	Kernel *Kernel `json:"kernel,omitempty"`
-	// Procs is the GOMAXPROCS that it publishes, 0 if it publishes none. Of several processes it is
-	// that of the first one.
+	// Procs is the GOMAXPROCS that the server publishes, 0 if it publishes none. If it has several processes, Procs is the
+	// first one's.
 	Procs int `json:"procs,omitempty"`
 	// CPUs is the set of CPUs it may run on, if that is more than the plan's server CPUs.
 	CPUs   string      `json:"cpus,omitempty"`
@@ -221,8 +221,8 @@ type Trouble struct {
 	Server  float64 `json:"server,omitzero"`
 	Load    float64 `json:"load,omitzero"`
 	Program string  `json:"program,omitempty"` // the name, if Cause is Program; all processes of that name count together
-	// PID is the process that took most. Where most of the time is of processes that ended in the meantime, it is
-	// the process that started them, and Parent its name.
+	// PID is the process that took most. If processes that have ended took most of the time, PID is the process that started
+	// them, and Parent is its name.
 	PID       int    `json:"pid,omitempty"`
 	Parent    string `json:"parent,omitempty"`
 	Processes int    `json:"processes,omitempty"` // that were seen, if more than one
@@ -239,8 +239,8 @@ func (t Trouble) On(side Side) float64 {
 	return max(t.Server, t.Load)
 }
 
-// Disturbs reports whether the time that the cause took of a side's CPUs was taken by others. Time of this program's own
-// threads was not. Time of no visible program counts from leastUnseen on: less may be the difference of two clocks.
+// Disturbs reports whether the cause disturbs a side, because others took the time. Time of schedlab's own threads disturbs
+// nothing. Time of programs that cannot be seen disturbs from leastUnseen on: less may be the difference of two clocks.
 func (t Trouble) Disturbs(side Side) bool {
 	return t.Cause != Own && (t.Cause != Passing || t.On(side) >= leastUnseen)
 }
@@ -262,9 +262,7 @@ func (o *Others) On(side Side) (ratio float64) {
 func (o *Others) Quiet() bool { return max(o.On(ServerSideCPU), o.On(LoadSideCPU)) <= mostDisturbed }
 
 const (
-	// mostDisturbed is the ratio of the servers' or of the load's CPU time above which others that take it are in
-	// the way of an answer.
-	mostDisturbed = .10
+	mostDisturbed = .10 // a larger ratio of the servers' or the load's CPU time may prevent an answer
 	leastUnseen   = .05
 )
 

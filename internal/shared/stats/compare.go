@@ -40,7 +40,7 @@ type Comparison struct {
 //
 // It looks after 10, 12, 13, … blocks ([Looks]). With d = ln(arm/base) of the first n blocks, sorted, the
 // interval of a look is [d_(k), d_(n+1-k)], k = LookRank(n, Alpha/comparisons). The intervals of all looks
-// hold together, so an interval is what they have in common, and a decision may be taken after any look:
+// hold together. So the intervals of the looks so far are intersected, and a decision may be taken after any look:
 //
 //	a difference   the interval excludes 1 and the median is at least Effect off
 //	SAME           the interval with twice this error lies within ±Same: a true ratio beyond

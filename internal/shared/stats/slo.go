@@ -23,15 +23,15 @@ type Term struct {
 }
 
 const (
-	mostSLO    = 24 * time.Hour // that a term may allow: up to it times are exact in nanoseconds, as a term and its text must be
-	mostDigits = 9              // of a quantile's percentage: more may lie between two numbers that a float64 can tell apart
+	mostSLO    = 24 * time.Hour // longest time in a term: a float64 of seconds is exact to the nanosecond up to here
+	mostDigits = 9              // digits of a quantile's percentage: with more, two quantiles may be the same float64
 )
 
 // A Measure is what a term is about: a quantile of the response times, or the figure Mean, Errors or Goodput. Its text, in
 // JSON too, is p and the percentage of the quantile, as p99.9, or the figure's name.
 type Measure struct {
-	Figure   Figure  // NoFigure of a quantile
-	Quantile float64 // above 0 and below 1; 0 of a figure
+	Figure   Figure  // NoFigure for a quantile
+	Quantile float64 // above 0 and below 1; 0 for a figure
 }
 
 // String returns the measure's text.

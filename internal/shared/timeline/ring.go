@@ -22,14 +22,11 @@ type Ring struct {
 // their answers. The stamps of a longer pipeline are lost.
 const MaxPending = 64
 
-// The sizes a ring can have, in requests of some 72 bytes. MaxRing requests take 1.2 GB.
-const (
-	minRing = 1
-	MaxRing = 1 << 24
-)
+// MaxRing is the largest size of a ring, in requests of some 72 bytes: 1.2 GB.
+const MaxRing = 1 << 24
 
-// NewRing returns a ring for size requests. It limits size to minRing and MaxRing.
-func NewRing(size int) *Ring { return &Ring{slots: make([]Server, min(max(size, minRing), MaxRing))} }
+// NewRing returns a ring for size requests. It limits size to 1 and MaxRing.
+func NewRing(size int) *Ring { return &Ring{slots: make([]Server, min(max(size, 1), MaxRing))} }
 
 // Put adds stamps. When the ring is full they replace the oldest.
 func (r *Ring) Put(stamps ...Server) {
