@@ -244,7 +244,7 @@ func podCommands() []*cobra.Command {
 			if err := begin(cmd.Context()); err != nil {
 				return err
 			}
-			return cluster.NewShard(os.Getenv("SHARD_TOKEN"), rest).Serve(cmd.Context(), cluster.ShardAddr)
+			return cluster.ServeShard(cmd.Context(), cluster.ShardAddr, os.Getenv("SHARD_TOKEN"), rest)
 		}}
 	oneOf(shard.Flags(), &rest, "rest", "auto", "what it does while nothing is due", "auto", "spin", "wait")
 	var request string

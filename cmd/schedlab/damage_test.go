@@ -90,7 +90,7 @@ func rendered(path string) (err error) {
 		return err
 	}
 	for _, format := range report.Formats().Names() {
-		if err := report.Render(io.Discard, format, result); err != nil {
+		if err := report.Formats().Render(io.Discard, format, result); err != nil {
 			return err
 		}
 	}

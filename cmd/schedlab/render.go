@@ -25,7 +25,7 @@ func render(cmd *cobra.Command, format string, r record.Result, brief bool) erro
 	case format == "text":
 		return report.Text(w, r, textOptions(w))
 	}
-	if err := report.Render(w, format, r); err != nil {
+	if err := report.Formats().Render(w, format, r); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
 	return nil

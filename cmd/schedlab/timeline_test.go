@@ -103,7 +103,7 @@ func TestEveryNanosecondIsAccountedFor(t *testing.T) {
 				}
 				c := serve(t, mode.Name, flags...)
 				rng := rand.New(rand.NewPCG(1, 1))
-				trace := arrivals.Trace{At: arrivals.Poisson(300, 500*time.Millisecond, rng)}
+				trace := arrivals.Process{}.Draw(300, 500*time.Millisecond, rng)
 				for range trace.At {
 					trace.Demand = append(trace.Demand, arrivals.Demand{Iters: 50_000, Sleep: time.Duration(rng.IntN(2)) * time.Millisecond})
 				}
@@ -239,7 +239,7 @@ func wakeups(t *testing.T, hogged bool) (sorted []float64) {
 	a, err := load.Attack(t.Context(), load.Options{
 		Clients: record.Clients{KeepAlive: true, Connections: 64},
 		Targets: []load.Target{{Method: "GET", URL: "http://" + c.addr + "/plaintext"}},
-		Trace:   arrivals.Trace{At: arrivals.Constant(200, time.Second)},
+		Trace:   arrivals.Process{Kind: arrivals.KindConstant}.Draw(200, time.Second, nil),
 	})
 	if err != nil {
 		t.Fatal(err)

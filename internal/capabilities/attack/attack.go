@@ -38,9 +38,9 @@ type Load struct {
 	Version  string // of schedlab
 }
 
-// Run sends a load and returns the result, an arm alone in one window, and the distribution of its response times. An open loop's requests are counted and written
-// to files as they end, and not kept; a closed loop's when it is over. tell gets a line when the load begins, and now and
-// then while it runs.
+// Run sends a load. It returns the result, one arm in one window, and the distribution of its response times. Requests of an
+// open loop are counted and written to files as they end, and not kept; those of a closed loop when the load is over. tell gets
+// a line when the load begins, and every ten seconds while it runs.
 //
 // The result is nil if nothing was sent, because the options are impossible or the clients could not be opened. If the load was cut
 // short, the result covers the requests sent so far, and the error is the reason: ctx ended, or a file could not be written.

@@ -37,7 +37,7 @@ func said(text string) fact.Fact {
 func rendered(t *testing.T, format string, r record.Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.Render(&b, format, r); err != nil {
+	if err := report.Formats().Render(&b, format, r); err != nil {
 		t.Fatalf("%s: %v", format, err)
 	}
 	return b.String()
@@ -250,7 +250,7 @@ func TestCapacityHasNoBlocksToRender(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"benchstat", "hgrm"} {
 		var b bytes.Buffer
-		if err := report.Render(&b, format, sample()); err == nil || !strings.Contains(err.Error(), "compares no blocks") || b.Len() > 0 {
+		if err := report.Formats().Render(&b, format, sample()); err == nil || !strings.Contains(err.Error(), "compares no blocks") || b.Len() > 0 {
 			t.Errorf("%s: error %v and %d bytes, want a refusal", format, err, b.Len())
 		}
 	}

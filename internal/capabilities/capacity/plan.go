@@ -143,12 +143,11 @@ func (o Objective) Lead(ctx context.Context, run record.Run, arms []record.PlanA
 	for i, a := range arms {
 		xmax[i] = run.XMax[a.Name]
 	}
-	bench := func(ctx context.Context, arm int, step runner.Step, next Next) error {
+	return searchAll(ctx, func(ctx context.Context, arm int, step runner.Step, took func(RateWindow) (runner.Step, bool)) error {
 		return measure(ctx, arm, step, func(t record.TrialRecord) (runner.Step, bool) {
-			return next(reduced(t, run.Env, arms[arm].Clients, o.SLO))
+			return took(reduced(t, run.Env, arms[arm].Clients, o.SLO))
 		})
-	}
-	return searchAll(ctx, bench, xmax, o.options(run.Plan))
+	}, xmax, o.options(run.Plan))
 }
 
 // Judge computes the result of the search from its record.

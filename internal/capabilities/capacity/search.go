@@ -1,6 +1,6 @@
 // Package capacity searches for the highest rate of requests at which a server keeps a service level objective, and says how
 // sure the answer is. It decides which rate to offer next and what the windows so far show (search.go, finding.go, line.go).
-// The caller's [Bench] starts the servers and measures. It reads no clock; with the same answers of the bench it does the same again.
+// The caller's bench ([runner.Bench]) starts the servers and measures. It reads no clock; with the same answers of the bench it does the same again.
 //
 // The search (docs/guide/capacity.md) begins with a look over the whole range in random order. Then it fits a robust line of
 // 1/quantile on rate, nearly straight for most servers near their limit, and measures more windows where the line meets the
@@ -33,13 +33,6 @@ const (
 	purposeOverload = "overload" // beyond what the server can do, to see whether it recovers
 	purposeAgain    = "again"    // at the verified rate on the server that was overloaded
 )
-
-// A Bench is an [runner.Bench] with windows in place of trials; arm is its index in the xmax of searchAll. It refuses a window
-// that has no value for a term of the objective, unless its purpose is Overload. A Sent of 0 counts as the rate.
-type Bench func(ctx context.Context, arm int, step runner.Step, next Next) error
-
-// A Next takes a window of the last step, and returns the next step of the search for the same server, if there is one.
-type Next func(w RateWindow) (step runner.Step, more bool)
 
 // options are the settings of a search. Rates are requests per second. One seed gives the same orders again.
 type options struct {
@@ -309,9 +302,14 @@ func (s *search) recover() {
 	}
 }
 
+// A bench measures windows for a search, as a [runner.Bench] does trials: took takes the window of the last step and returns
+// the next step on the same server, if there is one. A window without a value for a term of the objective is refused, unless its
+// purpose is overload. A Sent of 0 counts as the rate.
+type bench func(ctx context.Context, arm int, step runner.Step, took func(RateWindow) (runner.Step, bool)) error
+
 // searchAll searches every arm's capacity. xmax is each arm's X_max: closed-loop throughput, requests per second. A round
 // measures one window of every arm that is not done, in random order, so that changes on the machine meet all arms.
-func searchAll(ctx context.Context, bench Bench, xmax []float64, o options) (err error) {
+func searchAll(ctx context.Context, measure bench, xmax []float64, o options) (err error) {
 	var open []*search
 	for i, x := range xmax {
 		// Each arm has its own random orders; stream 0 is left for the order of the arms.
@@ -328,7 +326,7 @@ func searchAll(ctx context.Context, bench Bench, xmax []float64, o options) (err
 		order.Shuffle(len(open), func(i, j int) { open[i], open[j] = open[j], open[i] })
 		for _, a := range open {
 			if a.more && err == nil {
-				err = bench(ctx, a.arm, a.step, a.measured)
+				err = measure(ctx, a.arm, a.step, a.measured)
 			}
 			if errors.Is(err, runner.ErrLost) {
 				a.more, err = false, nil

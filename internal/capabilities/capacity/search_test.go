@@ -217,12 +217,12 @@ var errFailed = errors.New("the disk is full")
 // search runs a search of several arms.
 func (s *spying) search(t *testing.T, o options, xmax ...float64) error {
 	s.all = make([][]RateWindow, len(xmax))
-	return searchAll(t.Context(), func(ctx context.Context, arm int, step runner.Step, next Next) error {
+	return searchAll(t.Context(), func(ctx context.Context, arm int, step runner.Step, took func(RateWindow) (runner.Step, bool)) error {
 		s.turns = append(s.turns, arm)
 		if len(s.turns) == s.fail {
 			return s.with
 		}
-		return s.bench(s.all)(ctx, arm, step, next)
+		return s.bench(s.all)(ctx, arm, step, took)
 	}, xmax, o)
 }
 

@@ -40,15 +40,15 @@ func newSimulated(t *testing.T, mu float64, slo string, seed uint64) *simulated 
 }
 
 // bench measures an arm's windows on a server of its own, and appends them to measured.
-func (s *simulated) bench(measured [][]RateWindow) Bench {
-	return func(_ context.Context, arm int, step runner.Step, next Next) error {
+func (s *simulated) bench(measured [][]RateWindow) bench {
+	return func(_ context.Context, arm int, step runner.Step, took func(RateWindow) (runner.Step, bool)) error {
 		broken := false
 		for more := true; more; {
 			w := s.offer(step, broken)
 			w.Purpose, w.Rate = step.Purpose, step.Rate
 			measured[arm] = append(measured[arm], w)
 			broken = broken || step.Purpose == purposeOverload && s.breaks && w.Refused.None()
-			step, more = next(w)
+			step, more = took(w)
 		}
 		return nil
 	}

@@ -29,32 +29,27 @@ type job struct {
 	Begin   int64  // the load's start, in the shard's clock: nanoseconds since 1970
 }
 
-// Shard is a Pod that sends parts of loads. It serves, on port 7070:
+// A shard is a Pod that sends parts of loads. It serves, on port 7070:
 //
 //	GET  /clock  its clock, as nanoseconds since 1970
-//	POST /load   a job; the reply comes when the load is over, and is an Answer
+//	POST /load   a job; the reply comes when the load is over, and is an answer
 //
 // The clock is text, a job and its answer are gob. A shard sends one load at a time. A caller needs the
 // run's token, because a shard sends requests to any address.
-type Shard struct {
+type shard struct {
 	token  string
 	shared bool // it sleeps between requests instead of polling
 	busy   sync.Mutex
 }
 
-// NewShard returns a shard. rest is "spin", "wait", or "auto": it spins if it has a CPU to itself and
-// its node has four or more.
-func NewShard(token, rest string) *Shard {
-	few := runtime.NumCPU() < 4
-	return &Shard{token: token, shared: rest == "wait" || rest != "spin" && few}
-}
-
-// Serve serves at addr until ctx ends.
-func (s *Shard) Serve(ctx context.Context, addr string) error {
+// ServeShard serves as a shard at addr until ctx ends. rest is "spin", "wait", or "auto", which spins on a node with four CPUs or
+// more.
+func ServeShard(ctx context.Context, addr, token, rest string) error {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
+	s := &shard{token: token, shared: rest == "wait" || rest != "spin" && runtime.NumCPU() < 4}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	defer context.AfterFunc(ctx, func() { server.Close() })()
 	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
@@ -64,7 +59,7 @@ func (s *Shard) Serve(ctx context.Context, addr string) error {
 }
 
 // ServeHTTP implements http.Handler.
-func (s *Shard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *shard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch asked := r.Method + " " + r.URL.Path; {
 	case subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+s.token)) != 1:
 		http.Error(w, "this shard belongs to another run: wrong token", http.StatusForbidden)
@@ -89,7 +84,7 @@ func (s *Shard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // send sends a job's load when it is time.
-func (s *Shard) send(ctx context.Context, j job) *answer {
+func (s *shard) send(ctx context.Context, j job) *answer {
 	o, a := j.Options, &answer{}
 	if j.Think != "" {
 		think, err := workload.ParseDist(j.Think)

@@ -94,7 +94,7 @@ func counted(t *testing.T) (addr string, served *atomic.Int64) {
 func shardsFor(t testing.TB, n int) *Site {
 	site := &Site{Settings: Settings{Name: "test", Namespace: "ns", Shards: n, Token: "secret"}, client: &http.Client{}}
 	for i := range n {
-		s := httptest.NewServer(NewShard("secret", "wait"))
+		s := httptest.NewServer(&shard{token: "secret", shared: true})
 		t.Cleanup(s.Close)
 		site.shards = append(site.shards, &remoteShard{Index: i, Pod: fmt.Sprintf("load-%d", i), Node: "node", addr: strings.TrimPrefix(s.URL, "http://"), token: "secret"})
 	}
@@ -164,7 +164,7 @@ func TestLostShard(t *testing.T) {
 	site := shardsFor(t, 3)
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/clock" {
-			NewShard("secret", "wait").ServeHTTP(w, r)
+			(&shard{token: "secret", shared: true}).ServeHTTP(w, r)
 			return
 		}
 		panic(http.ErrAbortHandler)
@@ -192,7 +192,7 @@ func TestLostShard(t *testing.T) {
 
 // TestShardRefuses: a shard does nothing without the token, one load at a time, and no nonsense.
 func TestShardRefuses(t *testing.T) {
-	shard := NewShard("secret", "wait")
+	shard := &shard{token: "secret", shared: true}
 	ask := func(method, path, token, body string) int {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(method, path, strings.NewReader(body))

@@ -47,12 +47,12 @@ func (r Size) Run() (*size.Page, error) {
 	}
 	page := &size.Page{Answer: a, Rate: r.Rate.String(), Assumed: assumed}
 	if a.Advice.Workers > 0 {
-		test, err := a.Test(r.Rate.String())
+		args, takes, err := a.Test(r.Rate.String())
 		if err != nil {
 			page.Untestable = err.Error()
 			return page, nil
 		}
-		page.Test, page.TestTakes = cmdline.Join(slices.Insert(test.Args, 0, "schedlab")), test.Takes
+		page.Test, page.TestTakes = cmdline.Join(slices.Insert(args, 0, "schedlab")), takes
 	}
 	return page, nil
 }

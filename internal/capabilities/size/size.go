@@ -170,13 +170,6 @@ func Objective(text string, rate float64) (slo stats.SLO, assumed string, err er
 	return append(slo, more...), assumedTerm, err
 }
 
-// A Comparison tests an advice. It expects that the advised workers keep the SLO, and that about a fifth
-// fewer break it. Args are the arguments of schedlab; Takes is the longest that it may take.
-type Comparison struct {
-	Args  []string
-	Takes time.Duration
-}
-
 // Blocks of a test, and the time that the run and each trial take in addition to warm-ups and windows.
 const (
 	testBlocks = 12
@@ -185,28 +178,28 @@ const (
 	testWindow = 4 * time.Second
 )
 
-// Test returns the comparison that tests the advice. An error is the reason why there is none, in
+// Test returns the arguments of schedlab for a comparison that tests the advice, and the longest that it may take. The comparison
+// expects that the advised workers keep the SLO, and that about a fifth fewer break it. An error is the reason why there is no test, in
 // words for the page. rate is as the user wrote it. It needs an advice: Workers must be above 0.
-func (a Answer) Test(rate string) (t Comparison, err error) {
+func (a Answer) Test(rate string) (args []string, takes time.Duration, err error) {
 	if len(a.Demand.Samples) > 0 {
-		return t, fmt.Errorf("a comparison cannot draw the times of a histogram; ask again with two quantiles of them, %s, for a distribution that it can", a.Demand.quantiles())
+		return nil, 0, fmt.Errorf("a comparison cannot draw the times of a histogram; ask again with two quantiles of them, %s, for a distribution that it can", a.Demand.quantiles())
 	}
 	advised, fewer := a.arm(a.Advice.Workers), a.arm(queueing.Fewer(a.Advice.Workers))
 	keeps, err := expect.Keeps(a.SLO, advised)
 	if err != nil {
-		return t, err
+		return nil, 0, err
 	}
-	t.Args = []string{"compare", "--workload", a.Demand.workload(), "--rate", rate, "--close", "--arm", advised}
+	args = []string{"compare", "--workload", a.Demand.workload(), "--rate", rate, "--close", "--arm", advised}
 	if queueing.Fewer(a.Advice.Workers) < 1 { // one worker is the fewest, and compare needs another arm
-		t.Args = append(t.Args, "--arm", "nethttp", "--expect", keeps.String())
+		args = append(args, "--arm", "nethttp", "--expect", keeps.String())
 	} else {
 		breaks, _ := expect.Keeps(a.SLO, fewer) // of the same terms
-		t.Args = append(t.Args, "--arm", fewer, "--expect", keeps.String(), "--expect", "not ("+breaks.String()+")")
+		args = append(args, "--arm", fewer, "--expect", keeps.String(), "--expect", "not ("+breaks.String()+")")
 	}
 	window := a.shortest()
-	t.Takes = (testFixed + testBlocks*3*(window+testTrial)).Round(time.Second)
-	t.Args = append(t.Args, "--window", window.String(), "--budget", t.Takes.String())
-	return t, nil
+	takes = (testFixed + testBlocks*3*(window+testTrial)).Round(time.Second)
+	return append(args, "--window", window.String(), "--budget", takes.String()), takes, nil
 }
 
 // arm returns compare's --arm for the advised queue with the given number of workers.

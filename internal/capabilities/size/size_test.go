@@ -122,8 +122,8 @@ func TestTestOfASize(t *testing.T) {
 			t.Fatal(err)
 		}
 		a := Answer{Demand: c.d, SLO: slo, Ask: queueing.Ask{Load: queueing.Load{Rate: 300}}, Advice: queueing.Advice{Workers: c.workers, Queue: 5}}
-		got, err := a.Test("300/s")
-		text := strings.Join(got.Args, " ")
+		args, _, err := a.Test("300/s")
+		text := strings.Join(args, " ")
 		if err != nil {
 			text = err.Error()
 		}

@@ -151,7 +151,11 @@ func (a Process) Draw(rate float64, span time.Duration, rng *rand.Rand) Trace {
 	case a.Kind == KindLog:
 		return a.log.part(a.offset, span, rate)
 	}
-	return Trace{At: list(a.MeanRate(rate, span), span, a.Times(rate, span, rng))}
+	// expected + 4 standard deviations of a Poisson count is hardly ever exceeded.
+	expected := max(0, a.MeanRate(rate, span)*span.Seconds())
+	const most = 1 << 20 // limits only the initial room: longer lists grow
+	at := make([]time.Duration, 0, int(min(expected+4*math.Sqrt(expected)+1, most)))
+	return Trace{At: slices.AppendSeq(at, a.Times(rate, span, rng))}
 }
 
 // Times returns the times of Draw's arrivals, drawn one by one, for windows that are too long for a
@@ -443,31 +447,7 @@ func (a *Process) Set(s string) error { return a.UnmarshalText([]byte(s)) }
 // Type returns the name of the flag's value in help.
 func (a *Process) Type() string { return "arrivals" }
 
-// Poisson draws the arrivals of a Poisson process of rate requests per second
-// over [0, span): the sums of exponential gaps with mean 1/rate. Equal generators
-// give equal lists. A rate that is not positive and finite gives nil.
-func Poisson(rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
-	return list(rate, span, poisson(rate, span, rng))
-}
-
-// Constant returns the arrivals k/rate, k = 0, 1, …, within [0, span), for a rate
-// in requests per second. A rate that is not positive and finite gives nil.
-func Constant(rate float64, span time.Duration) []time.Duration {
-	return list(rate, span, constant(rate, span))
-}
-
-// list returns the times as a list. It is nil if rate, in requests per second, is not positive and
-// finite.
-func list(rate float64, span time.Duration, times iter.Seq[time.Duration]) []time.Duration {
-	if !(rate > 0) || math.IsInf(rate, 1) {
-		return nil
-	}
-	// expected + 4 standard deviations of a Poisson count is hardly ever exceeded.
-	expected := max(0, rate*span.Seconds())
-	const most = 1 << 20 // limits only the initial room: longer lists grow
-	return slices.AppendSeq(make([]time.Duration, 0, int(min(expected+4*math.Sqrt(expected)+1, most))), times)
-}
-
+// poisson draws the sums of exponential gaps with mean 1/rate, which are a Poisson process.
 func poisson(rate float64, span time.Duration, rng *rand.Rand) iter.Seq[time.Duration] {
 	gap := float64(time.Second) / rate
 	return func(yield func(time.Duration) bool) {
@@ -477,6 +457,7 @@ func poisson(rate float64, span time.Duration, rng *rand.Rand) iter.Seq[time.Dur
 	}
 }
 
+// constant draws k/rate for k = 0, 1, ….
 func constant(rate float64, span time.Duration) iter.Seq[time.Duration] {
 	gap := float64(time.Second) / rate
 	return func(yield func(time.Duration) bool) {

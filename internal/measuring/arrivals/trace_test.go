@@ -11,10 +11,15 @@ import (
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
+// drawn returns the times of a process that needs no file.
+func drawn(kind Kind, rate float64, span time.Duration, rng *rand.Rand) []time.Duration {
+	return Process{Kind: kind}.Draw(rate, span, rng).At
+}
+
 func TestPoissonIsAPoissonProcess(t *testing.T) {
 	t.Parallel()
 	const rate, span = 1000.0, 100 * time.Second
-	at := Poisson(rate, span, seeded(42))
+	at := drawn(KindPoisson, rate, span, seeded(42))
 	if !slices.IsSorted(at) || at[0] < 0 || at[len(at)-1] >= span {
 		t.Fatalf("arrivals from %v to %v, want ascending within [0, %v)", at[0], at[len(at)-1], span)
 	}
@@ -31,10 +36,10 @@ func TestPoissonIsAPoissonProcess(t *testing.T) {
 	if math.Abs(mean/10-1) > 0.02 || math.Abs(variance/mean-1) > 0.05 {
 		t.Errorf("counts per 10 ms: mean %v, variance %v; want both about 10", mean, variance)
 	}
-	if !slices.Equal(at, Poisson(rate, span, seeded(42))) {
+	if !slices.Equal(at, drawn(KindPoisson, rate, span, seeded(42))) {
 		t.Error("the same seed gave another trace")
 	}
-	if slices.Equal(at, Poisson(rate, span, seeded(43))) {
+	if slices.Equal(at, drawn(KindPoisson, rate, span, seeded(43))) {
 		t.Error("another seed gave the same trace")
 	}
 }
@@ -52,11 +57,11 @@ func TestConstant(t *testing.T) {
 		{1000, 0, nil},
 		{1000, -ms, nil},
 	} {
-		if got := Constant(test.rate, test.span); !slices.Equal(got, test.want) {
-			t.Errorf("Constant(%v, %v) = %v, want %v", test.rate, test.span, got, test.want)
+		if got := drawn(KindConstant, test.rate, test.span, nil); !slices.Equal(got, test.want) {
+			t.Errorf("constant at %v/s for %v: got %v, want %v", test.rate, test.span, got, test.want)
 		}
 	}
-	if got := len(Constant(12345.6, 100*time.Second)); got != 1_234_560 {
+	if got := len(drawn(KindConstant, 12345.6, 100*time.Second, nil)); got != 1_234_560 {
 		t.Errorf("got %d arrivals in 100 s at 12,345.6/s, want 1,234,560", got)
 	}
 }
@@ -64,11 +69,11 @@ func TestConstant(t *testing.T) {
 func TestArrivalsNeedARate(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		if got := Constant(rate, time.Second); len(got) != 0 {
-			t.Errorf("Constant(%v) gave %d arrivals, want none", rate, len(got))
+		if got := drawn(KindConstant, rate, time.Second, nil); len(got) != 0 {
+			t.Errorf("constant at %v/s gave %d arrivals, want none", rate, len(got))
 		}
-		if got := Poisson(rate, time.Second, seeded(1)); len(got) != 0 {
-			t.Errorf("Poisson(%v) gave %d arrivals, want none", rate, len(got))
+		if got := drawn(KindPoisson, rate, time.Second, seeded(1)); len(got) != 0 {
+			t.Errorf("poisson at %v/s gave %d arrivals, want none", rate, len(got))
 		}
 	}
 }

@@ -156,7 +156,7 @@ func TestTwinFromTheRecordAlone(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := report.Render(&text, "text", got); err != nil {
+	if err := report.Formats().Render(&text, "text", got); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Against the ideal twin", "interference", "fasthttp: no twin: it is a riddle"} {

@@ -11,6 +11,11 @@ import (
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
+// evenly returns arrivals within [0, span) at a constant rate per second.
+func evenly(rate float64, span time.Duration) []time.Duration {
+	return arrivals.Process{Kind: arrivals.KindConstant}.Draw(rate, span, nil).At
+}
+
 func TestAttackRefusesBadOptions(t *testing.T) {
 	t.Parallel()
 	good := Target{Method: "GET", URL: "http://server/work"}

@@ -406,7 +406,7 @@ func TestFailuresStarveNobody(t *testing.T) {
 			if name == "silent" {
 				want = 4
 			}
-			open := openTo(s, arrivals.Constant(200, 100*time.Millisecond)...)
+			open := openTo(s, evenly(200, 100*time.Millisecond)...)
 			open.Connections, open.Timeout = 4, record.Lasting(200*time.Millisecond)
 			if res := openRun(t, open); res.Starved != want || res.Asked != 4 {
 				t.Errorf("open loop: %d of %d starved, want %d of 4", res.Starved, res.Asked, want)
@@ -433,7 +433,7 @@ func deadPort(t testing.TB) string {
 func TestRefused(t *testing.T) {
 	everyEngine(t, func(t *testing.T, use func(*Options)) {
 		for _, keep := range []bool{true, false} {
-			o := openTo(&rawServer{url: deadPort(t)}, arrivals.Constant(200, 100*time.Millisecond)...)
+			o := openTo(&rawServer{url: deadPort(t)}, evenly(200, 100*time.Millisecond)...)
 			o.KeepAlive, o.Connections = keep, 4
 			use(&o)
 			res := openRun(t, o)
@@ -465,7 +465,7 @@ func TestSpinTimesOutWhileItOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := fmt.Sprintf("http://127.0.0.1:%d", at.(*unix.SockaddrInet4).Port)
-	o := openTo(&rawServer{url: url}, arrivals.Constant(100, 100*time.Millisecond)...)
+	o := openTo(&rawServer{url: url}, evenly(100, 100*time.Millisecond)...)
 	o.KeepAlive, o.Connections, o.Timeout = false, 8, record.Lasting(100*time.Millisecond)
 	res := openRun(t, o)
 	for _, r := range res.Requests {
@@ -513,7 +513,7 @@ func TestSpinWaitsInOrder(t *testing.T) {
 			time.Sleep(takes)
 			return spinOK
 		})
-		o := openTo(s, arrivals.Constant(1000, 10*time.Millisecond)...)
+		o := openTo(s, evenly(1000, 10*time.Millisecond)...)
 		o.Shared = shared
 		res := openRun(t, o)
 		mu.Lock()
@@ -572,7 +572,7 @@ func TestSpinCountsAskedConnections(t *testing.T) {
 		}
 		return spinOK
 	})
-	o := openTo(s, arrivals.Constant(200, 50*time.Millisecond)...)
+	o := openTo(s, evenly(200, 50*time.Millisecond)...)
 	o.Connections, o.Timeout = 64, record.Lasting(100*time.Millisecond)
 	res := openRun(t, o)
 	if res.Asked != 10 || res.Starved != 1 || len(res.ConnAnswers) != 10 || res.Dialled != 64 {
@@ -629,7 +629,7 @@ func TestConnectionPerRequest(t *testing.T) {
 					return spinOK
 				})
 			})
-			o := openTo(s, arrivals.Constant(2000, 100*time.Millisecond)...)
+			o := openTo(s, evenly(2000, 100*time.Millisecond)...)
 			o.KeepAlive, o.Connections = false, limit
 			use(&o)
 			res := openRun(t, o)
@@ -771,7 +771,7 @@ func TestSpinIdleConnections(t *testing.T) {
 				return spinOK
 			})
 		})
-		o := openTo(s, arrivals.Constant(200, 300*time.Millisecond)...)
+		o := openTo(s, evenly(200, 300*time.Millisecond)...)
 		o.Shared, o.Connections, o.Idle, o.Timeout = shared, main, idle, record.Lasting(400*time.Millisecond)
 		o.Started = func(time.Time) { time.AfterFunc(50*time.Millisecond, func() { close(closing) }) }
 		res := openRun(t, o)
@@ -930,7 +930,7 @@ func TestSpinAmongChaos(t *testing.T) {
 						}
 					}
 				})
-				o := openTo(s, arrivals.Poisson(1500, 500*time.Millisecond, seeded(3))...)
+				o := openTo(s, arrivals.Process{}.Draw(1500, 500*time.Millisecond, seeded(3)).At...)
 				o.Shared, o.Connections, o.KeepAlive, o.Timeout = shared, test.connections, test.keep, record.Lasting(60*time.Millisecond)
 				res := openRun(t, o)
 				ends := map[string]int{}
@@ -962,7 +962,7 @@ func TestSpinAmongChaos(t *testing.T) {
 func TestStopsWithItsContext(t *testing.T) {
 	everyEngine(t, func(t *testing.T, use func(*Options)) {
 		s := newRawServer(t, func(_ *rawServer, _ int, nc *net.TCPConn) { io.Copy(io.Discard, nc) })
-		o := openTo(s, arrivals.Constant(100, time.Hour)[:100_000]...)
+		o := openTo(s, evenly(100, time.Hour)[:100_000]...)
 		o.Connections, o.Timeout = 0, record.Lasting(3600*time.Second)
 		use(&o)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -1008,7 +1008,7 @@ func TestSpinDoesNotAllocate(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		for _, connections := range []int{0, 16} {
 			open := func(n int) uint64 {
-				at := arrivals.Constant(10_000, time.Duration(n)*100*time.Microsecond)
+				at := evenly(10_000, time.Duration(n)*100*time.Microsecond)
 				demands := make([]arrivals.Demand, len(at))
 				for i := range demands {
 					demands[i] = arrivals.Demand{Iters: uint32(i)}
@@ -1052,7 +1052,7 @@ func TestSpinMostConnections(t *testing.T) {
 	targets := []Target{{Method: "GET", URL: startBareServer(t)}}
 	res, err := Attack(t.Context(), Options{
 		Clients: record.Clients{Connections: MaxConnections / 2, Idle: MaxConnections / 2, KeepAlive: true, Timeout: record.Lasting(60 * time.Second)},
-		Targets: targets, Trace: arrivals.Trace{At: arrivals.Constant(1000, 500*time.Millisecond)},
+		Targets: targets, Trace: arrivals.Trace{At: evenly(1000, 500*time.Millisecond)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -1095,7 +1095,7 @@ func TestSpinDescriptors(t *testing.T) {
 		t.Error("the closed loop began")
 	}
 	s := answering(t, func(int, int, *http.Request) string { return spinOK })
-	o := openTo(s, arrivals.Constant(1000, 50*time.Millisecond)...)
+	o := openTo(s, evenly(1000, 50*time.Millisecond)...)
 	o.KeepAlive, o.Connections = false, 4
 	o.Started = func(time.Time) { limit(3) }
 	res := openRun(t, o)

@@ -72,7 +72,7 @@ func TestSpinAuditsItsReads(t *testing.T) {
 	t.Parallel()
 	o := Options{
 		Clients: record.Clients{Connections: 8, KeepAlive: true},
-		Targets: []Target{{Method: "GET", URL: startBareServer(t)}}, Trace: arrivals.Trace{At: arrivals.Constant(2000, 100*time.Millisecond)},
+		Targets: []Target{{Method: "GET", URL: startBareServer(t)}}, Trace: arrivals.Trace{At: evenly(2000, 100*time.Millisecond)},
 	}
 	res, err := Attack(t.Context(), o)
 	if err != nil {

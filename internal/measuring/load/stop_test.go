@@ -31,7 +31,7 @@ type generated struct {
 func generator(url string) {
 	res, err := Attack(context.Background(), Options{
 		Clients: record.Clients{Engine: EngineVegeta, Connections: 64, KeepAlive: true},
-		Targets: []Target{{Method: "GET", URL: url}}, Trace: arrivals.Trace{At: arrivals.Constant(200, 3*time.Second)},
+		Targets: []Target{{Method: "GET", URL: url}}, Trace: arrivals.Trace{At: evenly(200, 3*time.Second)},
 		Started: func(time.Time) { fmt.Println("started") },
 	})
 	if err != nil {

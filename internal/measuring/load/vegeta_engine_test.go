@@ -42,7 +42,7 @@ func TestVegetaSpeaksTLS(t *testing.T) {
 	o := Options{
 		Clients: record.Clients{Engine: EngineVegeta, Connections: 4, KeepAlive: true},
 		Targets: []Target{{Method: "GET", URL: s.URL + "/work#here"}}, SkipVerify: true,
-		Trace: arrivals.Trace{At: arrivals.Constant(200, 100*time.Millisecond), Demand: slices.Repeat([]arrivals.Demand{{Iters: 1}}, 20)},
+		Trace: arrivals.Trace{At: evenly(200, 100*time.Millisecond), Demand: slices.Repeat([]arrivals.Demand{{Iters: 1}}, 20)},
 	}
 	res := vegetaRun(t, o)
 	for i, r := range res.Requests {
@@ -105,7 +105,7 @@ func TestVegetaCallsBack(t *testing.T) {
 	closing := false
 	o := Options{
 		Clients: record.Clients{Engine: EngineVegeta, KeepAlive: true},
-		Targets: []Target{{Method: "GET", URL: s.URL}}, Trace: arrivals.Trace{At: arrivals.Constant(500, 100*time.Millisecond)},
+		Targets: []Target{{Method: "GET", URL: s.URL}}, Trace: arrivals.Trace{At: evenly(500, 100*time.Millisecond)},
 		Started: func(at time.Time) { start = at },
 		Ended: func(seq int, _ request.Request, _ request.Stamps) {
 			told = append(told, seq)
@@ -138,7 +138,7 @@ func TestVegetaLateness(t *testing.T) {
 	}
 	res := vegetaRun(t, Options{
 		Clients: record.Clients{Engine: EngineVegeta, Connections: 16, KeepAlive: true},
-		Targets: []Target{{Method: "GET", URL: startBareServer(t)}}, Trace: arrivals.Trace{At: arrivals.Poisson(2000, time.Second, seeded(1))},
+		Targets: []Target{{Method: "GET", URL: startBareServer(t)}}, Trace: arrivals.Process{}.Draw(2000, time.Second, seeded(1)),
 	})
 	var lags []int64
 	for i, r := range res.Requests {

@@ -45,7 +45,7 @@ func TestTooBusyIsTheFirstLine(t *testing.T) {
 	writers := map[string]func(*strings.Builder, record.Result) error{
 		"brief":    func(b *strings.Builder, r record.Result) error { return Brief(b, r, TextOptions{Width: 400}) },
 		"text":     func(b *strings.Builder, r record.Result) error { return Text(b, r, TextOptions{Width: 400}) },
-		"summary":  func(b *strings.Builder, r record.Result) error { return Render(b, "summary", r) },
+		"summary":  func(b *strings.Builder, r record.Result) error { return Formats().Render(b, "summary", r) },
 		"markdown": func(b *strings.Builder, r record.Result) error { return Markdown(b, r) },
 		"html":     func(b *strings.Builder, r record.Result) error { return HTML(b, r) },
 		"json":     func(b *strings.Builder, r record.Result) error { return Formats().Render(b, "json", r) },

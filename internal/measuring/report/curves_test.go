@@ -207,7 +207,7 @@ func BenchmarkPage(b *testing.B) {
 	var w strings.Builder
 	for b.Loop() {
 		w.Reset()
-		if err := Render(&w, "html", r); err != nil {
+		if err := Formats().Render(&w, "html", r); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -48,7 +48,7 @@ func TestFootprintsAreShown(t *testing.T) {
 	}
 	for _, format := range []string{"text", "markdown", "html"} {
 		var b bytes.Buffer
-		if err := Render(&b, format, r); err != nil {
+		if err := Formats().Render(&b, format, r); err != nil {
 			t.Fatal(err)
 		}
 		text := strings.ReplaceAll(strings.Join(strings.Fields(b.String()), " "), say.NBSP, " ")

@@ -119,7 +119,7 @@ func (p otherPage) whole(bool) document.Document {
 	}
 	return document.Document{
 		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: Headline(p.Content),
-		Context: append(context(p.Content), p.conditions(), machine(p.Content)), Data: complete(p.Content),
+		Context: append(context(p.Content), p.conditions(), machine(p.Content)), Data: complete(p.Content, Headline(p.Content)),
 		Parts: append(p.Sections(marks(p.Content)),
 			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{numbered(r.Doubts), note}},
 			recordSection(p.Content, fingerprint(p.Content), nil)),

@@ -137,7 +137,7 @@ func TestServersThatStampNothing(t *testing.T) {
 	}
 	for _, format := range []string{"text", "markdown", "html"} {
 		var page bytes.Buffer
-		if err := Render(&page, format, r); err != nil {
+		if err := Formats().Render(&page, format, r); err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(strings.Join(strings.Fields(page.String()), " "), "stamps nothing"); n != 1 {

@@ -44,7 +44,7 @@ import (
 func Formats() say.FormatsOf[record.Result] {
 	return say.FormatsOf[record.Result]{
 		{Name: "text", Render: func(w io.Writer, r record.Result) error { return Text(w, r, TextOptions{}) }},
-		{Name: "json", Render: func(w io.Writer, r record.Result) error { return say.JSON(w, complete(r)) }},
+		{Name: "json", Render: func(w io.Writer, r record.Result) error { return JSONAs(w, r, Headline(r)) }},
 		{Name: "markdown", Render: Markdown},
 		{Name: "summary", Render: func(w io.Writer, r record.Result) error { return pageOf(r).summary(w) }},
 		{Name: "html", Render: HTML},
@@ -53,10 +53,6 @@ func Formats() say.FormatsOf[record.Result] {
 		{Name: "hgrm", Render: ofBlocks("hgrm", hgrm)},
 	}
 }
-
-// Render writes r in the named format. An unknown name is an error that lists the known ones.
-// The formats benchstat and hgrm are an error for a result that is no comparison.
-func Render(w io.Writer, format string, r record.Result) error { return Formats().Render(w, format, r) }
 
 // ofBlocks returns how to write a result in a format that only a comparison has.
 func ofBlocks(format string, render func(io.Writer, *record.Comparison) error) func(io.Writer, record.Result) error {
@@ -68,18 +64,16 @@ func ofBlocks(format string, render func(io.Writer, *record.Comparison) error) f
 	}
 }
 
-// JSONAs writes the whole result as JSON, with this headline. Lists are never null. NaN or an infinite figure is an error.
+// JSONAs writes the whole result as JSON, with this headline. NaN or an infinite figure is an error.
 func JSONAs(w io.Writer, r record.Result, headline string) error {
-	full := pageOf(r).data()
-	full.Head().Headline = headline
-	return say.JSON(w, full)
+	return say.JSON(w, complete(r, headline))
 }
 
-// complete returns the result as JSON has it: a copy of r with its headline, and with empty lists in place of nil, so that a
+// complete returns the result as JSON has it: a copy of r with this headline, and with empty lists in place of nil, so that a
 // program needs no case for null. The lists are copies too: r stays unchanged.
-func complete(r record.Result) record.Result {
+func complete(r record.Result, headline string) record.Result {
 	full := pageOf(r).data()
-	full.Head().Headline = Headline(r)
+	full.Head().Headline = headline
 	return full
 }
 

@@ -31,7 +31,7 @@ func results() map[string]*record.Comparison {
 func rendered(t *testing.T, format string, r record.Result) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Render(&b, format, r); err != nil {
+	if err := Formats().Render(&b, format, r); err != nil {
 		t.Fatalf("%s: %v", format, err)
 	}
 	return b.String()
@@ -346,7 +346,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s on a broken writer: got %v", f.Name, err)
 		}
 	}
-	err := Render(&bytes.Buffer{}, "pdf", quick())
+	err := Formats().Render(&bytes.Buffer{}, "pdf", quick())
 	if want := `unknown format "pdf": use one of text, json, markdown, summary, html, csv, benchstat, hgrm`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -56,7 +56,7 @@ func (p comparisonPage) whole(all bool) document.Document {
 func fully(r *record.Comparison, verdicts document.Part, all bool) document.Document {
 	return document.Document{
 		Name: named(r), Question: r.Question, State: state(r), Answer: Headline(r),
-		Context: append(context(r), offered(r), machine(r)), Data: complete(r),
+		Context: append(context(r), offered(r), machine(r)), Data: complete(r, Headline(r)),
 		Parts: slices.Concat([]document.Part{figures(r), verdicts, why(&r.Common), expectations(r)}, breakdownParts(r), chapters(&r.Common), []document.Part{
 			connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r, fingerprint(r, ranAt(r)...), r.Order), document.Page{gridSection(r)},
 		}),

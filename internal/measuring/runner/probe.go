@@ -447,7 +447,7 @@ func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*reco
 		Clients: record.Clients{Engine: engine, Connections: floorConns, KeepAlive: true},
 		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Shared: shared,
 		// The seed is fixed: every measurement gets the same arrivals.
-		Trace: arrivals.Trace{At: arrivals.Poisson(rate, floorWarmup+span, rand.New(rand.NewPCG(1, 1)))},
+		Trace: arrivals.Process{}.Draw(rate, floorWarmup+span, rand.New(rand.NewPCG(1, 1))),
 	}, workload.Dist{})
 	if err != nil {
 		return nil, fmt.Errorf("measuring the null server: %w", err)
