@@ -101,7 +101,6 @@ within --duration.`,
 	fl.TextVar(&l.Think, "think", workload.Dist{}, "of a closed loop: pause between answer and next request, like 5ms or 'exp(5ms)'")
 	fl.IntVar(&l.Session, "session", 0, "of a closed loop: requests per connection, which is then closed and opened anew")
 	fl.IntVar(&l.Pipeline, "pipeline", 1, "of a closed loop: requests under way on each connection")
-	// How the load itself waits for the next request.
 	oneOf(fl, &r.Rest, "rest", runner.RestAuto, "while nothing is due: spin, on a CPU of its own; wait, asleep in the kernel; auto: spin where the server leaves a CPU",
 		runner.RestAuto, runner.RestSpin, runner.RestWait)
 	// The request, where neither a scenario nor a file has one.
@@ -115,7 +114,7 @@ within --duration.`,
 	oneOf(fl, &output, "output", "text", "text or json", "text", "json")
 	fl.BoolVarP(&verbose, "verbose", "v", false, "print all that is known, the generator and every doubt included")
 	fl.BoolVar(&r.AllowRemote, "allow-remote", false, "attack a target that is not on loopback")
-	// Their help texts have the defaults, in better words.
+	// Their help texts have the defaults in words.
 	fl.Lookup("arrivals").DefValue, fl.Lookup("think").DefValue = "", ""
 	// Shapes with values end with a bracket, for the user to go on.
 	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(", "log(")

@@ -42,18 +42,16 @@ and --verbose which. Where a tool's own habit breaks a law, the finding names th
   schedlab audit hey.txt --connections 50 --cores 2 --service 400us
   schedlab audit results.md --output json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// Not cobra.ExactArgs: its message would not tell about "-".
+			// The message of cobra.ExactArgs would not mention "-".
 			if len(args) != 1 {
 				return session.Usagef("%d files are given; audit reads one, or standard input as '-': schedlab audit bench.log", len(args))
 			}
-			// Package audit counts in seconds.
 			given.Service = service.Seconds()
 			if given.Cores < 0 || given.Connections < 0 || service < 0 {
 				return session.Usagef("--cores, --service and --connections must not be negative")
 			}
 			a, err := readInput(cmd, args[0], func(in io.Reader, shown string) (*audit.Report, error) {
 				text, err := audit.Read(in)
-				// The message names the place if the mistake has one.
 				if syntax, ok := errors.AsType[*audit.SyntaxError](err); ok {
 					return nil, fmt.Errorf("%s:%d: %w", shown, syntax.Line, syntax.Err)
 				}
@@ -71,7 +69,7 @@ and --verbose which. Where a tool's own habit breaks a law, the finding names th
 			if err := audit.Write(w, output, a, verbose, textOptions(w)); err != nil {
 				return fmt.Errorf("writing the report: %w", err)
 			}
-			// Other findings are no proof of a wrong figure.
+			// Other findings do not prove that a figure is wrong.
 			if slices.ContainsFunc(a.Findings, func(f audit.Finding) bool { return f.Outcome == outcome.No }) {
 				return session.Exit(session.NotKept)
 			}

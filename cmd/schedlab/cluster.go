@@ -223,7 +223,7 @@ func order(cmd *cobra.Command, args []string) (o session.Order, err error) {
 			return o, session.Usagef("%s of %s means nothing on a cluster; %s", flag, args[0], mend)
 		}
 	}
-	// The Pod has nothing of the environment here, and so it does not count.
+	// The environment here is not the Pod's, so it sets no flag.
 	return measure(args[0]).parse(cmd, args[1:], fromFile)
 }
 

@@ -36,7 +36,7 @@ and how long they take. It changes nothing, keeps no record, and takes about 15 
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// An empty --out would leave the check of the directory out.
+			// An empty --out would skip the check of the directory.
 			if err := checkValues(cmd.Flags(), "out"); err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ and how long they take. It changes nothing, keeps no record, and takes about 15 
 	fl := cmd.Flags()
 	fl.BoolVar(&r.Quick, "quick", false, "read and time, but start no server: 2 seconds")
 	fl.BoolVar(&r.Full, "full", false, "measure what a full comparison can judge as well: 2 minutes")
-	// The same flags as compare's, so that the machine is looked at as a comparison would use it.
+	// compare has the same flags, so that doctor checks the machine as a comparison would use it.
 	bindCPUs(fl, &r.CPUs)
 	fl.BoolVar(&r.AllowRemote, "allow-remote", false, "take a scenario with an arm that runs on another machine")
 	fl.StringVar(&r.Out, "out", record.DefaultRoot, "directory that run records will be kept in")

@@ -45,7 +45,6 @@ there already stay until they run again. The tests have a record of their own.`,
 				r.Seed = &seed
 			}
 			r.Fixed = fl.Changed("budget")
-			// Without a RUN the newest one; further arguments are arms.
 			if len(args) == 0 {
 				args = []string{"latest"}
 			}
@@ -54,7 +53,7 @@ there already stay until they run again. The tests have a record of their own.`,
 			if x == nil {
 				return err
 			}
-			// An explanation stands without its tests.
+			// The explanation holds even where its tests failed.
 			return alsoPrinted(err, writeExplanation(cmd.OutOrStdout(), f.output, x))
 		},
 	}

@@ -47,16 +47,14 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	f.bind(cmd, &r.Common)
 	fl := cmd.Flags()
 	words, defaults := session.GateWords()
-	// bind declares these for comparisons of any arms.
+	// bind declares these, but a gate has no use for them.
 	fl.Lookup("arm").Hidden, fl.Lookup("close").Hidden = true, true
-	// Two builds, as programs or as commits.
 	fl.StringVar(&r.Old, "old", "", "the old build: a command that listens on {addr}, VARIABLE=VALUE words before it, or http://HOST:PORT")
 	fl.StringVar(&r.New, "new", "", "the new build, likewise")
 	fl.StringVar(&r.OldRef, "old-ref", "", "the old build is this commit, branch or tag of the git repository here")
 	fl.StringVar(&r.NewRef, "new-ref", "HEAD", "with --old-ref: the new build is this one")
 	fl.StringVar(&r.Build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
 	fl.StringVar(&r.Start, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
-	// What must not get worse, and by how much it may.
 	fl.StringSliceVar(&r.Metrics, "metric", []string{"p50", "goodput", "cpu", "memory"}, "what must be fine for the build to pass: some of "+strings.Join(words, ", "))
 	fl.StringSliceVar(&r.Watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, and need not be fine, as tails are noisy; with --metric nothing, unless it is given")
 	fl.StringSliceVar(&r.Allow, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ",")+")")
@@ -78,7 +76,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	)
 	return measuring{cmd, func([]string) (session.Order, error) {
 		o, err := f.order(fl, &r.Common)
-		// Who chooses what must be fine wants nothing else, unless it is named as well.
+		// A user who chooses --metric wants nothing else watched, unless --watch is given too.
 		if fl.Changed("metric") && !fl.Changed("watch") {
 			r.Watched = nil
 		}

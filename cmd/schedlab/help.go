@@ -87,7 +87,7 @@ func flagsHelp(cmd *cobra.Command) string {
 		if word != "" {
 			again := *f
 			again.Value = inWords{f.Value, word}
-			// pflag leaves out a default of nothing, but does not know it of this type.
+			// pflag leaves out a zero default, but does not recognise the zero of this type.
 			if slices.Contains([]string{"0s", "[]"}, f.DefValue) {
 				again.DefValue = ""
 			}

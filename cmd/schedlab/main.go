@@ -155,7 +155,6 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil:
 		return session.Done
-	// The message about an impossible plan tells which flag to change.
 	case !coded && (!begun || impossible):
 		err = session.Usage(err)
 	}
@@ -203,8 +202,7 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 	root.SuggestionsMinimumDistance = 2 // edits
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	// A value that is none of a few words gets the words; any other mistake in a flag gets the way
-	// to the help.
+	// The message about a wrong word lists the right words; about any other mistake it points to the help.
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if _, listed := errors.AsType[notAmong](err); listed {
 			return session.Usage(plainly(err))
@@ -313,9 +311,8 @@ func newVersion() *cobra.Command {
 }
 
 // newNullServer makes the command by which the load measures itself: a server that does nothing, or
-// takes a known time. People do not call it. It prints its address as JSON on stderr before it
-// serves, for a caller that asked for port 0. Its name is runner.NullServer, by which package
-// experiment starts it.
+// takes a known time. People do not call it: package runner starts it by the name NullServer. It prints
+// its address as JSON on stderr before it serves, for a caller that asked for port 0.
 func newNullServer() *cobra.Command {
 	var addr string
 	var service time.Duration

@@ -47,7 +47,6 @@ func newModes() *cobra.Command {
 				}
 				modes = []model.Mode{m}
 			}
-			// JSON is for programs. Text is a page for one mode, else a table.
 			switch {
 			case output == "json":
 				for i, m := range modes {
@@ -98,7 +97,6 @@ func writeMode(cmd *cobra.Command, m model.Mode) error {
 	f.bind(flags)
 	for _, name := range m.Flags {
 		value, help := pflag.UnquoteUsage(flags.Lookup(name))
-		// A help that names its default is left alone.
 		if !strings.Contains(help, "(default ") {
 			help += " (default " + flags.Lookup(name).DefValue + ")"
 		}
@@ -130,7 +128,6 @@ an http.Handler without fasthttp take nethttp-gate, a limit on connections.`,
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: modeNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// Three answers: the list, a file, or a sentence.
 			w := cmd.OutOrStdout()
 			if len(args) == 0 {
 				return writeRecipes(cmd)

@@ -19,7 +19,6 @@ import (
 // writePlans prints the plans of a dry run, their time, and the scenarios that do not fit into --total
 // if each of the others takes as long as planned.
 func writePlans(w io.Writer, a session.Answer) error {
-	// total is the time of the scenarios that fit.
 	total, late := time.Duration(0), []string{}
 	for _, s := range a.Plans {
 		if s.NotRun == nil {
@@ -29,7 +28,7 @@ func writePlans(w io.Writer, a session.Answer) error {
 			total += s.Planned.Planned().Estimate.Duration
 			continue
 		}
-		// Of a scenario that is not run there is the reason in place of the plan.
+		// A scenario that is not run has a reason instead of a plan.
 		label := "refused"
 		if s.Lacks == nil {
 			label = "not run"
@@ -74,7 +73,7 @@ func writePlan(w io.Writer, c *runner.Comparison) error {
 			fmt.Fprintf(w, "asks        %s\n", p.Asked)
 		}
 	}
-	// What the arms' clients do, each once: most arms have the same clients.
+	// Each load once: most arms have the same clients.
 	var loads []string
 	for _, a := range p.Arms {
 		if text := report.Load(a.Clients); !slices.Contains(loads, text) {
@@ -107,7 +106,6 @@ func writeBudget(w io.Writer, c *runner.Comparison) {
 	p := c.Planned()
 	budget, blocks := c.Budget()
 	about := ""
-	// The estimate is printed only where it is shorter than the budget.
 	if p.Estimate.Duration < budget {
 		about = fmt.Sprintf("about %.0f s, ", p.Estimate.Seconds())
 	}
@@ -118,7 +116,7 @@ func writeBudget(w io.Writer, c *runner.Comparison) {
 			fmt.Fprintf(w, "window      %v instead of %v, for the requests that the quantiles need\n",
 				p.Window.Round(time.Millisecond), f.Planned.Round(time.Millisecond))
 		}
-		// A rate that depends on the probes: how long windows get is known when they have run.
+		// The rate depends on the probes, so the length of the windows is known when they have run.
 		if f.NeedsRate > 0 {
 			fmt.Fprintf(w, "awaits      the probes: below %.0f/s windows grow as far as the budget has room, and what is open then is told\n", f.NeedsRate)
 		}

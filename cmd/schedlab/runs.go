@@ -116,7 +116,7 @@ from the requests that were recorded; no server is started.`,
 			return nil
 		},
 	}
-	// The shell offers records, and files because RUN may be a path.
+	// RUN may be a path, so the shell offers files, too.
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return recorded(*root), cobra.ShellCompDirectiveDefault
 	}

@@ -41,13 +41,11 @@ the same, and marked; only compare refuses it.`,
 			switch {
 			case output == "vegeta":
 				return printVegeta(cmd, args, target)
-			// A target without vegeta's script would be ignored.
 			case cmd.Flags().Changed("target"):
 				return session.Usagef("--target belongs to --output vegeta")
 			case len(args) == 0:
 				return listScenarios(cmd)
 			}
-			// A directory becomes its files.
 			names, err := session.Scenarios.Expand(args)
 			if err != nil {
 				return session.Usage(err)
@@ -57,8 +55,7 @@ the same, and marked; only compare refuses it.`,
 				if err != nil {
 					return err
 				}
-				// An embedded scenario is printed, to be copied; a file is only checked, as its
-				// user has it.
+				// A user has the text of a file, but not of an embedded scenario.
 				if slices.Contains(session.Scenarios.Names(), arg) {
 					fmt.Fprint(cmd.OutOrStdout(), p.Scenario.Source)
 				} else {
@@ -88,8 +85,7 @@ func printVegeta(cmd *cobra.Command, args []string, target string) error {
 	if err != nil || u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return session.Usagef("--target %q is not a server like http://127.0.0.1:8080", target)
 	}
-	// A scenario with faults would make a script with faults. A machine that is too small does not
-	// matter to vegeta.
+	// A scenario with faults would make a script with faults.
 	p, err := checkScenario(args[0])
 	if err != nil {
 		return err

@@ -70,25 +70,19 @@ A second signal exits at once.`,
 			if err := begin(cmd.Context()); err != nil {
 				return err
 			}
-			// The log goes to stderr; stdout stays empty.
 			f.Log = newLog(cmd.ErrOrStderr(), f.logFormat, f.logLevel)
 			f.Version, f.Revision = program()
-			// A prefork server starts its processes by this, several at once. Each gets its index as a
-			// flag, and logs it.
-			own := invocation(cmd, configFlag) // the flags in the file are here
+			own := invocation(cmd, configFlag) // with the flags of the file
 			f.Spawn = func(ctx context.Context, more ...string) *exec.Cmd {
 				return respawn(ctx, cmd.ErrOrStderr(), slices.Concat(own[1:], more))
 			}
-			// A process of a prefork server, which talks with its parent over ChildFD.
-			if f.child >= 0 {
+			if f.child >= 0 { // a process of a prefork server
 				var err error
 				f.Log = f.Log.With("process", f.child)
 				if f.Child, err = server.NewChild(f.child, server.ChildFD); err != nil {
 					return session.Usage(err)
 				}
 			}
-			// Three steps: check the configuration, open the sockets, serve until the context ends
-			// and the server has drained.
 			s, err := server.New(f.Config)
 			if err == nil {
 				err = s.Listen(cmd.Context())
@@ -132,7 +126,6 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 			} else {
 				oneOf(fl, v, d.Name, *v, d.Help, d.Words...)
 			}
-		// A row's type follows from the field it sets.
 		case *int:
 			if d.Bytes {
 				fl.Var((*byteSize)(v), d.Name, d.Help)
@@ -146,7 +139,6 @@ func (f *serveFlags) bind(fl *pflag.FlagSet) {
 		case *time.Duration:
 			fl.DurationVar(v, d.Name, *v, d.Help)
 		}
-		// A row may hide its flag, or show another default than the field's value.
 		flag := fl.Lookup(d.Name)
 		flag.Hidden, flag.DefValue = d.Hidden, cmp.Or(d.Default, flag.DefValue)
 	}
@@ -201,10 +193,8 @@ func checkArm(name string, flags map[string]string) error {
 	var f serveFlags
 	fl := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	f.bind(fl)
-	// The planner gives both to a server, so no arm may.
-	f.Mode, f.Stamps = name, "basic" // the planner's
+	f.Mode, f.Stamps = name, "basic" // the planner gives both to a server, so no arm may
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
-		// An unknown flag is an error here as well.
 		if err := fl.Set(flag, flags[flag]); err != nil {
 			return plainly(err)
 		}

@@ -62,7 +62,6 @@ func fromEnvironment(cmd *cobra.Command) (bad error) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		name := variable(f.Name)
 		value, ok := os.LookupEnv(name)
-		// Only the first mistake is reported.
 		if !ok || f.Changed || f.Hidden && !isOld(f) || bad != nil {
 			return
 		}
@@ -213,7 +212,7 @@ func readConfig(cmd *cobra.Command, name string) error {
 	for _, s := range settings {
 		place := fmt.Sprintf("%s:%d", name, s.Line)
 		flag := cmd.Flags().Lookup(s.Key)
-		// A file cannot name another file: the order of sources would be a riddle.
+		// A file cannot name another file: nobody could tell which of them wins.
 		if flag == nil || flag.Hidden && !isOld(flag) || s.Key == configFlag || s.Key == "help" {
 			return session.Usagef("%s: %s", place, unknown(cmd, s.Key))
 		}
@@ -223,7 +222,6 @@ func readConfig(cmd *cobra.Command, name string) error {
 			return session.Usagef("%s: %s takes one value, not a list", place, s.Key)
 		case flag.Changed: // the command line and the environment win
 			continue
-		// Set takes one value, Replace the whole list.
 		case s.List:
 			flag.Changed = true
 			err = list.Replace(s.Values)
@@ -245,7 +243,6 @@ func unknown(cmd *cobra.Command, key string) string {
 	if of := owners[key]; len(of) > 0 && key != configFlag {
 		return fmt.Sprintf("%q is no flag of %s, but of %s", key, typedName(cmd), strings.Join(slices.Sorted(slices.Values(of)), ", "))
 	}
-	// Only this command's own flags can be meant.
 	maps.DeleteFunc(owners, func(name string, of []string) bool {
 		return !slices.Contains(of, typedName(cmd)) || name == configFlag
 	})

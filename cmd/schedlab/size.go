@@ -143,7 +143,6 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) error {
 			return session.Usagef("--%s is gone: %s", old[0], old[1])
 		}
 	}
-	// Exactly one source must be given.
 	sources := given(fl, "held", "workload", "histogram")
 	const lowest = 0.01 // requests per second
 	switch {
@@ -160,7 +159,6 @@ func (f *sizeFlags) check(fl *pflag.FlagSet) error {
 	case !(f.margin >= 0 && f.margin <= 1): // so NaN is refused, too
 		return session.Usagef("--margin %g is outside 0 to 1; 0.15 is 15 %%", f.margin)
 	}
-	// Flags that only make sense with one of these sources.
 	for _, extra := range []struct{ flag, of string }{{"metric", "--histogram"}, {"cpu", "--held, --histogram"}} {
 		if fl.Changed(extra.flag) && !strings.Contains(extra.of, sources[0]) {
 			return session.Usagef("--%s belongs to %s; with --%s it says nothing", extra.flag, extra.of, sources[0])
@@ -183,7 +181,7 @@ func (f *sizeFlags) demand(cmd *cobra.Command) (d size.Demand, err error) {
 		d, err = readInput(cmd, f.histogram, func(in io.Reader, name string) (size.Demand, error) {
 			return size.ReadHistogram(in, name, f.metric)
 		})
-		// Samples hold CPU time and waiting together, and --cpu is the first part.
+		// Samples are CPU time and waiting together; --cpu is the CPU time.
 		if err == nil && f.cpu != 0 {
 			source, err = "cpu", d.SetCPU(f.cpu)
 		}

@@ -50,7 +50,7 @@ On another machine take an ssh tunnel with the same port on both ends:
 				}
 				c.Scenarios = append(c.Scenarios, ui.Scenario{Name: name, Question: s.Question})
 			}
-			// What the environment says of compare's flags holds for the pages' comparisons, too.
+			// The environment sets the flags of compare for the pages' comparisons, too.
 			o, err := newCompare().parse(cmd, nil, sources)
 			if err != nil {
 				return err

@@ -25,7 +25,7 @@ const maxBytes = 1 << 20
 // Options configures an App. The zero value calibrates this machine and uses
 // the defaults.
 type Options struct {
-	// ItersPerMicro is the number of iterations of Spin per microsecond of CPU
+	// ItersPerMicro is the number of iterations of spin per microsecond of CPU
 	// demand. If it is not positive and finite, New calls Calibrate (some 10 ms).
 	// A comparison passes the same value to every arm.
 	ItersPerMicro float64

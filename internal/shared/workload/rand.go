@@ -39,7 +39,7 @@ func hash64(s string) uint64 {
 	return mix64(h)
 }
 
-// chunkIters is the number of iterations in one chunk of Spin: about 20 us on the
+// chunkIters is the number of iterations in one chunk of spin: about 20 us on the
 // machines tried (700 iterations per microsecond, some five cycles each).
 const chunkIters = 15_000
 
@@ -59,7 +59,7 @@ func spin(iters int) {
 }
 
 // chunk runs xorshift64 n times (Marsaglia, "Xorshift RNGs", 2003, triple 13,
-// 7, 17, and the seed in Spin).
+// 7, 17, and the seed in spin).
 //
 //go:noinline
 func chunk(x uint64, n int) uint64 {
@@ -71,7 +71,7 @@ func chunk(x uint64, n int) uint64 {
 	return x
 }
 
-// Calibrate returns the number of iterations of Spin that this core does in a
+// Calibrate returns the number of iterations of spin that this core does in a
 // microsecond. It is the best of 20 rounds of about half a millisecond, because the
 // best round was neither descheduled nor on a core that was still waking up. It
 // takes some 10 ms. Calibrate once per run and give every arm the result, or the
