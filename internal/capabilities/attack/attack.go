@@ -208,8 +208,8 @@ const (
 	fullFrom   = .95 // ratio of the time in which the engine was busy: above it, the engine is at its limit
 )
 
-// doubts returns the doubts about an attack: first those that follow from how its requests ended, then those about the
-// generator, which tell how far the times can be trusted and nothing about the server. Each doubt has a limit, so that a few
+// doubts returns the doubts about an attack: first about how its requests ended, then about the generator. Doubts about the
+// generator tell how far the times can be trusted, and nothing about the server. Each doubt has a limit, so that a few
 // odd requests among thousands raise none.
 func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record.Status) []fact.Fact {
 	lost := 0

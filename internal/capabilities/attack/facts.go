@@ -6,10 +6,10 @@ import (
 	"schedlab/internal/shared/fact"
 )
 
-// A starvation has the number of connections that never got an answer, of those that asked.
+// A starvation counts the connections that asked, and among them those that never got an answer.
 type starvation struct{ Starved, Asked, Served int }
 
-// A losses has the number of requests that got no reply, of those scheduled.
+// A losses counts the requests that were scheduled, and among them those that got no reply.
 type losses struct{ Lost, Scheduled int }
 
 // A crowd has the number of requests that waited for a free connection, and the ratio of their time spent waiting for it.

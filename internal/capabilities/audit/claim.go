@@ -67,8 +67,8 @@ func (c *Claim) get(name string) Figure { f, _ := c.figure(name); return f }
 // value is a figure without its rounding, 0 where the run has none.
 func (c *Claim) value(name string) float64 { return c.get(name).Value }
 
-// figure is the lookup of expressions. Besides the run's figures it knows the derived ones, the figures
-// of the run before with "before." before their names, and the names of the run's tool and loop, which are 1, as is printed for the output of a tool.
+// figure looks up a name in an expression: a figure of the run, a derived figure, before.NAME for a figure of the run before, or a
+// word that is 1 if it applies: the name of the run's tool or of its loop, and "printed" for the output of a tool.
 func (c *Claim) figure(name string) (f Figure, ok bool) {
 	if f, ok = c.Figures[name]; ok {
 		return f, true

@@ -155,8 +155,9 @@ var (
 // that cuts all its figures.
 //
 // Marks before the line, in this order: > a run begins here; ? the same, unless it is within a run
-// that lacks the line; ~ a run continues here; =tool only this variant of the tool prints it; @part the lines from here on are about part, @- about
-// nothing of use, @* about anything up to a blank line, @ about whole requests.
+// that lacks the line; ~ a run continues here; =tool only this variant of the tool prints it; @part the
+// lines from here on are about part, @- about nothing of use, @* about anything up to a blank line, @
+// about whole requests.
 func newRow(l string, cut bool) *row {
 	m := marks.FindStringSubmatch(l)
 	p := &row{mark: m[1], tool: m[2], about: m[3]}

@@ -18,22 +18,22 @@ const (
 	stoppedAtBudget  = "budget"  // all windows of the search were used up
 )
 
-// A finding is the answer from the windows of one arm. Of the ArmCapacity it holds the outcome with its rates
-// and counts; the caller knows the arm and its windows.
+// A finding is the answer from the windows of one arm: an ArmCapacity with its outcome, rates and counts, but without the arm's
+// name.
 //
-// The verdict is a count: Low is the highest rate at which three windows or more were verified and all kept the
-// objective, High the lowest at which two or more, and more than half, broke it. The estimate decides only where
-// these windows are measured, and whether any limit is in sight.
+// The outcome rests on counts. Low is the highest rate at which three windows or more were measured and all kept the objective.
+// High is the lowest rate at which two or more, and more than half, broke it. The estimate decides only where these windows are
+// measured, and whether there is a limit at all.
 type finding struct {
 	ArmCapacity
 	Least         float64    // lowest rate of a window that counts, requests per second
 	Used, Refused int        // windows that count, and windows that were refused; a refused overload is neither
 	Refusal       fact.Fact  // why the last of these was refused
-	Unoffered     RateWindow // if Stopped is AtBench: the first window above Low that was refused
+	Unoffered     RateWindow // if Stopped is stoppedAtBench: the first window above Low that was refused
 }
 
-// recovers returns whether the server recovered from its overload; "" if this was not tried. A first window that keeps the objective settles it; after one that
-// breaks it, two that keep it do.
+// recovers tells whether the server recovered from its overload; "" if this was not tried. kept of the windows after the overload
+// kept the objective. If the first one does, the server recovered; if it does not, two later ones must.
 //
 // The rate is the low end of the interval, at which a server that was never overloaded breaks the
 // objective now and then, too. So "no" takes mostAgain broken windows: if the overload changed
@@ -133,13 +133,14 @@ func (o options) stop(f *finding) string {
 	return ""
 }
 
-// settled returns the highest rate that was verified, or the lowest that was refuted, as purpose asks, and how many of its
-// windows say so. If no rate is settled, rate is 0 and the counts are those at the last rate tried.
+// settled returns the highest rate that was verified or, for purpose refute, the lowest that was refuted, and how many of its
+// windows verify or refute it. If no rate is settled, rate is 0 and the counts are of the last rate tried.
 //
-// One broken window is enough against a verified rate, but noise alone may break one of a refuted rate.
+// To verify a rate, every window must keep the objective. To refute one, more than half must break it, because noise alone may
+// break a single window.
 func settled(windows []RateWindow, slo stats.SLO, purpose string) (rate float64, yes, of int) {
 	verify, last := purpose == purposeVerify, 0.
-	all, good := map[float64]int{}, map[float64]int{} // windows by rate, and those that say yes
+	all, good := map[float64]int{}, map[float64]int{} // number of windows by rate, and of those that verify or refute it
 	for _, w := range windows {
 		// Below the promised goodput a window cannot verify.
 		if w.Purpose == purpose && w.Refused.None() && !(verify && w.Rate < slo.Goodput().Limit) {

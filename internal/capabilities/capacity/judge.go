@@ -15,7 +15,7 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// searched is one arm of a search. Its Windows are from the record, and answer sets the rest of the Finding.
+// searched is one arm of a search. Its Windows are from the record, and answer sets the rest of the finding.
 type searched struct {
 	finding
 	run     record.Run
@@ -23,11 +23,11 @@ type searched struct {
 	options options
 }
 
-// FromRecord computes the result of a search from its record.
+// Judge computes the result of a search from its record, which also has the objective.
 //
 // A search has no blocks and no verdicts. Its windows are reduced one by one, and counted. It is the same code
 // that led the search while it ran, so the record gives the same answer again.
-func FromRecord(dir *record.Dir, run record.Run) (record.Result, error) {
+func (Objective) Judge(dir *record.Dir, run record.Run) (record.Result, error) {
 	slo, err := stats.ParseSLO(run.Plan.SLO)
 	if err != nil {
 		return nil, fmt.Errorf("judging %q: run.json is damaged: %w", dir.Path(), err)
@@ -160,7 +160,7 @@ func (a *searched) conclusion() fact.Fact {
 		answer = capacityDied.Of(foundDead{of, a.End.Why, a.End.Rate})
 	case a.Outcome == outcome.Refused:
 		answer = capacitySlow.Of(foundSlow{of, Objective{a.options.SLO}.TooSlow(a.run.Plan, a.XMax)})
-	// From here on the outcome is open. The first reason that applies is told.
+	// From here on the outcome is open. The first reason that applies is the answer.
 	case a.End != nil:
 		answer = capacityEnded.Of(foundEnd{of, a.End.Why})
 	case a.Low == 0 && a.High > 0 && wants.AtLeast:

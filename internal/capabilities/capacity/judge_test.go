@@ -153,7 +153,7 @@ func recordSearchAs(t *testing.T, status record.Status, slo string, trials ...re
 			t.Fatal(err)
 		}
 	}
-	r, err := FromRecord(dir, run)
+	r, err := Objective{}.Judge(dir, run)
 	if err != nil {
 		t.Fatal(err)
 	}

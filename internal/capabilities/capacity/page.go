@@ -24,7 +24,7 @@ import (
 // The record has an interval for each arm, from the highest rate that was verified to the
 // lowest that was refuted, with every window of load in between.
 
-// Called is what the run is called.
+// Called names the kind of the run in a sentence.
 func (s *Search) Called() string { return "a search for capacity" }
 
 // Measured tells how many windows were measured.
@@ -63,12 +63,12 @@ func (s *Search) Sections(marks []document.Mark) []document.Part {
 	}
 }
 
-// Beside is the drawing.
+// Beside returns the file of the drawing, which lies next to the report, and the function that writes it.
 func (s *Search) Beside() (file string, write func(io.Writer) error) {
 	return "capacity.svg", s.writeSVG
 }
 
-// Copy returns a copy of the search with lists of its own.
+// Copy returns a copy of the search that shares its lists.
 func (s *Search) Copy() record.Result { return new(*s) }
 
 // Found returns the answer in one sentence: the capacity of the only arm, or the arm
@@ -119,7 +119,7 @@ func rateSection(r *Search) document.Part {
 	if all == nil {
 		return document.Section{}
 	}
-	// Each chart is a part by itself, so that a page shows them below each other and not in a row.
+	// Each chart is a separate part, so that a page shows them below each other and not in a row.
 	var charts []document.Part
 	for i, c := range all {
 		figure := c.Figure()
@@ -270,7 +270,7 @@ func (s *Search) writeSVG(w io.Writer) error {
 // details returns a folded table of all windows for each arm, in the order they ran.
 func details(r *Search) []document.Part {
 	head := []string{"trial", "for", "offered", "sent", "goodput"}
-	var metrics []stats.Measure // beside goodput
+	var metrics []stats.Measure // all but goodput, which has a column already
 	for _, t := range r.Terms {
 		if t.Metric.Figure != stats.Goodput {
 			metrics, head = append(metrics, t.Metric), append(head, t.Metric.String())
@@ -334,7 +334,7 @@ func (s *Search) table() [][]string {
 		if a.Recovers.Decided() {
 			recovers = string(a.Recovers)
 		}
-		// The capacity names no rate that settled nothing, so the counts of its windows do.
+		// The column capacity leaves out a rate that was neither verified nor refuted, so name it next to its counts.
 		verified, refuted := windowsOf(a.LowKept, a.LowOf), windowsOf(a.HighBroken, a.HighOf)
 		if last := a.LastRate(purposeVerify); a.Low == 0 && last > 0 && a.LowOf > 0 {
 			verified += " at " + say.Rate(last)
@@ -442,8 +442,8 @@ func (s *Search) compared() []string {
 					of.Connections, s.SLO, say.Rate(lowest))
 			}
 			notes = append(notes, note)
-		// The upper end is a rate that was offered, and X_max a rate that was served. A Low above X_max is a
-		// contradiction, which has a doubt of its own.
+		// The upper end is a rate that was offered, and X_max a rate that was served. A Low above X_max is left out: it is a
+		// contradiction, and the doubt lowXMax tells it.
 		case a.XMax > 0 && a.Low <= a.XMax && a.XMax < a.High:
 			beyond = append(beyond, a.Name)
 		}
@@ -458,7 +458,7 @@ func (s *Search) compared() []string {
 	return slices.Concat(lines, notes, broken)
 }
 
-// open tells why arms are open, and what would decide them; nil where the headline does.
+// open tells why arms are open, and what would decide them; nil if all are open, which the headline tells.
 func (s *Search) open() (open []string) {
 	for _, a := range s.Arms {
 		if !a.Outcome.Decided() && a.Starves.None() {
@@ -471,9 +471,8 @@ func (s *Search) open() (open []string) {
 	return open
 }
 
-// Rows are one row per window, with the result of its
-// arm repeated in each. Rates are per second and times in seconds; the columns of times depend
-// on the objective. A time with too few requests is an empty cell.
+// Rows returns one row per window, each with the result of its arm. Rates are per second and times in seconds; the columns of
+// times depend on the objective. A time with too few requests is an empty cell.
 func (s *Search) Rows() [][]string {
 	head := []string{"run", "scenario", "arm", "mode", "outcome", "low", "high", "trial", "purpose", "rate", "sent", "goodput", "error_ratio"}
 	var metrics []stats.Measure

@@ -94,8 +94,8 @@ func leastBudget(warmup, window time.Duration) time.Duration {
 }
 
 // longerWindow returns a window of whole seconds that is long enough to judge an arm that does most
-// requests per second, where one of length window can judge from floor requests per second on; a day
-// at most. Twice as many requests as needed leave room for the rates below.
+// requests per second, where one of length window can judge from floor requests per second on; at
+// most a day. It holds twice the requests needed, to leave room for rates below.
 func longerWindow(window time.Duration, floor, most float64) time.Duration {
 	longer := float64(window)*2*floor/most + float64(time.Second)
 	return time.Duration(min(longer, float64(24*time.Hour))).Round(time.Second)
@@ -148,9 +148,4 @@ func (o Objective) Lead(ctx context.Context, run record.Run, arms []record.PlanA
 			return took(reduced(t, run.Env, arms[arm].Clients, o.SLO))
 		})
 	}, xmax, o.options(run.Plan))
-}
-
-// Judge computes the result of the search from its record.
-func (Objective) Judge(dir *record.Dir, run record.Run) (record.Result, error) {
-	return FromRecord(dir, run)
 }

@@ -108,7 +108,7 @@ func readable(t *testing.T, dir *record.Dir) record.Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := FromRecord(opened, run)
+	again, err := Objective{}.Judge(opened, run)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ type Search struct {
 	Lines []fact.Fact `json:"lines"`
 }
 
-// Contestants returns the arms without what was found of them.
+// Contestants returns the arms without their capacities.
 func (s *Search) Contestants() []record.Contestant {
 	all := make([]record.Contestant, len(s.Arms))
 	for i, a := range s.Arms {
@@ -42,7 +42,7 @@ func (s Search) MarshalJSON() ([]byte, error) {
 	return s.AsJSON(plain(s))
 }
 
-// UnmarshalJSON reads a search of schema 1 or 2. Schema 1 keeps the findings in an object of their own.
+// UnmarshalJSON reads a search of schema 1 or 2. Schema 1 keeps the arms' capacities in a separate object.
 func (s *Search) UnmarshalJSON(data []byte) error {
 	type plain Search
 	if err := json.Unmarshal(data, (*plain)(s)); err != nil || s.Schema > 1 {
@@ -102,8 +102,8 @@ type ArmCapacity struct {
 	Saturation float64   `json:"saturation,omitempty"` // rate at which the response time of the line goes to infinity
 	XMax       float64   `json:"x_max,omitempty"`      // closed-loop throughput
 
-	// Recovers tells whether the server keeps the objective at Low again after the overload: Open when noise near the
-	// capacity may explain what it did; "" when that was not tried.
+	// Recovers tells whether the server keeps the objective at Low again after the overload: Open if noise near the
+	// capacity may be the reason that it did not; "" if this was not tried.
 	Recovers  outcome.Outcome `json:"recovers"`
 	AgainKept int             `json:"again_kept"` // windows after the overload that kept the objective, of AgainOf
 	AgainOf   int             `json:"again_of"`
@@ -166,7 +166,7 @@ type RateLine struct {
 	Slope     float64 `json:"slope"`
 }
 
-// A RateWindow is one window of load: what it showed of a server.
+// A RateWindow is one window of load on a server, with its figures.
 type RateWindow struct {
 	Trial   int                       `json:"trial"`   // number of its trial
 	Purpose string                    `json:"purpose"` // curve, reach, near, verify, refute, overload, again

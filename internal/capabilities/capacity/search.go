@@ -1,14 +1,15 @@
-// Package capacity searches for the highest rate of requests at which a server keeps a service level objective, and says how
+// Package capacity searches for the highest rate of requests at which a server keeps a service level objective, and tells how
 // sure the answer is. It decides which rate to offer next and what the windows so far show (search.go, finding.go, line.go).
-// The caller's bench ([runner.Bench]) starts the servers and measures. It reads no clock; with the same answers of the bench it does the same again.
+// The caller's bench ([runner.Bench]) starts the servers and measures. The search reads no clock: with the same windows and the
+// same seed it takes the same steps.
 //
 // The search (docs/guide/capacity.md) begins with a look over the whole range in random order. Then it fits a robust line of
 // 1/quantile on rate, nearly straight for most servers near their limit, and measures more windows where the line meets the
 // limit. The verdict does not depend on the line: windows just below the estimate must keep the objective, and windows just
 // above must break it. The answer is an interval, never a point.
 //
-// An [Objective] is the [runner.Search] of a run (plan.go). [FromRecord] computes the result from the record (judge.go,
-// facts.go), a [Search] (result.go), which has its own page (page.go).
+// An [Objective] is the [runner.Search] of a run (plan.go). Its Judge computes the result from the record (judge.go, facts.go):
+// a [Search] (result.go), which has its own page (page.go).
 package capacity
 
 import (
@@ -123,7 +124,7 @@ func (s *search) offer(rate float64, why string, more int) (w RateWindow, ok boo
 	return w, false
 }
 
-// clamp limits a rate to Floor and Ceiling.
+// clamp returns the rate nearest to rate within Floor and Ceiling.
 func (s *search) clamp(rate float64) float64 {
 	rate = max(rate, s.Floor)
 	if s.Ceiling > 0 {

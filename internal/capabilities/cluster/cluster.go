@@ -48,7 +48,7 @@ const (
 )
 
 // Where the collector's Pod finds the settings, and where it keeps records, below its working directory. The request and
-// the files that were sent along are beside the settings.
+// the files that were sent along are in the directory of the settings.
 const (
 	settingsDir  = "/etc/schedlab"
 	SettingsFile = settingsDir + "/cluster.json"

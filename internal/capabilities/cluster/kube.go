@@ -171,7 +171,7 @@ func (p pod) otherVersion() string {
 	return ""
 }
 
-// otherImage names the flags about the image of a collector whose image does not come; "" for any other Pod.
+// otherImage names the flags that may help if the collector's image cannot be pulled; "" for any other Pod.
 func (p pod) otherImage() string {
 	for _, c := range p.Status.ContainerStatuses {
 		if w := c.State.Waiting; w != nil && strings.Contains(w.Reason, "Image") {

@@ -170,7 +170,7 @@ func (k Kubectl) fetchOnce(ctx context.Context, pod, root string) (Fetched, erro
 	}
 	got, bad := unpack(out, root)
 	if _, here := errors.AsType[*fs.PathError](bad); here {
-		_ = cmd.Wait() // kubectl ends, since nobody reads its output
+		_ = cmd.Wait() // kubectl ends, because its output is read no more
 		return got, bad
 	}
 	if err := k.failed(ctx, "exec", cmd.Wait(), said.String()); err != nil {

@@ -75,8 +75,7 @@ func rotated(t arrivals.Trace, i, n int) arrivals.Trace {
 	}
 }
 
-// An answer is a shard's reply about its part of a load: Load, of which an open loop sets only Result, or
-// Error.
+// An answer is a shard's reply about its part of a load: Load or Error. An open loop sets only the Result in Load.
 type answer struct {
 	Load  load.ClosedResult
 	Error string

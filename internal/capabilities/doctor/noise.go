@@ -74,8 +74,8 @@ const fewestBlocks = 3
 var Comparisons = []string{"quick", "full"}
 
 // NewNoise judges A/A comparisons with a scenario's load: runs of a program and its copies, with their
-// results. plans are a comparison with one challenger for each of Comparisons. Each is judged by the run with the nearest window length. runs has at least one element. If a run has too
-// few blocks that count, Err says so and there are no judgements.
+// results. runs has at least one element. plans holds, for each of Comparisons, a plan with one challenger; it is judged by the
+// run with the nearest window length. If a run has too few blocks that count, there are no judgements, and Err tells why.
 func NewNoise(scenario string, runs []record.Run, plans []record.Plan) *Noise {
 	n := &Noise{Scenario: scenario, Asked: runs[0].Plan.Asked, Rate: runs[0].Plan.Rate}
 	for _, run := range runs {

@@ -28,7 +28,7 @@ import (
 // afterwards. The test of an explanation is a run too, and becomes another Case.
 //
 // The steps: Pair chooses two arms, Explain divides their difference and suspects causes, Test
-// plans the extra arms, Confirm judges them, and Beside merges the explanation with an older one.
+// plans the extra arms, Confirm judges them, and Merge adds what an older explanation has.
 //
 // Result is the run's result as it is judged now; read it only.
 type Case struct {
@@ -291,11 +291,11 @@ func conclude(x *Explanation) {
 	}
 }
 
-// Beside merges a new explanation with the one in the record. For the same two arms, the old tests
+// Merge merges a new explanation with the one in the record. For the same two arms, the old tests
 // stay until they run again: they take time, and explaining again without them must not lose them. keep is
 // false if the old explanation has tests of other arms and the new one has no tests: the old one then stays
 // in the record.
-func Beside(dir *record.Dir, x *Explanation) (both *Explanation, keep bool, err error) {
+func Merge(dir *record.Dir, x *Explanation) (both *Explanation, keep bool, err error) {
 	old, err := Kept(dir)
 	switch {
 	case err != nil || old == nil:

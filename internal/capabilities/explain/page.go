@@ -73,9 +73,6 @@ func (x *Explanation) Section(*record.Common) document.Part {
 // Page returns the explanation as a separate page.
 func (x *Explanation) Page() (file string, page document.Document) { return "why.html", explanation(x) }
 
-// Below is nothing: an explanation is among the reasons on the first screen.
-func (x *Explanation) Below(*record.Common) document.Facts { return nil }
-
 // divided returns the causes, the waterfalls and the witnesses, then theory if no cause is
 // confirmed, and tests. The waterfall of the slowest requests is there if the tail surely
 // differs, or if the mean does not.

@@ -27,7 +27,7 @@ func Judge(dir *record.Dir, run record.Run) (record.Result, error) {
 	if run.Plan.InBlocks() {
 		return judge.FromRecord(dir, run)
 	}
-	return capacity.FromRecord(dir, run)
+	return capacity.Objective{}.Judge(dir, run)
 }
 
 // Attach attaches to a result what other commands keep in its record.

@@ -95,7 +95,7 @@ func (e *explaining) explain(ctx context.Context, dir *record.Dir, run record.Ru
 		stopped = e.profileAgain(ctx, dir, run.Plan, c, x)
 	}
 	// Tests from an earlier call are worth more than their absence now.
-	x, keep, err := explain.Beside(dir, x)
+	x, keep, err := explain.Merge(dir, x)
 	if err != nil || !keep {
 		return x, errors.Join(stopped, err)
 	}

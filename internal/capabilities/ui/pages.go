@@ -223,13 +223,13 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	w.Write(b.Bytes())
 }
 
-// ownPage returns the page of that file that an attachment of the result has; nil without one.
+// ownPage returns the page that an attachment of the result has in this file; nil if none has.
 func ownPage(r record.Result, file string) *document.Document {
 	if r == nil {
 		return nil
 	}
 	for _, a := range r.Head().Attached {
-		if own, ok := a.(report.OwnPage); ok {
+		if own, ok := a.(report.Reason); ok {
 			if name, page := own.Page(); name == file {
 				return &page
 			}
@@ -245,8 +245,8 @@ func (s *Server) busy() bool {
 	return slices.ContainsFunc(s.jobs, func(j *job) bool { return j.State == running || j.State == stopping })
 }
 
-// beside writes the page that compares two runs: one column per run, and their differences.
-func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
+// twoRuns writes the page that compares two runs: one column per run, and their differences.
+func (s *Server) twoRuns(w http.ResponseWriter, r *http.Request) {
 	p := page{Title: "Two runs"}
 	names := r.URL.Query()["run"]
 	if len(names) != 2 {

@@ -30,8 +30,9 @@ type formula struct {
 func (f formula) String() string { return f.text }
 
 // An Expectation is one assertion of a scenario, written in the language of expr with the words of
-// docs/reference/scenarios.md. It is split at and, or and not into statements, and the blocks of a run decide each
-// statement separately. The zero value has no text and is not valid. An Expectation does not change, and may be used by many goroutines.
+// docs/reference/scenarios.md. It is split at "and", "or" and "not" into statements, and the blocks of a run decide each
+// statement separately. The zero value has no text and is not valid. An Expectation does not change, and may be used by many
+// goroutines.
 type Expectation struct{ formula }
 
 // An Error is a mistake in an expectation. At is its position, in runes from the start of the text as it was written.

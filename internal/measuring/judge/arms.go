@@ -53,7 +53,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			for end, n := range w.Failures {
 				a.Failures[end] += n
 			}
-			// Requests of a queue are correlated: w.Tau requests tell as much as one independent request.
+			// Requests of a queue are correlated: w.Tau requests have the information of one independent request.
 			a.NEff += float64(w.Requests) / w.Tau / float64(len(b.valid))
 			// The worst block counts, for starvation and for fairness.
 			a.StarvedConnections = max(a.StarvedConnections, w.Starved)

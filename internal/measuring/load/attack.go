@@ -127,7 +127,7 @@ type Options struct {
 	// between requests instead of polling the kernel all the time.
 	Shared bool
 	// Duration is the length of a closed loop's measured time, which follows the Warmup. In an open
-	// loop of the engine spin, requests that are due before Warmup need not be answered: those that
+	// loop of the engine spin, requests that are due before Warmup need not be answered: the ones that
 	// still wait when all others have ended are cut off (outcome Cut).
 	Duration, Warmup time.Duration
 	// Pause returns how long a client of a closed loop waits between a reply and its next
@@ -401,7 +401,7 @@ func sumSessions(all []Session) *record.Sessions {
 // A Proof reports on the generator itself during a load, so that its own delays are not
 // taken for the server's. Times are seconds.
 //
-// measureProcess makes one, count adds the lags, and the engine spin adds figures of its own turns.
+// measureProcess makes one, count adds the lags, and the engine spin adds figures about its turns.
 type Proof struct {
 	record.Proof
 	Elapsed float64 // from the start to the end of the last request

@@ -14,21 +14,19 @@ type Chapter interface {
 	Below(r *record.Common) document.Facts
 }
 
-// A Reason is a chapter that tells why two arms differ. It comes before the expectations, and first among the reasons on the
-// first screen.
+// A Reason is an attachment that tells why two arms differ. In the report it comes before the expectations, and on the first
+// screen before the other reasons. It has a separate page in the record, too.
 type Reason interface {
-	Chapter
+	record.Attachment
+	// Section is its part of the whole report of r.
+	Section(r *record.Common) document.Part
+	Page() (file string, page document.Document)
 	// Why is its answer in one sentence without a full stop. If last is set, the other reasons, which tell where the time
 	// went, say more and come first.
 	Why() (answer string, last bool)
 	// Between returns by how many seconds an arm's mean time surely differs from the baseline's; 0 if it does not, or if the
 	// reason is about other arms.
 	Between(baseline, arm string) float64
-}
-
-// An OwnPage is an attachment with its own page: a file in the record.
-type OwnPage interface {
-	Page() (file string, page document.Document)
 }
 
 // reasonOf returns the attachment that tells why arms differ; nil without one.
@@ -49,11 +47,10 @@ func why(r *record.Common) document.Part {
 	return document.Section{}
 }
 
-// chapters returns the sections of all other attachments.
+// chapters returns the sections of the chapters.
 func chapters(r *record.Common) (parts []document.Part) {
 	for _, a := range r.Attached {
-		_, reason := a.(Reason)
-		if c, ok := a.(Chapter); ok && !reason {
+		if c, ok := a.(Chapter); ok {
 			parts = append(parts, c.Section(r))
 		}
 	}

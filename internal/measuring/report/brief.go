@@ -157,7 +157,7 @@ func doubtsOf(all []fact.Fact, causes []func(fact.Fact) bool, most int, place st
 	return document.Doubts(lines, len(shown), place)
 }
 
-// whereReportIs tells how to read the full report, by its page or by a command, and what attachments say of themselves.
+// whereReportIs tells how to read the full report, by its page or by a command. The facts of chapters for the first screen follow.
 func whereReportIs(r *record.Common) document.Facts {
 	run := r.Dir
 	if filepath.Dir(run) == record.DefaultRoot { // a run in the usual directory is known by its name

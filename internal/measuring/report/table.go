@@ -177,7 +177,7 @@ func tableOf(arms []record.Arm, fields ...armField) document.Table {
 }
 
 // moreFigures returns the table of figures that most readers do not need. X_max is closed-loop throughput, "halves apart" the
-// spread of its probe, and n_eff the number of independent requests that tell as much as a window. A session is a series of
+// spread of its probe, and n_eff the number of independent requests with the information of a window. A session is a series of
 // requests on one connection. Jain's index (Jain, Chiu and Hawe 1984) is 1 if all connections get the same number of replies,
 // and 1/n if one of n gets all.
 func moreFigures(r *record.Comparison) document.Part {
@@ -281,8 +281,8 @@ func changeWithin(ratio, low, high float64, decided bool) string {
 	return say.Change(ratio)
 }
 
-// within reports whether a ratio lies in an interval, as far as the printed digits tell. It is true if there is no
-// interval, which low 0 means.
+// within reports whether a ratio lies in an interval, by the printed digits. It is true if low is 0, which means that there is no
+// interval.
 func within(ratio, low, high float64) bool {
 	return low == 0 || low <= ratio && ratio <= high || say.Change(ratio) == say.Change(low) || say.Change(ratio) == say.Change(high)
 }

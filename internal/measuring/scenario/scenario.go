@@ -4,7 +4,8 @@
 // A scenario takes this way. Library.Find or Parse reads YAML: decode fills the structs and keeps the place of
 // each value (decode.go, with arm.go for arms), setDefaults fills in the rest, and check applies the rules. Ask
 // makes a scenario from flags instead (source.go). Select, Vary and Grid then change it as the command line
-// asks, and OfCell as the record of a cell of a grid has it. Contestants are the arms as they run, and Clients is the load of each (clients.go).
+// asks, and OfCell as the record of a cell of a grid has it. Contestants are the arms as they run, and Clients is the load of
+// each (clients.go).
 package scenario
 
 import (

@@ -41,7 +41,7 @@ func TestExplanationsThatAreKept(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			both, keep, err := Beside(dir, &c.x)
+			both, keep, err := Merge(dir, &c.x)
 			if err != nil || keep != c.keep || (both.Tests != nil) != (c.tests != "") {
 				t.Fatalf("got %+v, keep %v, %v", both, keep, err)
 			}
