@@ -1,8 +1,6 @@
 package main
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/capabilities/explain"
@@ -54,7 +52,11 @@ there already stay until they run again. The tests have a record of their own.`,
 				return err
 			}
 			// The explanation holds even where its tests failed.
-			return alsoPrinted(err, writeExplanation(cmd.OutOrStdout(), f.output, x))
+			w := cmd.OutOrStdout()
+			if f.output == "text" {
+				return alsoPrinted(err, explain.Text(w, x, textOptions(w)))
+			}
+			return alsoPrinted(err, explain.Formats().Render(w, f.output, x))
 		},
 	}
 	fl := cmd.Flags()
@@ -84,12 +86,4 @@ there already stay until they run again. The tests have a record of their own.`,
 		helpSection{theMachine, "wait-idle run-commands allow-remote"},
 	)
 	return cmd
-}
-
-// writeExplanation prints an explanation; the text fits the terminal.
-func writeExplanation(w io.Writer, format string, x *explain.Explanation) error {
-	if format == "text" {
-		return explain.Text(w, x, textOptions(w))
-	}
-	return explain.Formats().Render(w, format, x)
 }

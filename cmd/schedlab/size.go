@@ -14,10 +14,10 @@ import (
 )
 
 // sizeFlags describe the load of the pool to be sized. One of held, workload and histogram is the source
-// of the time that a request holds its worker; cpu and metric add to one of them.
+// of the time that a request holds its worker; cpu and metric add to one of them. demand reads that source.
 //
-// demand reads that source. Package session has the computing, and package size the page. margin is a ratio of the rate, 0..1. With cores 0 the advice is
-// for the CPUs that a comparison here gives the server.
+// margin is a ratio of the rate, 0..1. With cores 0 the advice is for the CPUs that a comparison here gives
+// the server.
 type sizeFlags struct {
 	rate              session.PerSecond
 	slo               string

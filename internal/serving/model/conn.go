@@ -341,8 +341,7 @@ func (l *Listener) OldestWait() time.Duration {
 const minGaveUpWait = 10 * time.Millisecond
 
 // endWait ends the wait of a connection, or a request on it, when a worker takes it. It reports
-// whether the client has given up meanwhile. tookConn notes that of a connection, and tookRequest counts
-// it for a request.
+// whether the client has given up meanwhile, for tookConn and tookRequest to count.
 func endWait(c openConn, wait time.Duration) (gaveUp bool) {
 	c.ledgerEntry().waiting.Store(0)
 	return wait >= minGaveUpWait && isGone(c)

@@ -116,8 +116,8 @@ func readExpect(h *fasthttp.RequestHeader) {
 // bodies keeps buffers for request bodies.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// readBody reads the body, of which fasthttp has read 8 KiB at most, into a buffer that grows as it
-// comes, and gives the buffer to ctx. The error is as those that fasthttp gives to ErrorHandler.
+// readBody reads the body into a buffer that grows with it, and gives the buffer to ctx. fasthttp has
+// read at most the first 8 KiB. The error is like those that fasthttp gives to ErrorHandler.
 func (e *fasthttpEngine) readBody(ctx *fasthttp.RequestCtx, c *entry) (err error) {
 	const leastRead = 512
 	req := &ctx.Request
@@ -441,12 +441,12 @@ const (
 
 // fillHost gives an empty Host field the value "-", because fasthttp takes an empty field for a
 // missing one and refuses it. A client without an authority must send an empty field (RFC 9112
-// §3.2). b is what was read last, and keeps its length: the value replaces a space of the line, or
-// else takes the place of the CR that ends the line before. fasthttp takes LF alone for a line's end.
+// §3.2). b is the result of the last read, and keeps its length: the value replaces a space of the
+// line, or else the CR at the end of the line before, since fasthttp also ends a line at a single LF.
 //
-// Nothing but a head is changed: e.head is outsideHead unless fasthttp waited for a request when it
-// read. So fasthttp still refuses an empty field of a request that was read with the one before,
-// and one whose line comes in two reads or begins one.
+// Only heads are changed: e.head is outsideHead unless fasthttp waited for a request when it read. So
+// fasthttp still refuses an empty field if its request was read together with the one before, or if
+// its line comes in two reads or is the first of a read.
 func (e *entry) fillHost(b []byte) {
 	const name = "host:"
 	for start := 0; e.head != outsideHead && start < len(b); {

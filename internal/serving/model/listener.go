@@ -85,7 +85,7 @@ type Listener struct {
 	allClosed   chan struct{} // closed when every listening socket is
 	warn        func(msg string, args ...any)
 	fullWarning warnLimiter
-	asked       Socket // what it was made from
+	asked       Socket // its description, as given to Socket.Listen
 
 	mu     sync.Mutex // guards the fields below, and the counts of the sockets
 	open   map[openConn]struct{}

@@ -279,9 +279,9 @@ func (g *gateQueue) Busy() int     { return len(g.places) }
 // look like an ambiguous head, and then the connection closes without need. No ambiguous head
 // is missed. A line costs some 5 ns.
 //
-// scan splits what was read into lines, and begin looks at the first bytes of a line. A line with
-// neither field in question costs one search for its end. The flags that they set are read by flaw
-// and mustClose, on the goroutine that serves the request.
+// scan splits each read into lines, and begin looks at the first bytes of a line. A line without
+// either field costs one search for its end. flaw and mustClose read the flags that these two set, on
+// the goroutine that serves the request.
 type framing struct {
 	coded         atomic.Bool  // a line named a transfer coding
 	ambiguous     atomic.Bool  // lines named a coding and a length, with no empty line between them

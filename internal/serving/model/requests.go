@@ -37,8 +37,8 @@ type requests struct {
 }
 
 // A tally counts requests. It lies apart from the settings in requests, so that a count does not take
-// them out of the caches of other CPUs. Each counter is atomic on its own, so a reading is not one
-// moment of all of them.
+// them out of the caches of other CPUs. Each counter is atomic on its own, so a reading does
+// not show all of them at one moment.
 type tally struct {
 	started, aborted, panics atomic.Uint64
 	gaveUp                   atomic.Uint64

@@ -19,7 +19,7 @@ type Part struct {
 
 // With returns the mode of a server with these flags of serve, given without dashes. Where an axis has
 // alternatives, the flags choose one; the overflow policies stay, because a queue's default depends on the
-// mode. Its Flags lack those of parts that were not chosen.
+// mode. Flags leaves out the flags of parts that were not chosen.
 func (m Mode) With(flags map[string]string) Mode {
 	a := &m.Axes
 	for _, axis := range []*string{&a.Accept, &a.Queue, &a.Thread} {

@@ -114,8 +114,8 @@ type Duel struct {
 	Verdicts []Verdict `json:"verdicts"`
 }
 
-// A Place is where an arm stands against another, by all their verdicts together. The zero Place is that of an arm
-// compared with itself.
+// A Place is where an arm stands against another, by all their verdicts together. An arm has the zero
+// Place against itself.
 type Place struct {
 	Outcome outcome.Outcome // Yes if the rank is known; Open or Refused
 	// Rank is by the response times. Where an arm does not keep up or fails requests it is by goodput: Higher or Lower. With

@@ -153,8 +153,8 @@ func (a *Arm) median(f stats.Figure) **float64 {
 	return nil
 }
 
-// Median returns the arm's median of a figure; nil if it is not judged. A figure without a field of its own has
-// the median of its Blocks, which is computed at every call.
+// Median returns the arm's median of a figure; nil if it is not judged. For a figure that has no field it computes the
+// median of Blocks at every call.
 func (a *Arm) Median(f stats.Figure) *float64 {
 	if at := a.median(f); at != nil {
 		return *at
