@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/capabilities/doctor"
@@ -43,7 +41,7 @@ and how long they take. It changes nothing, keeps no record, and takes about 15 
 			r.Scenario = append(args, session.DefaultScenario)[0]
 			d, err := r.Run(cmd.Context(), thisProgram(), newProgress(cmd.ErrOrStderr(), f.progress))
 			if err == nil {
-				err = d.Write(cmd.OutOrStdout(), f.output, f.verbose)
+				err = doctor.Formats(f.verbose).Render(cmd.OutOrStdout(), f.output, d)
 			}
 			switch {
 			case err != nil:
@@ -63,7 +61,7 @@ and how long they take. It changes nothing, keeps no record, and takes about 15 
 	bindCPUs(fl, &r.CPUs)
 	fl.BoolVar(&r.AllowRemote, "allow-remote", false, "take a scenario with an arm that runs on another machine")
 	fl.StringVar(&r.Out, "out", record.DefaultRoot, "directory that run records will be kept in")
-	oneOf(fl, &f.output, "output", "text", strings.Join(doctor.Formats, ", "), doctor.Formats...)
+	oneOf(fl, &f.output, "output", "text", "text, json or markdown", doctor.Formats(false).Names()...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding with what it spoils, and not the answer only")
 	f.bindProgress(fl)
 	inSections(cmd,

@@ -119,7 +119,6 @@ func (k *kube) once(ctx context.Context, method, path, kind string, body []byte,
 type pod struct {
 	Metadata struct {
 		Name        string
-		UID         string
 		Annotations map[string]string
 		Labels      map[string]string
 	}
@@ -130,7 +129,6 @@ type pod struct {
 		ContainerStatuses             []struct {
 			State struct {
 				Waiting    *struct{ Reason, Message string }
-				Running    *struct{}
 				Terminated *struct {
 					Reason   string
 					ExitCode int

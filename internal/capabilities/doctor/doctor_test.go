@@ -295,7 +295,7 @@ func TestBlocksLeftOutAreSaid(t *testing.T) {
 		t.Errorf("got %q: %+v, want why a block does not count", r.Answer, f)
 	}
 	var b strings.Builder
-	if err := r.Write(&b, "text", false); err != nil || !strings.Contains(b.String(), "from 3 of 4 blocks") {
+	if err := Formats(false).Render(&b, "text", r); err != nil || !strings.Contains(b.String(), "from 3 of 4 blocks") {
 		t.Errorf("written is %v\n%s", err, b.String())
 	}
 }

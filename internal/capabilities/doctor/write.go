@@ -8,31 +8,20 @@ import (
 	"time"
 
 	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/measuring/report/say"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
 
-// Formats are the formats of Write, the default first.
-var Formats = []string{"text", "json", "markdown"}
-
-// Write writes the report to w with one call of w.Write. format is one of Formats. Text fits on a
-// screen unless verbose; the other formats are always complete.
-func (r Report) Write(w io.Writer, format string, verbose bool) (err error) {
-	switch format {
-	case "text":
-		_, err = io.WriteString(w, r.Document(verbose).Text(document.Options{}))
-	case "markdown":
-		_, err = io.WriteString(w, r.Document(true).Markdown())
-	case "json":
-		err = record.WriteJSON(w, r)
-	default:
-		return fmt.Errorf("unknown format %q: use one of %s", format, strings.Join(Formats, ", "))
+// Formats returns the formats of a report, the default first. Text fits on a screen unless verbose is set; the other formats are
+// always complete.
+func Formats(verbose bool) say.FormatsOf[Report] {
+	return say.FormatsOf[Report]{
+		{Name: "text", Render: func(w io.Writer, r Report) error { return say.Text(w, r.page(verbose), document.Options{}) }},
+		{Name: "json", Render: func(w io.Writer, r Report) error { return record.WriteJSON(w, r) }},
+		{Name: "markdown", Render: func(w io.Writer, r Report) error { return say.Markdown(w, r.page(true)) }},
 	}
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return nil
 }
 
 // Limits of a brief report.
@@ -42,11 +31,11 @@ const (
 	mostShown  = 3  // findings shown
 )
 
-// Document returns the report as a document: all findings if verbose, else only findings that need
+// page returns the report as a document: all findings if verbose, else only findings that need
 // mending. Both have the table of differences that the machine can tell. The short form shows
 // mostShown findings, the bad ones first, or fewer if it would not fit on a screen; one is always
 // shown.
-func (r Report) Document(verbose bool) document.Document {
+func (r Report) page(verbose bool) document.Document {
 	if verbose {
 		return r.document(r.Sentence, r.Findings, nil)
 	}
