@@ -25,7 +25,7 @@ GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
 # go test, which runs the tests of tools/flaky again when they fail, and no others. Without go vet,
 # which make lint runs for all of its checks. Each package has a network of its own, where that is allowed.
-RETRIED = SCHEDLAB_REQUIRE=1 $(CURDIR)/tools/test '$(1)' -exec $(CURDIR)/tools/alone -p 3 -vet=off -shuffle=on -timeout 15m
+RETRIED = SCHEDLAB_REQUIRE=1 TEST_LOG=$(CURDIR)/bin/tests.json $(CURDIR)/tools/test '$(1)' -exec $(CURDIR)/tools/alone -p 3 -vet=off -shuffle=on -timeout 15m
 
 .PHONY: help build arms run test test-fresh test-cluster test-prometheus test-explain check lint fuzz golden dashboards release-check snapshot bench deps clean experiments-short mutate timed
 
@@ -67,11 +67,13 @@ OTHERS = $(filter-out $(patsubst ./%/,schedlab/%,$(RACED)),$(shell go list ./...
 unraced := '$(subst $(space),|,$(strip $(UNRACED)))'
 
 test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromium; what runs concurrently under the race detector
+	@rm -f bin/tests.json
 	$(call RETRIED,$(RACED)) -race -skip $(unraced)
 	$(call RETRIED,$(RACED)) -run $(unraced)
 	$(call RETRIED,$(OTHERS))
 	cd loadtests/arms && $(call RETRIED,./...)
 	cd tools && $(call RETRIED,./...)
+	@echo 'The slowest twenty:'; bin/gotestsum tool slowest --jsonfile bin/tests.json --num 20
 
 test-fresh: ## what CI runs (.ci/run), in a fresh clone of the last commit with empty Go caches, as on a new machine
 	@tools/fresh
@@ -145,7 +147,11 @@ bin/benchstat: PACKAGE := golang.org/x/perf/cmd/benchstat
 bin/gotestsum: PACKAGE := gotest.tools/gotestsum
 bin/gremlins: PACKAGE := github.com/go-gremlins/gremlins/cmd/gremlins
 bin/actionlint bin/golangci-lint bin/benchstat bin/gotestsum bin/gremlins: tools/go.mod tools/go.sum
-	cd tools && go build -o ../bin/ $(PACKAGE)
+	cd tools && go build $(QUICKLY) -o ../bin/ $(PACKAGE)
+
+# Only what reads and checks code is optimized, and not some hundred linters that do not run: the build takes
+# half the time, and the linter no longer.
+bin/golangci-lint: QUICKLY := -ldflags='-s -w' -gcflags='all=-N -l -dwarf=false' -gcflags=std= -gcflags=golang.org/x/tools/...= -gcflags=honnef.co/go/tools/...=
 
 # Of a module of its own, like Kubernetes: its many modules would raise versions of those in tools/go.mod. Without
 # the discovery of targets in clouds, which nobody here asks for. Module version v0.316.0 is Prometheus 3.16.0.
