@@ -59,10 +59,10 @@ and how long they take. It changes nothing, keeps no record, and takes about 15 
 	fl.BoolVar(&r.Full, "full", false, "measure what a full comparison can judge as well: 2 minutes")
 	// compare has the same flags, so that doctor checks the machine as a comparison would use it.
 	bindCPUs(fl, &r.CPUs)
-	fl.BoolVar(&r.AllowRemote, "allow-remote", false, "take a scenario with an arm that runs on another machine")
+	fl.BoolVar(&r.AllowRemote, "allow-remote", false, "allow a scenario with an arm that runs on another machine")
 	fl.StringVar(&r.Out, "out", record.DefaultRoot, "directory that run records will be kept in")
 	oneOf(fl, &f.output, "output", "text", "text, json or markdown", doctor.Formats(false).Names()...)
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding with what it spoils, and not the answer only")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding and what it spoils, and not only the answer")
 	f.bindProgress(fl)
 	inSections(cmd,
 		helpSection{"What to check", "quick full out"},

@@ -64,8 +64,8 @@ there already stay until they run again. The tests have a record of their own.`,
 	bindProfiles(fl, &r.Profiles) // an old spelling, see oldFlags
 	fl.DurationVar(&r.Budget, "budget", session.TestBudget, "longest the tests may take; without the flag, a little longer if many causes need it")
 	bindWaitIdle(fl, &r.Where)
-	fl.BoolVar(&r.RunCommands, "run-commands", false, "run what the record of somebody else names beside schedlab's own servers: commands, addresses, environment variables")
-	fl.BoolVar(&r.AllowRemote, "allow-remote", false, "take an arm that runs on another machine")
+	fl.BoolVar(&r.RunCommands, "run-commands", false, "trust a record that somebody else made: run its commands, set its environment variables, send load to its addresses")
+	fl.BoolVar(&r.AllowRemote, "allow-remote", false, "allow an arm that runs on another machine")
 	fl.Uint64Var(&seed, "seed", 0, "seed of the tests (default random)")
 	fl.StringVar(&r.Out, "out", record.DefaultRoot, "directory of run records")
 	f.bindProgress(fl)

@@ -56,7 +56,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	fl.StringVar(&r.Build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
 	fl.StringVar(&r.Start, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
 	fl.StringSliceVar(&r.Metrics, "metric", []string{"p50", "goodput", "cpu", "memory"}, "what must be fine for the build to pass: some of "+strings.Join(words, ", "))
-	fl.StringSliceVar(&r.Watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, and need not be fine, as tails are noisy; with --metric nothing, unless it is given")
+	fl.StringSliceVar(&r.Watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, but need not be fine for it to pass, because tails are noisy (with --metric: nothing, unless --watch is given)")
 	fl.StringSliceVar(&r.Allow, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ",")+")")
 	bindAsked(fl, &r.Adhoc, true)
 	fl.Var(&r.Rate, "rate", "requests a second, like 3000/s, or a share of what the slower build can do (default 0.25x)")

@@ -140,7 +140,7 @@ func (f *runFlags) bind(cmd *cobra.Command, r *session.Common) {
 	fl := cmd.Flags()
 	fl.StringArrayVar(&r.Added, "arm", nil, "one more arm: MODE[,flag=value...], name='[VAR=VALUE...] CMD {addr}' or name=http://HOST:PORT (repeatable)")
 	fl.BoolVar(&r.AllowRemote, "allow-remote", false, "allow an arm that runs on another machine")
-	fl.Uint64Var(&f.seed, "seed", 0, "number that the random choices follow; that of an earlier run repeats its requests (default random, printed)")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed of all random choices; the seed of an earlier run repeats its requests (default random, printed)")
 	bindCPUs(fl, &r.CPUs)
 	fl.BoolVar(&r.Close, "close", false, "open a connection for each request, whatever the scenario says")
 	fl.StringVar(&r.Note, "note", "", "a remark to keep in the record")
@@ -161,7 +161,7 @@ func (f *runFlags) order(fl *pflag.FlagSet, r *session.Common) (session.Order, e
 }
 
 func bindCPUs(fl *pflag.FlagSet, value *string) {
-	fl.StringVar(value, "cpus", "", "CPUs of the servers, a slash and the load's, like 0-1,4/2 (default the lower half or as many as are needed, and the rest); none pins neither")
+	fl.StringVar(value, "cpus", "", "CPUs of the servers, a slash, and CPUs of the load, like 0-1,4/2; none binds neither to CPUs (default the lower half for the servers, or as many as they need, and the rest for the load)")
 }
 
 func bindWaitIdle(fl *pflag.FlagSet, w *session.Where) {

@@ -77,11 +77,11 @@ func (f *sizeFlags) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.held, "held", "", "time a request holds its worker: its mean, like 20ms (exponential), or two quantiles, like p50=4ms,p99=40ms (lognormal)")
 	fl.StringVar(&f.workload, "workload", "", "what a request asks, as scenarios write it: cpu=200us,sleep=exp(10ms)")
 	fl.StringVar(&f.histogram, "histogram", "", "file of a Prometheus text exposition with a histogram of times held; - is standard input")
-	fl.StringVar(&f.metric, "metric", "", "the histogram's name (default the one that ends in _seconds, beside those of the Go runtime, the process and schedlab)")
+	fl.StringVar(&f.metric, "metric", "", "the histogram's name (default the one that ends in _seconds, except those of the Go runtime, the process and schedlab)")
 	fl.DurationVar(&f.cpu, "cpu", 0, "CPU time within the time held, of --held and --histogram; workers share the cores for it")
 	fl.StringVar(&f.slo, "slo", "", "what is to be kept: p99<=100ms,errors<=0.1%,mean<=30ms,goodput>=290/s, or any quantile")
 	fl.IntVar(&f.cores, "cores", 0, "CPUs of the server (default those a comparison here gives it)")
-	fl.Float64Var(&f.margin, "margin", 0.15, "ratio of the rate by which it may grow with the SLO still kept, for what theory leaves out")
+	fl.Float64Var(&f.margin, "margin", 0.15, "by how much the rate may grow and the SLO still be kept, as a ratio: it allows for what theory leaves out")
 	oneOf(fl, &f.output, "output", "text", "text, json or markdown", "text", "json", "markdown")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print how the advice comes about, every wait and every doubt")
 	for _, old := range noLonger {
