@@ -413,7 +413,7 @@ func (s *Search) lines() (lines []string) {
 	}
 	lines = append(lines, s.compared()...)
 	if len(rates) > 0 {
-		lines = append(lines, fmt.Sprintf("CPU a request is the median of windows at %s to %s, where a server sleeps and wakes between requests; X_max is a closed loop, in which it may never: a request costs less there, so X_max may be above what that CPU time allows",
+		lines = append(lines, fmt.Sprintf("CPU a request is the median of windows at %s to %s, where a server sleeps and wakes between requests; for X_max, in a closed loop, it may never sleep, and a request costs less: X_max may be above what this CPU time allows",
 			strings.TrimSuffix(say.Rate(slices.Min(rates)), "/s"), say.Rate(slices.Max(rates))))
 	}
 	return lines
@@ -429,7 +429,7 @@ func (s *Search) compared() []string {
 	for _, a := range s.Arms {
 		switch of, _ := fact.In(doubt.StickyPool, a.Starves); {
 		case !a.Starves.None():
-			note := fmt.Sprintf("%s %s: of %s only, for it starves %d of %d kept connections; it is compared with no other arm",
+			note := fmt.Sprintf("%s %s: of %s only, because it starves %d of %d kept connections; it is compared with no other arm",
 				ofSome, a.Name, say.Plural(of.Workers, "client"), of.Waiting, of.Connections)
 			if interval(a) == noRate {
 				lowest := a.High

@@ -180,7 +180,7 @@ func TestAStarvingArmIsMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for form, text := range map[string]string{"text": rendered(t, "text", r), "markdown": rendered(t, "markdown", r), "brief": brief.String()} {
-		for _, want := range []string{"none†", "700/s†", "† pool,workers=2: of 2 clients only, for it starves 62 of 64 kept connections; it is compared with no other arm; " +
+		for _, want := range []string{"none†", "700/s†", "† pool,workers=2: of 2 clients only, because it starves 62 of 64 kept connections; it is compared with no other arm; " +
 			"none: with 64 clients it missed p99<=10ms at 367/s already, the lowest rate that was tried, and a lower one would starve the same clients"} {
 			if said := strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "&lt;", "<"); !strings.Contains(said, want) {
 				t.Errorf("%s: no %q in\n%s", form, want, text)

@@ -37,7 +37,7 @@ func TestArmsOfOtherLoads(t *testing.T) {
 			t.Errorf("%s: %s against %s, want %s against %s", c.arm, v.Verdict, v.Baseline, c.verdict, c.against)
 		}
 	}
-	if r.Winner.String() != "open" || !strings.HasPrefix(report.Headline(r), "No one winner, for the arms' loads differ: fasthttp is slower than nethttp (") {
+	if r.Winner.String() != "open" || !strings.HasPrefix(report.Headline(r), "Not ranked, because the arms ran at different loads: fasthttp is slower than nethttp (") {
 		t.Errorf("got %q, %q", r.Winner, report.Headline(r))
 	}
 }
@@ -63,7 +63,7 @@ func TestHeadlineOfOtherClosedLoops(t *testing.T) {
 			p.Arms[2].Clients = other
 		}}
 		r := run.judged(t)
-		want := "No one winner, for the arms' loads differ: fasthttp against nethttp: goodput SAME ("
+		want := "Not ranked, because the arms ran at different loads: fasthttp against nethttp: goodput SAME ("
 		if name == "" {
 			want = "A tie for the best: fasthttp is slower than nethttp (p50 ×12"
 		}
@@ -119,18 +119,18 @@ func TestStarvationIsInTheHeadline(t *testing.T) {
 		headline string
 	}{
 		{"nobody", nil, 0, "open", "A tie for the best: fasthttp is the same as nethttp; pool is slower than nethttp (" + atAll("+50 %") + ")."},
-		{"a challenger", map[string]int{"pool": 9}, 0, "open", "No single winner: fasthttp is the same as nethttp; pool starved 9 of 10 connections, so that it has no times to set against nethttp."},
+		{"a challenger", map[string]int{"pool": 9}, 0, "open", "No single winner: fasthttp is the same as nethttp; pool starved 9 of 10 connections, so its times cannot be compared with nethttp."},
 		{
 			"the baseline, and its copy once less", map[string]int{"nethttp": 2, "nethttp'": 1}, 0,
-			"open", "No verdict: nethttp starved 2 of 10 connections, and the times lack the waits of those.",
+			"open", "No verdict: nethttp starved 2 of 10 connections; these waits are in no response time.",
 		},
 		{
 			"the copy", map[string]int{"nethttp'": 1}, 0,
-			"open", "No verdict: nethttp' starved 1 of 10 connections, and the times lack the waits of those.",
+			"open", "No verdict: nethttp' starved 1 of 10 connections; these waits are in no response time.",
 		},
 		{
 			"two of a run that was cut short", map[string]int{"pool": 9, "fasthttp": 1}, 4,
-			"open", "No verdict: fasthttp starved 1 of 10 connections; pool starved 9 of 10 connections, and the times lack the waits of those.",
+			"open", "No verdict: fasthttp starved 1 of 10 connections; pool starved 9 of 10 connections; these waits are in no response time.",
 		},
 	} {
 		run := synthetic{}.run()
@@ -230,7 +230,7 @@ func TestStarvedOpenLoopSpoilsNothing(t *testing.T) {
 	if why := words(verdictOf(t, r.Verdicts, "pool", "p99").Reason); why != "starvation: pool left 55 of its connections without an answer, and its times lack their waits" {
 		t.Errorf("got %q", why)
 	}
-	const headline = "No single winner: fasthttp is the same as nethttp; pool starved 55 of 64 connections, so that it has no times to set against nethttp."
+	const headline = "No single winner: fasthttp is the same as nethttp; pool starved 55 of 64 connections, so its times cannot be compared with nethttp."
 	if got := report.Headline(r); got != headline {
 		t.Errorf("got %q, want %q", got, headline)
 	}

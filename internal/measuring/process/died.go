@@ -44,7 +44,7 @@ func (p *Process) Died(when string) error {
 	switch words := complaint(log); {
 	// A program cannot catch this signal, so its log does not mention it.
 	case failed && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
-		said = "signal 9 leaves no last words: somebody's kill -9, or the kernel when memory ran out (dmesg tells)"
+		said = "no program can log a signal 9: it was somebody's kill -9, or the kernel when memory ran out (see dmesg)"
 	// A server that cannot read its flags has just started, so later its log is not searched for that.
 	case when == atStart && words != "":
 		said = "it says: " + words

@@ -70,7 +70,7 @@ func TestKilledServerHasNoLastWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.AwaitDeath()
-	const want = "the server ended during its trial (signal: killed); signal 9 leaves no last words: somebody's kill -9, or the kernel when memory ran out (dmesg tells)"
+	const want = "the server ended during its trial (signal: killed); no program can log a signal 9: it was somebody's kill -9, or the kernel when memory ran out (see dmesg)"
 	if err := p.Stop(); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}

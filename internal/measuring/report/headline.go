@@ -107,7 +107,7 @@ func lead(r *record.Comparison) string {
 	case record.SeveralWin:
 		return fmt.Sprintf("%s each beat %s, and which of them is best is open", strings.Join(r.Answer.Faster, " and "), r.Arms[0].Name)
 	case record.OtherLoads:
-		return "No one winner, for the arms' loads differ"
+		return "Not ranked, because the arms ran at different loads"
 	case record.OneWins:
 		return r.Winner.String() + " wins" + otherParser(r, r.Winner.Arm)
 	case record.ATrade:
@@ -143,7 +143,7 @@ func noVerdict(r *record.Comparison) string {
 	}
 	// If starvation is the reason, the sentence gives it once.
 	if starving != nil && r.Answer.Reason.RestsOn(doubt.Starvation.Code) {
-		return "No verdict: " + strings.Join(starving, "; ") + ", and the times lack the waits of those."
+		return "No verdict: " + strings.Join(starving, "; ") + "; these waits are in no response time."
 	}
 	return "No verdict: " + strings.Join(append([]string{r.Answer.Reason.String()}, starving...), "; ") + "."
 }
@@ -316,9 +316,9 @@ func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict
 		// Only work done and its cost can be compared where response times follow other loads.
 		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.Arm, s.Baseline, workDone(r, s.Arm), strings.Join(s.Differs, ", "))
 	case record.Place{Outcome: outcome.Refused, Why: record.StarvesClients}:
-		return fmt.Sprintf("%s %s, so that it has no times to set against %s", s.Arm, starvedBy(r, s.Arm), s.Baseline)
+		return fmt.Sprintf("%s %s, so its times cannot be compared with %s", s.Arm, starvedBy(r, s.Arm), s.Baseline)
 	case record.Place{Outcome: outcome.Refused, Why: record.NoTimesBeside}:
-		return fmt.Sprintf("%s has no times of %s to be set against", s.Arm, s.Baseline)
+		return fmt.Sprintf("the times of %s cannot be compared with %s, which starved connections", s.Arm, s.Baseline)
 	case record.Placed(stats.Higher):
 		return fmt.Sprintf("%s keeps up better than %s (%s)", s.Arm, s.Baseline, "goodput "+changedPlainly(r, goodput))
 	case record.Placed(stats.Lower):
