@@ -25,7 +25,7 @@ GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
 # go test, which runs the tests of tools/flaky again when they fail, and no others. Without go vet,
 # which make lint runs for all of its checks. Each package has a network of its own, where that is allowed.
-RETRIED = SCHEDLAB_REQUIRE=1 TEST_LOG=$(CURDIR)/bin/tests.json $(CURDIR)/tools/test '$(1)' -exec $(CURDIR)/tools/alone -p 3 -vet=off -shuffle=on -timeout 15m
+RETRIED = SCHEDLAB_REQUIRE=1 TEST_LOGS=$(CURDIR)/bin/tests $(CURDIR)/tools/test '$(1)' -exec $(CURDIR)/tools/alone -p 3 -vet=off -shuffle=on -timeout 15m
 
 .PHONY: help build arms run test test-fresh test-cluster test-prometheus test-explain check lint fuzz golden dashboards release-check snapshot bench deps clean experiments-short mutate timed
 
@@ -50,8 +50,10 @@ test-explain: ## ten planted faults and ten pairs of equal arms: does explain na
 # What the race detector can find something in: the packages whose code or tests start
 # goroutines, take locks or use atomics, and runner, which runs them together. All
 # others compute on one goroutine.
-RACED = $(addprefix ./,$(sort internal/measuring/runner/ $(dir \
-	$(shell grep -rlE --include='*.go' '^\s*go [a-z]|sync/atomic|sync\.(Cond|Map|Mutex|Pool|RWMutex|WaitGroup)' cmd internal loadtests/recipes))))
+# The longest come first, or the last of them runs alone at the end.
+LONGEST = ./cmd/schedlab/ ./internal/serving/model/ ./loadtests/recipes/ ./internal/measuring/load/
+RACED = $(LONGEST) $(filter-out $(LONGEST),$(addprefix ./,$(sort internal/measuring/runner/ $(dir \
+	$(shell grep -rlE --include='*.go' '^\s*go [a-z]|sync/atomic|sync\.(Cond|Map|Mutex|Pool|RWMutex|WaitGroup)' cmd internal loadtests/recipes)))))
 # What of these it can find nothing in, and would take minutes of: simulations; a browser,
 # Prometheus, nginx, vegeta and a program built without the detector, where our own processes
 # do what they do in other tests; commands that plan, refuse and print; what a server of a process
@@ -67,13 +69,20 @@ OTHERS = $(filter-out $(patsubst ./%/,schedlab/%,$(RACED)),$(shell go list ./...
 unraced := '$(subst $(space),|,$(strip $(UNRACED)))'
 
 test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromium; what runs concurrently under the race detector
-	@rm -f bin/tests.json
+	@rm -rf bin/tests; mkdir bin/tests
 	$(call RETRIED,$(RACED)) -race -skip $(unraced)
 	$(call RETRIED,$(RACED)) -run $(unraced)
+	@$(MAKE) --no-print-directory -j3 --output-sync=target test-others test-arms test-tools
+	@echo 'The slowest twenty:'; cat bin/tests/* | bin/gotestsum tool slowest --num 20
+
+# At the same time: the first compute, and the second wait. None of them measures.
+.PHONY: test-others test-arms test-tools
+test-others:
 	$(call RETRIED,$(OTHERS))
+test-arms:
 	cd loadtests/arms && $(call RETRIED,./...)
+test-tools:
 	cd tools && $(call RETRIED,./...)
-	@echo 'The slowest twenty:'; bin/gotestsum tool slowest --jsonfile bin/tests.json --num 20
 
 test-fresh: ## what CI runs (.ci/run), in a fresh clone of the last commit with empty Go caches, as on a new machine
 	@tools/fresh
