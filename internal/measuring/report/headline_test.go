@@ -76,7 +76,7 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 	t.Parallel()
 	starves := doubt.StickyPool.Of(doubt.Sticky{Waiting: 62, Connections: 64, Workers: 2}).On("pool")
-	const said = "pool starves 62 of 64 kept connections, because a worker keeps its connection until it closes: it serves 2 clients only; give it workers=64, take pool-requeue, or give --close. "
+	const said = "pool starves 62 of 64 kept connections, because a worker keeps its connection until it closes: what it does is for 2 clients only; give it workers=64, take pool-requeue, or give --close. "
 	search := capacity.Search{
 		Common: record.Common{Doubts: []fact.Fact{starves}},
 		Arms: []capacity.ArmCapacity{{

@@ -362,7 +362,7 @@ func TestHintsSayHowMuch(t *testing.T) {
 	}
 	of := doubt.Ended{Budget: 75, Blocks: 40, Open: 2, Most: 40, Window: 2.1, Needed: 341}
 	ended := doubt.BudgetEnded.Of(of)
-	const want = "2 verdicts are open after 40 blocks: 40 blocks, the most that a run may have, are not enough; --window 2.1s --budget 5m41s should be"
+	const want = "2 verdicts are open after 40 blocks: 40 blocks, the most, are not enough; --window 2.1s --budget 5m41s should be"
 	if got := ended.String(); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -26,7 +26,7 @@ func TestPlanDoubts(t *testing.T) {
 	kept := strings.Replace(demo.Arm("{mode: pool, workers: 4}"), "rate: 300/s", "rate: 300/s\n  keepalive: true", 1)
 	for _, c := range []struct{ name, text, want string }{
 		{"p99 of too few requests", demo.Text, "p99 cannot be decided: a window holds 150 requests, it needs 1100; --window 3.7s --budget 2m4s would do"},
-		{"a sticky pool", kept, "pool,workers=4: starves 60 of 64 kept connections, because a worker keeps its connection until it closes: it serves 4 clients only; give it workers=64, take pool-requeue, or give --close"},
+		{"a sticky pool", kept, "pool,workers=4: starves 60 of 64 kept connections, because a worker keeps its connection until it closes: what it does is for 4 clients only; give it workers=64, take pool-requeue, or give --close"},
 		{"an arm of another mode than the one it is named after", strings.Replace(demo.Arm("{name: pool, mode: pool-request}"), "arms:", "arms:\n  - {mode: pool, workers: 4}", 1),
 			"pool,workers=4: has mode pool, and the arm pool has mode pool-request; write pool-request,FLAG=VALUE for that with another setting"},
 		{"clients that wait longer than a window", strings.Replace(strings.Replace(demo.Text, "rate: 300/s", "loop: closed\n  connections: 256", 1), "cpu: 100us", "cpu: 2ms", 1),

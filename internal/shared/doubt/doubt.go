@@ -37,7 +37,7 @@ var Redirects = fact.New[Redirection]("redirects", 110, `it answered {{percentf 
 type Sticky struct{ Waiting, Connections, Workers int }
 
 // StickyPool is the doubt about an arm in which a worker stays with its connection, so that other connections starve.
-var StickyPool = fact.New[Sticky]("sticky-pool", 270, `starves {{count .Waiting}} of {{count .Connections}} kept connections, because a worker keeps its connection until it closes: it serves {{plural .Workers "client"}} only; give it workers={{count .Connections}}, take pool-requeue, or give --close`)
+var StickyPool = fact.New[Sticky]("sticky-pool", 270, `starves {{count .Waiting}} of {{count .Connections}} kept connections, because a worker keeps its connection until it closes: what it does is for {{plural .Workers "client"}} only; give it workers={{count .Connections}}, take pool-requeue, or give --close`)
 
 // Unanswered counts the connections that got no reply from an arm.
 type Unanswered struct {
@@ -140,7 +140,7 @@ type Ended struct {
 
 // BudgetEnded is the doubt that verdicts are open at the end of a run's budget.
 var BudgetEnded = fact.New[Ended]("budget-ended", 0, `{{with .Verdicts}}{{.}}{{else}}{{plural .Open "verdict"}}{{end}} {{if eq .Open 1}}is{{else}}are{{end}} open after {{plural .Blocks "block"}}: `+
-	`{{if .Busy}}others that took CPU time are the reason, and not the number of blocks{{else if .Moot}}the answer does not depend on {{if eq .Open 1}}it{{else}}them{{end}}{{else if .Room}}--budget {{time .Needed}} has room for {{count .Room}}, which may be enough{{else}}{{if lt .Blocks .Most}}with noise like this, {{end}}{{count .Most}} blocks, the most that a run may have, are not enough; {{if .Window}}--window {{time .Window}} --budget {{time .Needed}} should be{{else}}nor is a budget of half an hour{{end}}{{end}}`)
+	`{{if .Busy}}others that took CPU time are the reason, and not the number of blocks{{else if .Moot}}the answer does not depend on {{if eq .Open 1}}it{{else}}them{{end}}{{else if .Room}}--budget {{time .Needed}} has room for {{count .Room}}, which may be enough{{else}}{{if lt .Blocks .Most}}as noisy as these, {{end}}{{count .Most}} blocks, the most, are not enough; {{if .Window}}--window {{time .Window}} --budget {{time .Needed}} should be{{else}}nor is a budget of half an hour{{end}}{{end}}`)
 
 // Values of Taken.Who: what took CPU time, where no program can be named.
 const (
