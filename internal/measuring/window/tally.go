@@ -207,11 +207,12 @@ func (t *times) ascending() []time.Duration {
 	return t.all
 }
 
-// first returns the first n times that are kept, or fewer, in seconds.
-func (t *times) first(n int) []float64 {
-	seconds := make([]float64, min(n, len(t.all)))
-	for i := range seconds {
-		seconds[i] = t.all[i].Seconds()
+// first returns the first n times that are kept, or fewer, in seconds and in the memory of space.
+func (t *times) first(n int, space []float64) []float64 {
+	n = min(n, len(t.all))
+	seconds := emptied(space, n)
+	for _, took := range t.all[:n] {
+		seconds = append(seconds, took.Seconds())
 	}
 	return seconds
 }

@@ -71,7 +71,8 @@ func (s *Reducer) Reduce(t record.TrialRecord, e record.Env, clients record.Clie
 		tally.count(t.Requests[i])
 	}
 	// The correlation time needs the order of the requests, so take it before they are sorted.
-	tally.w.Tau = stats.CorrelationTime(response.first(stats.LongestSeries))
+	s.series = response.first(stats.LongestSeries, s.series)
+	tally.w.Tau = stats.CorrelationTime(s.series)
 	w := tally.window(t.Trial, e)
 	w.Hist, w.Heat = t.Histogram(t.Requests), t.Heat(t.Requests)
 	dividing.Wait()
@@ -82,9 +83,10 @@ func (s *Reducer) Reduce(t record.TrialRecord, e record.Env, clients record.Clie
 // A Reducer reduces one trial after the other in the same memory: a long trial takes tens of megabytes. The zero value is ready.
 // It must not be used concurrently.
 type Reducer struct {
-	times  [3][]time.Duration
-	space  []time.Duration // in which times are sorted
-	sorted []keyed
+	times           [3][]time.Duration
+	space           []time.Duration // in which times are sorted
+	series          []float64
+	passed, slowest []keyed
 }
 
 // room returns times in the memory of number i, empty and with room for n. It can be called once for each i.
@@ -288,34 +290,52 @@ func phasesOf(t record.TrialRecord, perIter float64, s *Reducer) (p Phases) {
 	}
 	p.Stamped = true
 	p.Lost = int(min(t.Server.StampsLost, math.MaxInt32))
-	s.sorted = emptied(s.sorted, len(t.Requests))
-	passed := s.sorted
+	s.passed = emptied(s.passed, len(t.Requests))
+	passed := s.passed
 	for i := range t.Requests {
-		if r, stamps := &t.Requests[i], &t.Stamps[i]; t.InWindow(*r) && r.Good() && stamps.Joined() {
-			passed = append(passed, keyed{stamps.Wrote, stamps.Read})
+		if r, stamps := &t.Requests[i], &t.Stamps[i]; t.InWindow(*r) && r.Good() {
+			p.Good++
+			if stamps.Joined() {
+				passed = append(passed, keyed{stamps.Wrote, stamps.Read})
+			}
 		}
 	}
 	p.Joined, p.Overtaken = len(passed), overtaken(passed)
-	slowest := s.sorted // the good requests by index, in the memory of passed
+	divided := p.Good
+	if p.Lost > 0 {
+		divided = p.Joined // without its stamps, the time of a request cannot be divided
+	}
+	slowest := slowest{most: int(math.Ceil(slowestShare * float64(divided))), kept: s.slowest[:0]}
+	asleep := passed[:0] // the sleeps asked for, by response time
+	all, tail := means{n: float64(divided)}, means{n: float64(slowest.most)}
 	for i := range t.Requests {
 		r, stamps := &t.Requests[i], &t.Stamps[i]
-		if !t.InWindow(*r) || !r.Good() {
+		if !t.InWindow(*r) || !r.Good() || !stamps.Joined() && p.Lost > 0 {
 			continue
-		}
-		p.Good++
-		if !stamps.Joined() && p.Lost > 0 {
-			continue // its time cannot be divided without the lost stamps
 		}
 		parts := PartsOf(*r, *stamps)
 		if _, negative := parts.Negative(); negative {
 			p.Negative++
 		}
-		slowest = append(slowest, keyed{r.Done - r.Scheduled, int64(i)})
+		all.add(r, parts, perIter)
+		slowest.add(r.Done-r.Scheduled, i)
+		if r.Sleep != 0 {
+			asleep = append(asleep, keyed{r.Done - r.Scheduled, r.Sleep})
+		}
 	}
-	// The slowest come first, so that the tail is the front of the slice.
-	slices.SortFunc(slowest, largestFirst)
-	p.Mean, p.meanCPU, p.meanWait = average(t, slowest, perIter)
-	p.Tail, p.tailCPU, p.tailWait = average(t, slowest[:int(math.Ceil(slowestShare*float64(len(slowest))))], perIter)
+	// Arms get the same sleeps, so their sums may differ by rounding alone, and results of before have the rounding of this order.
+	slices.SortFunc(asleep, largestFirst)
+	for _, one := range asleep {
+		all.wait += time.Duration(one.value).Seconds() / all.n
+	}
+	for _, one := range slowest.list() {
+		r := &t.Requests[one.value]
+		tail.add(r, PartsOf(*r, t.Stamps[one.value]), perIter)
+		tail.wait += time.Duration(r.Sleep).Seconds() / tail.n
+	}
+	s.slowest = slowest.kept
+	p.Mean, p.meanCPU, p.meanWait = all.parts, all.cpu, all.wait
+	p.Tail, p.tailCPU, p.tailWait = tail.parts, tail.cpu, tail.wait
 	return p
 }
 
@@ -339,29 +359,46 @@ func overtaken(all []keyed) float64 {
 	return float64(n) / float64(max(len(all), 1))
 }
 
-// average returns the mean of each part, of the CPU demand and of the sleep asked for, in seconds per request, over the
-// requests of a trial whose indices are the values of those.
-func average(t record.TrialRecord, those []keyed, perIter float64) (mean [timeline.NumParts]float64, cpu, wait float64) {
-	n := float64(max(len(those), 1))
-	// The rows are far apart in memory. Fetching many at once lets the CPU wait for them at the same time.
-	var requests [64]request.Request
-	var stamps [64]request.Stamps
-	for some := range slices.Chunk(those, len(requests)) {
-		for k, one := range some {
-			requests[k], stamps[k] = t.Requests[one.value], t.Stamps[one.value]
-		}
-		for k := range some {
-			r := &requests[k]
-			for i, d := range PartsOf(*r, stamps[k]) {
-				if d != 0 { // most parts of most requests are 0
-					mean[i] += time.Duration(d).Seconds() / n
-				}
-			}
-			cpu += float64(r.Iters) * perIter / n
-			wait += time.Duration(r.Sleep).Seconds() / n
+// slowest holds the requests that took longest, at most so many, in little memory.
+type slowest struct {
+	most  int
+	kept  []keyed // by response time and index: the slowest so far and, until the next cut, some others
+	floor int64   // if cut: as many as most took at least so long
+}
+
+// add adds the request at an index, which took so many nanoseconds.
+func (s *slowest) add(took int64, index int) {
+	if s.floor > 0 && took <= s.floor {
+		return
+	}
+	if s.kept = append(s.kept, keyed{took, int64(index)}); len(s.kept) == 2*s.most {
+		s.kept = s.list()
+		s.floor = s.kept[s.most-1].key
+	}
+}
+
+// list returns them, the slowest first.
+func (s *slowest) list() []keyed {
+	slices.SortFunc(s.kept, largestFirst)
+	return s.kept[:min(s.most, len(s.kept))]
+}
+
+// means are the means of where n requests' time went, in seconds per request. They are added up in the order of the
+// record, but for wait, the sleep asked for.
+type means struct {
+	n         float64
+	parts     [timeline.NumParts]float64
+	cpu, wait float64
+}
+
+// add adds a request, but for its sleep. perIter is as in [PhasesOf].
+func (m *means) add(r *request.Request, parts timeline.Parts, perIter float64) {
+	for i, d := range parts {
+		if d != 0 { // most parts of most requests are 0
+			m.parts[i] += time.Duration(d).Seconds() / m.n
 		}
 	}
-	return mean, cpu, wait
+	m.cpu += float64(r.Iters) * perIter / m.n
 }
 
 // Unjoined returns the ratio of good requests that the server did not account for, lost stamps aside. It is in 0..1.
