@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/klauspost/compress/gzip"
 
 	"schedlab/internal/shared/stats"
 )
@@ -491,6 +492,11 @@ func (s *source) varint() (int64, error) {
 
 // uvarint reads a varint.
 func (s *source) uvarint() (v uint64, err error) {
+	if s.from < s.to && s.buf[s.from] < 1<<7 { // most numbers are of one byte
+		s.last = s.offset()
+		s.from++
+		return uint64(s.buf[s.from-1]), nil
+	}
 	s.fill(binary.MaxVarintLen64)
 	s.last = s.offset()
 	v, n := binary.Uvarint(s.buf[s.from:s.to])
