@@ -7,9 +7,19 @@ import (
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/report"
 	"schedlab/internal/shared/outcome"
-	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
+
+// A Compare asks which arm of each scenario is best, or whether expectations are kept.
+type Compare struct {
+	Common
+	Grid    []string `json:"grid,omitempty"`   // a comparison for each value, like cpu=20us,100us; two: each pair
+	Expect  []string `json:"expect,omitempty"` // assertions beside the scenario's
+	Keep    string   `json:"slo,omitempty"`    // an objective that each arm is expected to keep
+	Strict  bool     `json:"strict,omitempty"` // an expectation without an answer is NoAnswer, also beside kept ones
+	Explain bool     `json:"explain,omitempty"`
+	Resume  string   `json:"resume,omitempty"` // a run of the pack to go on with; "" for a new one
+}
 
 // Run compares, and returns a single comparison's result, or the entries of several.
 func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer, err error) {
@@ -66,15 +76,12 @@ func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer
 	if single && len(c.expect) > 0 {
 		c.o.Aim = judge.Expectations{Winner: aim, Asked: c.expect}
 	}
-	return c.run(ctx, asked, r.Strict, func(result *record.Comparison) int {
-		code, _ := deserved([]report.PackEntry{{Result: result}}, r.Strict)
-		return code
-	})
+	return c.run(ctx, asked, r.Strict)
 }
 
-// deserved returns the code that results deserve, and how many expectations failed. The code is NotKept
-// if one failed, and Done if something that was asked could be judged ([record.Comparison.Judged]). Otherwise,
-// and with strict if an expectation is open or refused, it is NoAnswer.
+// deserved returns the code that results deserve, and how many answers to what was asked are No. The code is NotKept
+// if there is one, and Done if something that was asked could be judged ([record.Comparison.Judged]). Otherwise,
+// and with strict if an answer is open or refused, it is NoAnswer.
 func deserved(entries []report.PackEntry, strict bool) (code, failed int) {
 	answers, judged := map[outcome.Outcome]int{}, false
 	for _, e := range entries {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"schedlab/internal/measuring/report"
+	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
@@ -40,6 +41,23 @@ func TestOutcome(t *testing.T) {
 			}
 			if got, _ := deserved([]report.PackEntry{{Result: r}}, strict); got != want || packed != want {
 				t.Errorf("%v, strict %v: got %d, as a pack %d, want %d", c, strict, got, packed, want)
+			}
+		}
+	}
+}
+
+// A question of the run's own alone decides: a gate, or one that is answered in a sentence.
+func TestOutcomeOfAnotherQuestion(t *testing.T) {
+	t.Parallel()
+	for is, want := range map[outcome.Outcome]int{outcome.Yes: Done, outcome.No: NotKept, outcome.Open: NoAnswer, outcome.Refused: NoAnswer} {
+		for name, r := range map[string]*record.Comparison{
+			"a gate":     {Gate: []record.Gated{{Outcome: is}}},
+			"a sentence": {Answer: record.Conclusion{Outcome: is, Says: fact.Fact{Code: "says"}}},
+		} {
+			r.Verdicts = []record.Verdict{{Primary: true, Verdict: stats.Decided(stats.Same)}}
+			r.Expectations = []record.Expectation{{Outcome: outcome.No}}
+			if got, _ := deserved([]report.PackEntry{{Result: r}}, false); got != want {
+				t.Errorf("%s that is %s: got %d, want %d", name, is, got, want)
 			}
 		}
 	}

@@ -71,10 +71,10 @@ func seedOf(given *uint64) uint64 {
 }
 
 // run looks at the machine and plans all questions. Then it returns the plans of a dry run, runs the pack, or
-// runs the one comparison, with code for its result. Servers elsewhere are refused. In a pack
+// runs the one comparison, with the code that its result deserves. Servers elsewhere are refused. In a pack
 // a scenario that needs a larger machine is no mistake: it is left out. Alone it is, and so is one that
 // cannot answer. Errors name the scenario where there are several.
-func (c *conduct) run(ctx context.Context, asked []question, strict bool, code func(*record.Comparison) int) (none Answer, err error) {
+func (c *conduct) run(ctx context.Context, asked []question, strict bool) (none Answer, err error) {
 	machine, all, err := c.planAll(ctx, asked)
 	if err != nil {
 		return none, err
@@ -125,7 +125,8 @@ func (c *conduct) run(ctx context.Context, asked []question, strict bool, code f
 	}
 	r, err := c.carryOut(ctx, one)
 	if err == nil {
-		err = Exit(code(r.(*record.Comparison)))
+		code, _ := deserved([]report.PackEntry{{Result: r.(*record.Comparison)}}, strict)
+		err = Exit(code)
 	}
 	return Answer{Result: r}, err
 }

@@ -14,10 +14,25 @@ import (
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/shared/cmdline"
-	"schedlab/internal/shared/outcome"
-	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
+
+// A Gate asks whether the new build of a service is worse than the old one. Old and New are commands, or addresses of
+// servers that run; or else Build makes both from commits of the git repository here, and Start starts them.
+type Gate struct {
+	Common
+	Old    string `json:"old,omitempty"`
+	New    string `json:"new,omitempty"`
+	OldRef string `json:"old_ref,omitempty"`
+	NewRef string `json:"new_ref,omitempty"`
+	Build  string `json:"build,omitempty"`
+	Start  string `json:"start,omitempty"`
+	// Metrics must be fine, and Watched must not be worse, in the words of [GateWords]. Allow changes by how much one
+	// may be worse, like p99=20%.
+	Metrics []string `json:"metrics,omitempty"`
+	Watched []string `json:"watched,omitempty"`
+	Allow   []string `json:"allow,omitempty"`
+}
 
 // outMark stands for the built program in Build and Start of a Gate. The path that replaces it is quoted for the shell.
 const outMark = "{out}"
@@ -78,15 +93,7 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	if err != nil {
 		return none, err
 	}
-	return c.run(ctx, asked, false, func(result *record.Comparison) int {
-		switch result.GateOutcome() {
-		case outcome.Yes:
-			return Done
-		case outcome.No:
-			return NotKept
-		}
-		return NoAnswer
-	})
+	return c.run(ctx, asked, false)
 }
 
 // GateWords returns the words for all metrics of a gate in a request, like cpu for
@@ -126,7 +133,7 @@ func (r Gate) aim() (judge.Gate, error) {
 		if err != nil {
 			return nil, err
 		}
-		asked[m.Figure] = record.Allowance{Share: m.Allow, Watched: flag == "watch"}
+		asked[m.Figure] = judge.Allowance{Share: m.Allow, Watched: flag == "watch"}
 	}
 	for _, text := range r.Allow {
 		word, size, _ := strings.Cut(text, "=")

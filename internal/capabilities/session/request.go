@@ -64,34 +64,6 @@ type Common struct {
 	DryRun   bool   `json:"dry_run,omitempty"` // plan, and run nothing
 }
 
-// A Compare asks which arm of each scenario is best, or whether expectations are kept.
-type Compare struct {
-	Common
-	Grid    []string `json:"grid,omitempty"`   // a comparison for each value, like cpu=20us,100us; two: each pair
-	Expect  []string `json:"expect,omitempty"` // assertions beside the scenario's
-	Keep    string   `json:"slo,omitempty"`    // an objective that each arm is expected to keep
-	Strict  bool     `json:"strict,omitempty"` // an expectation without an answer is NoAnswer, also beside kept ones
-	Explain bool     `json:"explain,omitempty"`
-	Resume  string   `json:"resume,omitempty"` // a run of the pack to go on with; "" for a new one
-}
-
-// A Gate asks whether the new build of a service is worse than the old one. Old and New are commands, or addresses of
-// servers that run; or else Build makes both from commits of the git repository here, and Start starts them.
-type Gate struct {
-	Common
-	Old    string `json:"old,omitempty"`
-	New    string `json:"new,omitempty"`
-	OldRef string `json:"old_ref,omitempty"`
-	NewRef string `json:"new_ref,omitempty"`
-	Build  string `json:"build,omitempty"`
-	Start  string `json:"start,omitempty"`
-	// Metrics must be fine, and Watched must not be worse, in the words of [GateWords]. Allow changes by how much one
-	// may be worse, like p99=20%.
-	Metrics []string `json:"metrics,omitempty"`
-	Watched []string `json:"watched,omitempty"`
-	Allow   []string `json:"allow,omitempty"`
-}
-
 // A Capacity asks for the highest rate at which each arm keeps an objective. Question has one scenario at most.
 type Capacity struct {
 	Common

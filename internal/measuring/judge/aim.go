@@ -2,7 +2,8 @@ package judge
 
 import (
 	"cmp"
-	"maps"
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"schedlab/internal/measuring/expect"
@@ -11,15 +12,16 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// An Aim is the question that a comparison has to answer: [Winner], [Expectations] or [Gate]. It tells what the plan has to make
-// decidable, what is judged, and when the run may end: at the first look that answers the question.
+// An Aim is the question that a comparison has to answer, such as a [Winner] or, in a file of its own, a [Gate]. It tells what the
+// plan has to make decidable, what is judged, and when the run may end: at the first look that answers the question.
 type Aim interface {
-	// Record notes in a plan what a reader of the record needs; see aimOf.
+	// Record notes the question in a plan, so that a reader of the record asks it again; see [question].
 	Record(p *record.Plan)
 	// Needs returns what the plan has to make decidable, with this number of arms, the copy included. asked are the
 	// plan's expectations.
 	Needs(asked []expect.Expectation, arms int) Needs
-	// judge adds the answers to the question to a result that has its verdicts.
+	// judge adds the answer to a result that tells already which arm is best. Another question has its sentence in
+	// r.Answer.Says, and its outcome in r.Answer.Outcome: report prints the one, and the other gives the exit code.
 	judge(b blocks, r *record.Comparison)
 	// answered reports whether blocks still to come change nothing. room is the largest number of blocks for which the
 	// run has time, 0 if unknown.
@@ -48,12 +50,56 @@ type Needs struct {
 	Every bool
 }
 
-// aimOf returns the aim of a recorded plan of blocks, for judging only: the record does not tell at which look the run could end.
-func aimOf(p record.Plan) Aim {
-	if len(p.Gate) > 0 {
-		return Gate(p.Gate)
+// questions are the aims that a plan can note, by name. Each reads its note.
+var questions = map[string]func(note record.Note) (Aim, error){}
+
+// question makes the aims of type A known by a name, and returns the name. An aim's note is what JSON has of it. Call question only
+// to initialise package variables.
+func question[A Aim](name string) string {
+	questions[name] = func(note record.Note) (Aim, error) {
+		var a A
+		err := copyAsJSON(&a, note)
+		return a, err
 	}
-	return Winner{}
+	return name
+}
+
+// noteOf returns the note of an aim. It panics if JSON has no object for the aim.
+func noteOf(a Aim) (note record.Note) {
+	if err := copyAsJSON(&note, a); err != nil {
+		panic(fmt.Sprintf("an aim of type %T cannot be noted: %v", a, err))
+	}
+	return note
+}
+
+// copyAsJSON sets what to points to to the JSON of a value.
+func copyAsJSON(to, from any) error {
+	text, err := json.Marshal(from)
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	return err
+}
+
+// aimOf returns the aim that a recorded plan of blocks notes, for judging only: the note does not tell at which look the run could
+// end. A plan without a note asks for a Winner. It returns an error for a question of a newer schedlab, and for a damaged note.
+func aimOf(p record.Plan) (Aim, error) {
+	asked := p.Ask
+	if p.Gate != nil {
+		asked = map[string]record.Note{gateName: p.Gate}
+	}
+	for name, note := range asked {
+		read := questions[name]
+		if read == nil {
+			return nil, fmt.Errorf("its question is %q, which this schedlab does not know: use a newer schedlab", name)
+		}
+		a, err := read(note)
+		if err != nil {
+			return nil, fmt.Errorf("the note of its question %q is damaged: %w", name, err)
+		}
+		return a, nil
+	}
+	return Winner{}, nil
 }
 
 // A Winner asks for the verdicts, the best arm and the scenario's expectations.
@@ -64,7 +110,7 @@ type Winner struct {
 	Keep        stats.SLO      // an objective that the plan has to be able to judge, from --slo; nil for none
 }
 
-// Record notes nothing: aimOf takes a plan without a note for a Winner.
+// Record notes nothing: a plan without a note asks for a Winner.
 func (w Winner) Record(*record.Plan) {}
 
 // Needs returns what the plan has to make decidable.
@@ -138,36 +184,3 @@ func quantiles(asked []expect.Expectation) (all []stats.Figure) {
 func (e Expectations) answered(g judgement, _ int) bool { return g.expectationsDecided() }
 
 func (e Expectations) awaits(judgement, record.Verdict) bool { return false }
-
-// A Gate asks whether the last arm is worse than the first. It maps each metric to the allowed worsening. It asks for no verdict.
-type Gate map[stats.Figure]record.Allowance
-
-// Record notes the gate.
-func (a Gate) Record(p *record.Plan) { p.Gate = a }
-
-// Needs returns what the plan has to make decidable. A gate compares with the baseline and with its copy. A smaller allowed
-// worsening takes longer: half of the usual one takes twice as long, and none takes more than four times as long.
-func (a Gate) Needs([]expect.Expectation, int) Needs {
-	n := Needs{Quantiles: slices.Sorted(maps.Keys(a)), Comparisons: gateShares(len(a)), Bases: 2, Stretch: 1}
-	for _, f := range n.Quantiles {
-		if n.Stretch = max(n.Stretch, f.Row().Allow/a[f].Share); !a[f].Watched {
-			n.Must, n.Flag = append(n.Must, f), "--metric"
-		}
-	}
-	n.Stretch = min(n.Stretch, 4)
-	return n
-}
-
-func (a Gate) judge(b blocks, r *record.Comparison) { r.Gate = b.gated(a, r.Arms) }
-
-func (a Gate) answered(g judgement, _ int) bool { return gateDecided(g.result.Gate) }
-
-func (a Gate) awaits(judgement, record.Verdict) bool { return false }
-
-func (a Gate) open(r *record.Comparison, looked bool) bool {
-	return looked && r.GateOutcome() == outcome.Open && slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
-		return !g.Watched && (g.Outcome == outcome.Open || mayBeOthers(r, g.Reason))
-	})
-}
-
-func (a Gate) ofBuilds() bool { return true }

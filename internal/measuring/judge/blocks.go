@@ -28,6 +28,7 @@ type windows map[int]map[string]*modelled
 // blocks holds the windows of a run and tells which blocks count. Its methods only read it.
 type blocks struct {
 	run            record.Run
+	aim            Aim
 	windows        windows
 	judged         map[stats.Figure]bool // quantiles for which the windows have enough requests
 	valid          []int                 // numbers of the blocks that count, ascending
@@ -43,9 +44,9 @@ type blocks struct {
 //
 // Noise leaves no block out, whatever caused it (docs/decisions, 18): intervals from all blocks contain the noise, and
 // leaving out blocks by their values would bias the rest.
-func validate(run record.Run, taken windows) blocks {
+func validate(run record.Run, aim Aim, taken windows) blocks {
 	b := blocks{
-		run: run, windows: taken, judged: judgedQuantiles(run.Plan, taken), refused: []record.Refusal{},
+		run: run, aim: aim, windows: taken, judged: judgedQuantiles(run.Plan, taken), refused: []record.Refusal{},
 		over: map[string]bool{}, behind: map[string]bool{}, generatorBound: map[string]bool{},
 	}
 	var complete []int

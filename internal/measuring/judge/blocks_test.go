@@ -70,7 +70,7 @@ func closedRun(t *testing.T, edit func(*record.Trial, []request.Request), more r
 	for i := range run.Plan.Arms {
 		run.Plan.Arms[i].Clients = clients
 	}
-	j, err := New("run", "dir", run, aimOf(run.Plan))
+	j, err := New("run", "dir", run, Winner{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func (b blocks) busy(r *record.Comparison) fact.Fact {
 			busy.Challenger, busy.Low, busy.High = v.Arm, v.Low, v.High
 		}
 	}
-	busy.Open = going(r.Status) && aimOf(b.run.Plan).open(r, r.Valid >= stats.Looks()[0])
+	busy.Open = going(r.Status) && b.aim.open(r, r.Valid >= stats.Looks()[0])
 	return doubt.MachineBusy.Of(busy).Replacing(f)
 }
 

@@ -16,7 +16,7 @@ import (
 // plain is a run in which nothing but the given figures is known: by arm and figure, a value
 // for each block. The first arm is the baseline, the second its copy.
 func plain(names []string, figures map[string]*stats.Series) (blocks, []record.Arm) {
-	b := blocks{windows: windows{}, judged: map[stats.Figure]bool{}, over: map[string]bool{}}
+	b := blocks{aim: Winner{}, windows: windows{}, judged: map[stats.Figure]bool{}, over: map[string]bool{}}
 	for _, m := range stats.Quantiles() {
 		b.judged[m.Figure] = true
 	}

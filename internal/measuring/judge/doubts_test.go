@@ -125,7 +125,7 @@ func TestOthersAreTheAnswer(t *testing.T) {
 			doubt.StickyPool.Of(doubt.Sticky{Waiting: 60, Connections: 64, Workers: 4}).On("pool"),
 			doubt.BudgetEnded.Of(doubt.Ended{Verdicts: "pool at p99", Open: 1, Blocks: 12, Room: 36, Needed: 150}),
 		}
-		j, err := New("run", "dir", run, aimOf(run.Plan))
+		j, err := New("run", "dir", run, Winner{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +296,7 @@ func TestBusyWindows(t *testing.T) {
 		r := &record.Comparison{Common: record.Common{Status: record.Complete, Env: record.Env{CPUs: 4, ServerCPUs: "0,2", LoadCPUs: "1"}}, Arms: []record.Arm{
 			{Contestant: record.Contestant{Name: "a"}, Details: record.Details{Disturbed: &record.Disturbed{Foreign: -1}}}, {Contestant: record.Contestant{Name: "b"}, Details: record.Details{Disturbed: &record.Disturbed{Foreign: c.foreign}}},
 		}}
-		busy, got := (blocks{}).busy(r), ""
+		busy, got := blocks{aim: Winner{}}.busy(r), ""
 		if !busy.None() {
 			got = busy.Part("answer")
 		}
@@ -419,7 +419,7 @@ func TestOthersInResult(t *testing.T) {
 		{Cause: record.Program, CPU: 1, Side: record.LoadSideCPU, Share: .02, Program: "cc1", PID: 9},
 		{Cause: record.Interrupt, CPU: 1, Side: record.LoadSideCPU, Share: .004},
 	}}
-	j, err := New("run", "dir", run, aimOf(run.Plan))
+	j, err := New("run", "dir", run, Winner{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func asserted(t *testing.T, s synthetic, texts ...string) map[string]record.Expe
 	t.Helper()
 	run := s.run()
 	run.Plan.Expect = texts
-	j, err := New("run", "dir", run, aimOf(run.Plan))
+	j, err := New("run", "dir", run, Winner{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func FuzzExpectation(f *testing.F) {
 		f.Add(text)
 	}
 	run := synthetic{}.run()
-	j, err := New("run", "dir", run, aimOf(run.Plan))
+	j, err := New("run", "dir", run, Winner{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestAClaimIsSaidWithItsFigures(t *testing.T) {
 	run := synthetic{}.run()
 	run.Plan.Expect = []string{`p50("nethttp") > 3600s`, `p50("nethttp") > 0s`}
 	run.Plan.Claims = map[string]string{run.Plan.Expect[0]: `p50 is {p50("nethttp") / p50("nethttp")} of itself`}
-	j, err := New("run", "dir", run, aimOf(run.Plan))
+	j, err := New("run", "dir", run, Winner{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,94 +1,57 @@
 package judge
 
 import (
+	"maps"
 	"math"
 	"slices"
 
-	"schedlab/internal/shared/doubt"
+	"schedlab/internal/measuring/expect"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
 
-// A Pair asks how an arm compares with another at a metric. The ratio is Arm divided by Baseline.
-//
-// This file answers questions that verdicts leave open: how any two arms compare and which arms are best, for the pages of
-// docs/experiments, and whether a new build is worse than the old one, for a gate.
-type Pair struct {
-	Metric        stats.Figure
-	Baseline, Arm string
+// A Gate asks whether the last arm is worse than the first. It maps each metric to the allowed worsening. It asks for no verdict.
+type Gate map[stats.Figure]Allowance
+
+// An Allowance is what a gate asks of a metric.
+type Allowance struct {
+	Share   float64 `json:"share"`             // the largest worsening that is allowed, as a ratio: 0.1 is 10 %
+	Watched bool    `json:"watched,omitempty"` // the gate passes also while this metric is open
 }
 
-// Pairs judges a record, and compares any pairs of its arms. It uses the verdict of the run if
-// there is one, and otherwise the blocks of the two arms. Goodput, memory and the mean of good
-// replies are compared whatever became of the requests, since refusing some requests is the point
-// under overload. It returns an error if the record cannot be read. The verdicts are in the order
-// of pairs. A pair with an unknown arm is refused.
-func Pairs(dir *record.Dir, run record.Run, pairs []Pair) (*record.Comparison, []record.Verdict, error) {
-	g, err := read(dir, run, func(record.TrialRecord) {})
-	if err != nil {
-		return nil, nil, err
-	}
-	var all []record.Verdict
-	for _, p := range pairs {
-		all = append(all, g.pair(p))
-	}
-	return g.result, all, nil
-}
+var gateName = question[Gate]("gate")
 
-// pair returns the verdict on one pair.
-func (g judgement) pair(p Pair) record.Verdict {
-	arms := g.result.Arms
-	m := p.Metric.Row()
-	for _, name := range []string{p.Baseline, p.Arm} {
-		if armOf(arms, name) == nil {
-			return verdict(stats.Comparison{Metric: m}, record.Arm{Contestant: record.Contestant{Name: p.Baseline}}, record.Arm{Contestant: record.Contestant{Name: p.Arm}}, noSuchArm.On(name))
+// Record notes the gate, in the plan's own field for it.
+func (a Gate) Record(p *record.Plan) { p.Gate = noteOf(a) }
+
+// Needs returns what the plan has to make decidable. A gate compares with the baseline and with its copy. A smaller allowed
+// worsening takes longer: half of the usual one takes twice as long, and none takes more than four times as long.
+func (a Gate) Needs([]expect.Expectation, int) Needs {
+	n := Needs{Quantiles: slices.Sorted(maps.Keys(a)), Comparisons: gateShares(len(a)), Bases: 2, Stretch: 1}
+	for _, f := range n.Quantiles {
+		if n.Stretch = max(n.Stretch, f.Row().Allow/a[f].Share); !a[f].Watched {
+			n.Must, n.Flag = append(n.Must, f), "--metric"
 		}
 	}
-	base, arm := *armOf(arms, p.Baseline), *armOf(arms, p.Arm)
-	own := slices.IndexFunc(g.result.Verdicts, func(v record.Verdict) bool {
-		return v.Metric == p.Metric && v.Baseline == p.Baseline && v.Arm == p.Arm && v.Verdict.Outcome != outcome.Refused
+	n.Stretch = min(n.Stretch, 4)
+	return n
+}
+
+func (a Gate) judge(b blocks, r *record.Comparison) { r.Gate = b.gated(a, r.Arms) }
+
+func (a Gate) answered(g judgement, _ int) bool { return gateDecided(g.result.Gate) }
+
+func (a Gate) awaits(judgement, record.Verdict) bool { return false }
+
+func (a Gate) open(r *record.Comparison, looked bool) bool {
+	return looked && r.GateOutcome() == outcome.Open && slices.ContainsFunc(r.Gate, func(g record.Gated) bool {
+		return !g.Watched && (g.Outcome == outcome.Open || mayBeOthers(r, g.Reason))
 	})
-	if own >= 0 {
-		return g.result.Verdicts[own]
-	}
-	why := g.refuseRun()
-	switch p.Metric {
-	case stats.Goodput, stats.Memory, stats.GoodMean: // whatever became of the requests
-	default:
-		why = g.refusePair(m, base, arm)
-	}
-	for _, a := range []record.Arm{base, arm} { // a mean over some clients is not the mean over all
-		if p.Metric == stats.GoodMean && g.starvesTooMany(a.Name) {
-			why = firstOf(why, doubt.Starvation.Of(doubt.Unanswered{Starved: a.StarvedConnections}).On(a.Name))
-		}
-	}
-	// A caller may ask for any pair, so each pair of arms gets a share for each primary metric.
-	c := g.compared(m, base.Name, arm.Name, stats.Primaries()*(len(arms)-1)*(len(arms)-2)/2)
-	return verdict(c, base, arm, g.against(c, base, arm, why, ruler{}))
 }
 
-// Leaders names the best arms by the verdicts on primary metrics, by the same rule that names a
-// winner. best holds the winner, or the arms that share the first place, or all arms faster than
-// the baseline, or else the arms that are not surely worse than another and starved no client. Two
-// challengers are compared by their duel in r.Duels. The names are in the order of the plan.
-func Leaders(r *record.Comparison) (kind record.AnswerKind, best []string) {
-	f := newRanking(r)
-	kind, best = f.decide()
-	switch kind {
-	case record.OneWins, record.ATie, record.TieForBest:
-		return kind, best
-	case record.SeveralWin:
-		return kind, f.faster()
-	}
-	for i, a := range f.arms {
-		if !f.excused[i] && !slices.ContainsFunc(f.ranks[i], record.Place.Worse) {
-			best = append(best, a.Name)
-		}
-	}
-	return kind, best
-}
+func (a Gate) ofBuilds() bool { return true }
 
 // gateAlpha is the probability that a gate calls one of two equal builds worse, at any of its
 // metrics and any look. It is smaller than the error of a comparison, because a gate runs often

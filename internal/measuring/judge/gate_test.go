@@ -136,18 +136,19 @@ func gatePlayed(rng *rand.Rand, s shape, size float64, correlated bool, ratio fl
 		}
 	}
 	b, arms := plain([]string{"a", "b", "c"}, values)
-	b.run.Plan.Gate = map[stats.Figure]record.Allowance{}
+	gate := Gate{}
 	for _, m := range GateMetrics() {
-		b.run.Plan.Gate[m.Figure] = record.Allowance{Share: m.Allow}
+		gate[m.Figure] = Allowance{Share: m.Allow}
 	}
+	b.aim = gate
 	whole := b.valid
 	for _, n := range stats.Looks() {
 		b.valid = whole[:n]
-		if answers := b.gated(b.run.Plan.Gate, arms); gateDecided(answers) {
+		if answers := b.gated(gate, arms); gateDecided(answers) {
 			return answers, n
 		}
 	}
-	return b.gated(b.run.Plan.Gate, arms), len(whole)
+	return b.gated(gate, arms), len(whole)
 }
 
 // Of gates of equal builds at most one in a hundred says worse, whatever the noise.
@@ -215,8 +216,9 @@ func TestGateDoubtsTheCopyFirst(t *testing.T) {
 			p50["a"], p50["b"], p50["c"] = append(p50["a"], 1), append(p50["b"], math.Exp(tt.shift+sign*tt.twin)), append(p50["c"], math.Exp(-sign*.4))
 		}
 		b, arms := plain([]string{"a", "b", "c"}, map[string]*stats.Series{"a": {stats.P50: p50["a"]}, "b": {stats.P50: p50["b"]}, "c": {stats.P50: p50["c"]}})
-		b.run.Plan.Gate = map[stats.Figure]record.Allowance{stats.P50: {Share: .1, Watched: tt.watched}}
-		r := &record.Comparison{Arms: arms, Gate: b.gated(b.run.Plan.Gate, arms)}
+		gate := Gate{stats.P50: {Share: .1, Watched: tt.watched}}
+		b.aim = gate
+		r := &record.Comparison{Arms: arms, Gate: b.gated(gate, arms)}
 		if r.Gate[0].Outcome != outcome.Open {
 			t.Fatalf("%s: the gate is %+v, want it open", tt.name, r.Gate[0])
 		}

@@ -6,7 +6,7 @@
 //	→ arms      blocks.arms      the figures of each arm over these blocks
 //	→ verdicts  blocks.compare   every arm against the baseline, unless something refuses it
 //	→ outcomes  blocks.expected  the scenario's expectations, decided
-//	→ answer    conclude         who wins
+//	→ answer    conclude         who wins; Aim.judge, where another question is asked
 //	→ doubts    doubts           everything that speaks against the result
 package judge
 
@@ -86,7 +86,11 @@ func read(dir *record.Dir, run record.Run, show func(record.TrialRecord)) (judge
 	if !run.Plan.InBlocks() {
 		return judgement{}, fmt.Errorf("judging %q: a search has no blocks to compare", dir.Path())
 	}
-	j, err := New(dir.Name(), dir.Path(), run, aimOf(run.Plan))
+	aim, err := aimOf(run.Plan)
+	if err != nil {
+		return judgement{}, fmt.Errorf("judging %q: %w", dir.Path(), err)
+	}
+	j, err := New(dir.Name(), dir.Path(), run, aim)
 	if err != nil {
 		return judgement{}, err
 	}
@@ -122,7 +126,7 @@ type judgement struct {
 // judge judges the trials taken so far. It computes everything anew, so it can be called after
 // each block. See the package comment for the steps.
 func (j *Judge) judge() judgement {
-	b := validate(j.run, j.windows)
+	b := validate(j.run, j.aim, j.windows)
 	arms := b.arms(j.servers)
 	v := b.compare(arms)
 	r := j.newComparison()
@@ -132,10 +136,10 @@ func (j *Judge) judge() judgement {
 	}
 	r.Arms, r.AA, r.Verdicts, r.Duels, r.Differences = arms, v.aa, v.all, v.duels, b.differences(arms, v.all)
 	r.Laws, r.NotChecked = b.audit(), b.notChecked()
-	j.aim.judge(b, r)
 	g := judgement{b, r}
 	r.Expectations = g.expected()
 	r.Winner, r.Answer = conclude(r)
+	j.aim.judge(b, r)
 	r.Doubts = b.doubts(r, slices.Concat(j.doubts, j.servers.doubtsOf(j.run.Plan)))
 	return g
 }

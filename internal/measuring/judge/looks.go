@@ -22,7 +22,7 @@ func (j *Judge) Watched(o *record.Others) { j.run.Others = o }
 // more blocks would change nothing. room is the largest number of blocks for which the run has time, 0 if unknown; the run does
 // not wait for verdicts that need more.
 func (j *Judge) Look(room int) (soFar *record.Comparison, ends bool) {
-	b := validate(j.run, j.windows)
+	b := validate(j.run, j.aim, j.windows)
 	if !slices.Contains(j.run.Plan.Looks, len(b.valid)) {
 		// An arm that does not keep up is an answer that needs no look. It is taken back when the arm recovers.
 		told := j.toldBehind
@@ -38,7 +38,7 @@ func (j *Judge) Look(room int) (soFar *record.Comparison, ends bool) {
 
 // Behind returns the names of the arms that have not kept up in any block so far, two blocks or more, in the order of the plan.
 func (j *Judge) Behind() (arms []string) {
-	behind := validate(j.run, j.windows).behind
+	behind := validate(j.run, j.aim, j.windows).behind
 	for _, a := range j.run.Plan.Arms {
 		if behind[a.Name] {
 			arms = append(arms, a.Name)

@@ -231,7 +231,7 @@ func TestRecoveryIsToldBeforeALook(t *testing.T) {
 	}}
 	run := s.run()
 	run.Plan.Looks = []int{fakeBlocks}
-	j, err := New(run.Name, "", run, aimOf(run.Plan))
+	j, err := New(run.Name, "", run, Winner{})
 	if err != nil {
 		t.Fatal(err)
 	}

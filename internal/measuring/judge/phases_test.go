@@ -44,7 +44,7 @@ func stamped(t *testing.T, edit func(arm string, block int, stamps []request.Sta
 	s := synthetic{times: scaled(map[string]float64{"pool": 2})}
 	run := s.run()
 	run.Plan.Expect, run.Plan.Stamps = texts, record.StampsFull
-	j, err := New("run", "dir", run, aimOf(run.Plan))
+	j, err := New("run", "dir", run, Winner{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestRingTooSmall(t *testing.T) {
 	s := synthetic{}
 	run := s.run()
 	run.Plan.Stamps = record.StampsFull
-	j, err := New("run", "dir", run, aimOf(run.Plan))
+	j, err := New("run", "dir", run, Winner{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,7 @@ func TestStarvationIsInTheHeadline(t *testing.T) {
 		for i := range run.Plan.Arms {
 			run.Plan.Arms[i].Clients = record.Clients{Loop: "closed", Connections: 10, Rate: fakeRate}
 		}
-		j, err := New("run", "dir", run, aimOf(run.Plan))
+		j, err := New("run", "dir", run, Winner{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func TestShortWindowsShowNoStarvation(t *testing.T) {
 		if sticky {
 			run.Plan.Doubts = []fact.Fact{doubt.StickyPool.Of(doubt.Sticky{}).On("nethttp")}
 		}
-		j, err := New("run", "dir", run, aimOf(run.Plan))
+		j, err := New("run", "dir", run, Winner{})
 		if err != nil {
 			t.Fatal(err)
 		}

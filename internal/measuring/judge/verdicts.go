@@ -178,7 +178,7 @@ func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 	cost := func(arm string) float64 { return stats.Median(b.series(arm, stats.CPUPerRequest)) }
 	taken := min(foreign(base), foreign(arm))
 	less := cost(quicker) < lessCPU*cost(slower)
-	if c.Metric.Quantile > 0 && c.Decision.Rank.Differs() && !aimOf(b.run.Plan).ofBuilds() && taken > mostTaken && less {
+	if c.Metric.Quantile > 0 && c.Decision.Rank.Differs() && !b.aim.ofBuilds() && taken > mostTaken && less {
 		return taken
 	}
 	return 0

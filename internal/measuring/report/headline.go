@@ -31,14 +31,14 @@ func Headline(r record.Result) string {
 	return pageOf(r).found()
 }
 
-// found returns the claims of the scenario if the run decided one, and else the ranking of its arms. Claims that are kept come
-// first, then the others in the order of outcome.All.
+// found returns the claims of the scenario if the run decided one, and else the ranking of its arms or the answer to the question
+// that was asked instead. Claims that are kept come first, then the others in the order of outcome.All.
 //
 // This file puts record.Conclusion into words. It compares no figures to find a winner. lead begins the sentence by the kind of
 // answer, and standing writes a clause for each challenger by its rank.
 func (p comparisonPage) found() string {
 	r := p.Comparison
-	if !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" && e.Outcome.Decided() }) {
+	if !r.Answer.Says.None() || !slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Claim != "" && e.Outcome.Decided() }) {
 		return ranking(r)
 	}
 	var claims []string
@@ -93,6 +93,8 @@ func doubted(r record.Result, untold func(fact.Fact) bool) string {
 // answer returns the ranking without a doubt in front. It mentions starved connections itself.
 func answer(r *record.Comparison) string {
 	switch a := r.Answer; {
+	case !a.Says.None():
+		return a.Says.String() + "."
 	case a.Outcome == "": // a run that compared nothing
 		return r.Headline
 	case a.Outcome == outcome.Refused && a.Kind == "":

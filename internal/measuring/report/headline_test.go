@@ -103,6 +103,23 @@ func TestHeadlineSaysWhatBreaksIt(t *testing.T) {
 	}
 }
 
+// Where another question than which arm is best was asked, its answer takes the place of the ranking and of claims in every
+// format, after a doubt that undermines it.
+func TestAnswerToAnotherQuestion(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Answer = record.Conclusion{Outcome: outcome.Yes, Says: said("fasthttp it is")}
+	r.Expectations = []record.Expectation{{Text: "p50 > 0", Claim: "it is true", Outcome: outcome.Yes}}
+	if got := Headline(r); got != "fasthttp it is." {
+		t.Errorf("got %q", got)
+	}
+	for _, format := range []string{"text", "markdown", "summary", "html", "json"} {
+		if !strings.Contains(rendered(t, format, r), "fasthttp it is.") {
+			t.Errorf("%s lacks the answer", format)
+		}
+	}
+}
+
 // Claims are the answer: first the ones that hold, then the others with a word for how they stand. The
 // ranking comes below. A run that decided none of its claims is answered by its ranking.
 func TestClaimsAreTheAnswer(t *testing.T) {

@@ -123,18 +123,13 @@ func (e PackEntry) answer() string {
 	return e.name() + ": " + Headline(e.Result)
 }
 
-// Answers counts an entry's assertions by answer. All assertions of a scenario that did not run count as refused: otherwise a
+// Answers counts an entry's answers by outcome: see [record.Comparison.Outcomes]. All assertions of a scenario that did not run count as refused: otherwise a
 // pack would look better without it.
 func (e PackEntry) Answers() map[outcome.Outcome]int {
-	n := map[outcome.Outcome]int{}
 	if e.Result == nil {
-		n[outcome.Refused] = len(e.Expect)
-		return n
+		return map[outcome.Outcome]int{outcome.Refused: len(e.Expect)}
 	}
-	for _, x := range e.Result.Expectations {
-		n[x.Outcome]++
-	}
-	return n
+	return e.Result.Outcomes()
 }
 
 // PackScenario writes the result of one scenario of a pack as text: its answer, and every

@@ -56,6 +56,9 @@ type Conclusion struct {
 	Duels     []Duel          `json:"duels,omitempty"`    // challengers that beat the baseline, against one another
 	Starving  []string        `json:"starving,omitempty"` // arms that left connections without a reply, if no standing says so
 	Reason    fact.Fact       `json:"reason,omitzero"`    // of a Refused: why no verdict was reached
+	// Says is the answer to another question than which arm is best, in one sentence with its figures. Outcome is its outcome
+	// then. None where that is the question, and of a gate, which has its answers in Comparison.Gate.
+	Says fact.Fact `json:"says,omitzero"`
 }
 
 // UnmarshalJSON reads a conclusion. In older records the outcome is the kind.
@@ -70,7 +73,9 @@ func (c *Conclusion) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &older); err == nil && older.Outcome.Outcome() != outcome.Open || older.Outcome == SeveralWin {
 		c.Kind = older.Outcome
 	}
-	c.Answer = outcome.Winner.Phrase(c.Outcome)
+	if c.Says.None() {
+		c.Answer = outcome.Winner.Phrase(c.Outcome)
+	}
 	return nil
 }
 

@@ -246,10 +246,34 @@ func (r *Comparison) Quotient(v Verdict) float64 {
 	return arm / base
 }
 
-// Judged reports whether the run has any answer. It has one if an expectation is kept or not kept. It also has one if a
-// challenger has a verdict on a time, or differs in goodput, unless there are expectations and all are refused. Goodput counts
-// because it is the only verdict of an overloaded arm.
+// own returns the outcome of a question of the run's own: of a gate, or of the one that Answer.Says answers. It is "" where the
+// verdicts and the expectations are the question.
+func (r *Comparison) own() outcome.Outcome {
+	if r.Answer.Says.None() {
+		return r.GateOutcome()
+	}
+	return r.Answer.Outcome
+}
+
+// Outcomes counts the answers by outcome: the one to a question of the run's own, or else those to its expectations.
+func (r *Comparison) Outcomes() map[outcome.Outcome]int {
+	if own := r.own(); own != "" {
+		return map[outcome.Outcome]int{own: 1}
+	}
+	n := map[outcome.Outcome]int{}
+	for _, x := range r.Expectations {
+		n[x.Outcome]++
+	}
+	return n
+}
+
+// Judged reports whether the run has any answer. A question of the run's own has one if it is decided. Otherwise the run has one
+// if an expectation is kept or not kept. It also has one if a challenger has a verdict on a time, or differs in goodput, unless
+// there are expectations and all are refused. Goodput counts because it is the only verdict of an overloaded arm.
 func (r *Comparison) Judged() bool {
+	if own := r.own(); own != "" {
+		return own.Decided()
+	}
 	reached := slices.ContainsFunc(r.Verdicts, func(v Verdict) bool {
 		return v.Primary && v.Verdict.Outcome != outcome.Refused || v.Metric == stats.Goodput && v.Verdict.Rank.Differs()
 	})
@@ -358,12 +382,6 @@ type Twin struct {
 
 	Loss         *stats.Spread `json:"loss,omitempty"` // ratio of requests that the twin refused; nil if neither lost any
 	MeasuredLoss *stats.Spread `json:"measured_loss,omitempty"`
-}
-
-// An Allowance is what a gate asks of a metric.
-type Allowance struct {
-	Share   float64 `json:"share"`             // the largest worsening that is allowed, as a ratio: 0.1 is 10 %
-	Watched bool    `json:"watched,omitempty"` // the gate passes also while this metric is open
 }
 
 // A Gated is a gate's answer for one metric, such as p99: is the new build worse than the old one by more than is allowed?

@@ -113,8 +113,9 @@ type Plan struct {
 	Expect      []string    `json:"expect,omitempty"` // the scenario's assertions
 	// Claims holds the sentences that assertions in Expect decide, by the assertion's text.
 	Claims map[string]string `json:"claims,omitempty"`
-	// Gate has the allowances of `schedlab gate`, by metric.
-	Gate map[stats.Figure]Allowance `json:"gate,omitempty"`
+	// Gate notes what `schedlab gate` asks, and Ask, by its name, any other question than which arm is best.
+	Gate Note            `json:"gate,omitempty"`
+	Ask  map[string]Note `json:"ask,omitempty"`
 	// Before counts the first blocks, after which the windows were shortened: these blocks are not judged. It is nil if the
 	// windows were not shortened.
 	Before  *Before `json:"before,omitempty"`
@@ -123,6 +124,9 @@ type Plan struct {
 	Budget  Span    `json:"budget,omitzero"`   // of a search, for each arm
 	Windows int     `json:"windows,omitempty"` // of a search, most windows for each arm
 }
+
+// A Note holds the settings of a question as JSON. Package judge writes and reads it: see judge.Aim.
+type Note map[string]any
 
 // Before is the number of blocks with longer windows at the start of a run, and the length of these windows.
 type Before struct {
