@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// A kube is the cluster's API as a Pod with a service account may use it: in its own namespace, and as
-// far as the run's Role allows.
+// A kube is the cluster's API with the rights of the Pod's service account: in its own namespace, and only
+// what the run's Role allows.
 type kube struct {
 	base   string // URL of the namespace
 	token  string // file of the service account's token, which the kubelet renews

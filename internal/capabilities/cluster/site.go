@@ -284,7 +284,7 @@ func (e *LostError) Error() string { return e.msg }
 // time at the load's start.
 func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, like job) (answers []*answer, start time.Time, sum runner.Clocks, err error) {
 	errs := make([]error, len(dealt))
-	// More at a time would wait for each other here, and be taken for far away.
+	// With more at a time, replies would wait here for each other, and the clocks would be measured less exactly.
 	s.each(errs, 4, func(_ int, shard *remoteShard) error { return shard.setClock(ctx, s.client) })
 	if ctx.Err() != nil {
 		return nil, start, sum, context.Cause(ctx)
@@ -300,7 +300,7 @@ func (s *Site) send(ctx context.Context, o load.Options, dealt []load.Options, l
 	if o.Started != nil {
 		o.Started(start)
 	}
-	// A shard that is cut off while it sends says nothing any more.
+	// A shard that loses its connection while it sends never answers.
 	limited, cancel := context.WithDeadline(ctx, start.Add(length(o)+answerLimit))
 	defer cancel()
 	got := make([]*answer, len(dealt))

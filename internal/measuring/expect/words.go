@@ -169,7 +169,7 @@ func (s *scope) words() map[string]word {
 		"phase": {unit: "s", arguments: of(anArm, aPhase), value: func(arm, name string) (float64, error) {
 			return s.run.Phase(s.block, arm, name)
 		}},
-		// A figure of the models under predict, which are no more. Older scenarios and records are still read.
+		// A figure of the models under predict, which were removed. Older scenarios and records are still read.
 		"predicted": {arguments: of(anArm, anyName), value: func(arm, metric string) (float64, error) {
 			return 0, noPrediction.On(arm).At(metric)
 		}},

@@ -123,8 +123,8 @@ func (l *closedLoop) release() (next int64) {
 	return l.now
 }
 
-// sendFor fills the client's pipeline: it sends requests until as many as may be are in flight, or the
-// session's last is sent.
+// sendFor fills the client's pipeline: it sends requests until the pipeline is full, or until the last
+// of the session is sent.
 func (l *closedLoop) sendFor(client int32) {
 	k, c := &l.conns[client], &l.clients[client]
 	k.queued = false

@@ -176,7 +176,7 @@ func (s *spinner) stamp(k *spinConn, at int64) {
 	}
 }
 
-// write writes what the kernel has not taken yet of k's rendered requests, as far as there is room.
+// write writes the part of k's rendered requests that the kernel has not taken yet, until the socket is full.
 func (k *spinConn) write() unix.Errno {
 	rest := k.out[k.written:]
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(k.fd), uintptr(unsafe.Pointer(&rest[0])), uintptr(len(rest)), unix.MSG_NOSIGNAL, 0, 0)

@@ -109,16 +109,15 @@ func (l *openLoop) finished(i int) {
 	}
 }
 
-// over implements spinLoop. In an open loop every request gets an outcome; those of the warm-up need
-// not have it from the server.
+// over implements spinLoop. An open loop is over when every request after the warm-up has its outcome.
 func (l *openLoop) over() bool { return l.left == 0 && l.next == l.log.n && !l.scheduled() }
 
 // attackSpin runs Attack on the spinner.
 func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	n := o.Connections
 	if n <= 0 {
-		// Without a limit there is a place for a connection per request, as far as descriptors go. The stack
-		// keeps the number that is really opened small.
+		// Without a limit there is room for a connection per request, up to the limit of descriptors. The stack
+		// of unused connections keeps the number that is really opened small.
 		n = int(min(descriptorLimit(), MaxConnections+spareDescriptors)) - spareDescriptors - o.Idle
 		if o.Times == nil {
 			n = min(len(o.Trace.At), n)
@@ -151,7 +150,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	}
 	// Only connections that are kept and limited are opened beforehand. Idle ones come after them.
 	counts := connCounts{answers: make([]uint32, n), asked: make([]int64, n), waits: make([]wait, n)}
-	var sent Proof // of a stream, whose requests are not kept
+	var sent Proof // counts the requests of a stream, which are not kept
 	told := s.reportEnded(func(i int, e *entry) {
 		r := e.request(a.recordedDemand(i))
 		if o.Times != nil {
@@ -269,8 +268,8 @@ func (c *connCounts) into(res *Result) {
 }
 
 // reportEnded starts a goroutine that calls ended for each request that has ended. wait
-// returns when all have been reported and the goroutine is gone. Without a stream and Ended nobody
-// needs the reports, and there are none.
+// returns when all have been reported and the goroutine is gone. Without a stream and
+// without Ended it starts none.
 func (s *spinner) reportEnded(ended func(i int, e *entry)) (wait func()) {
 	if s.options.Ended == nil && s.stream == nil {
 		return func() {}

@@ -388,7 +388,7 @@ func trades(r *record.Comparison, s record.Standing, verdicts []record.Verdict) 
 }
 
 // andGoodput returns a clause about a sure difference of goodput; "" for none. It is for arms with times that do not tell them
-// apart: in a closed loop hardly shorter times can make a sure difference of goodput.
+// apart: in a closed loop even slightly shorter times can make a sure difference of goodput.
 func andGoodput(r *record.Comparison, goodput record.Verdict) string {
 	if !differs(goodput) {
 		return ""
