@@ -395,7 +395,7 @@ type means struct {
 func (m *means) add(r *request.Request, parts timeline.Parts, perIter float64) {
 	for i, d := range parts {
 		if d != 0 { // most parts of most requests are 0
-			m.parts[i] += time.Duration(d).Seconds() / m.n
+			m.parts[i] += float64(d) / 1e9 / m.n
 		}
 	}
 	m.cpu += float64(r.Iters) * perIter / m.n
