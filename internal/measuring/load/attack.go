@@ -328,9 +328,10 @@ func (r ClosedResult) Rate() float64 {
 // Client returns what the result tells of the load's side of a trial with these clients. CPU, Steal and Throttled are
 // read elsewhere.
 func (r ClosedResult) Client(c record.Clients) record.ClientSide {
+	// The proof is copied: a pointer into r would keep all of its requests for as long as the judge keeps the trial.
 	side := record.ClientSide{
 		Dialled: r.Dialled, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
-		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: &r.Proof.Proof, Pending: r.Cut,
+		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: new(r.Proof.Proof), Pending: r.Cut,
 	}
 	if c.Session > 0 {
 		side.Sessions = sumSessions(r.Sessions)
