@@ -28,10 +28,12 @@ allowed. The build fails when one metric is worse. It passes when all of --metri
 fine; what --watch names may be open then, and the answer says so.
 Of a hundred gates of equal builds one at most says worse, all metrics and looks together.
 
-A quantile needs requests: p99 1,100 in each window, which are 2,200/s in half a second.
-At a lower rate windows grow for it as far as the budget has room; below that p99 is not
-judged, and the answer says which --window and --budget would do. Named by --metric, it
-lengthens the budget too, unless --window or --budget is given.
+Capacity is how many good replies a second a build gives to 64 clients that ask again at
+once, for 150ms after each window; time that other programs took of its CPUs does not count.
+
+A quantile needs requests: p99 1,100 in each window. With fewer p99 is not judged, and the
+answer says which --window and --budget would do. Named by --metric, it makes windows and
+budget longer, unless --window or --budget is given.
 
 With --old-ref and --new-ref it builds two commits of the git repository here, each in
 a worktree of its own that is removed afterwards: --build makes the program {out}, and
@@ -55,12 +57,13 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	fl.StringVar(&r.NewRef, "new-ref", "HEAD", "with --old-ref: the new build is this one")
 	fl.StringVar(&r.Build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
 	fl.StringVar(&r.Start, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
-	fl.StringSliceVar(&r.Metrics, "metric", []string{"p50", "goodput", "cpu", "memory"}, "what must be fine for the build to pass: some of "+strings.Join(words, ", "))
+	fl.StringSliceVar(&r.Metrics, "metric", []string{"p50", "goodput", "cpu", "memory", "capacity"}, "what must be fine for the build to pass: some of "+strings.Join(words, ", "))
 	fl.StringSliceVar(&r.Watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, but need not be fine for it to pass, because tails are noisy (with --metric: nothing, unless --watch is given)")
 	fl.StringSliceVar(&r.Allow, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ",")+")")
 	bindAsked(fl, &r.Adhoc, true)
 	fl.Var(&r.Rate, "rate", "requests a second, like 3000/s, or a share of what the slower build can do (default 0.25x)")
-	fl.DurationVar(&r.Window, "window", 0, "how long each build is measured in a block (default 0.5s, and longer where p99 or a small --allow needs it)")
+	fl.Lookup("warmup").Usage = "how long each server is loaded before it is measured (default 60ms, without capacity 200ms)"
+	fl.DurationVar(&r.Window, "window", 0, "how long each build is measured in a block (default 0.15s, without capacity 0.5s; longer for a quantile of --metric and a small --allow)")
 	fl.DurationVar(&r.Budget, "budget", 0, "longest it may take (default 75s, and longer for a small --allow, and where p99 needs long windows at a low rate)")
 	bindProfiles(fl, &r.Profiles)
 	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")

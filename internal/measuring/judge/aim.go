@@ -46,6 +46,8 @@ type Needs struct {
 	// Comparisons share the probability of error. Bases is how often the baseline is in each.
 	Comparisons, Bases int
 	Stretch            float64 // by how much longer windows and budget have to be than usual, 1 or more
+	// Capacity reports that every server is saturated for a moment after its window.
+	Capacity bool
 	// Every reports that verdicts on all metrics are a part of the answer.
 	Every bool
 }

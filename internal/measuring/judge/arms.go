@@ -28,7 +28,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		if x := b.run.XMax[pa.Name]; x > 0 {
 			a.XMax = &x
 		}
-		for _, m := range stats.Metrics() {
+		for _, m := range append(stats.Metrics(), stats.Capacity.Row()) {
 			v := b.series(pa.Name, m.Figure)
 			// Without a value in every block it cannot be paired with another arm's.
 			if !slices.ContainsFunc(v, math.IsNaN) {

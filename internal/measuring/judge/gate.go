@@ -29,13 +29,16 @@ func (a Gate) Record(p *record.Plan) { p.Gate = noteOf(a) }
 // Needs returns what the plan has to make decidable. A gate compares with the baseline and with its copy. A smaller allowed
 // worsening takes longer: half of the usual one takes twice as long, and none takes more than four times as long.
 func (a Gate) Needs([]expect.Expectation, int) Needs {
-	n := Needs{Quantiles: slices.Sorted(maps.Keys(a)), Comparisons: gateShares(len(a)), Bases: 2, Stretch: 1}
-	for _, f := range n.Quantiles {
+	n := Needs{Comparisons: gateShares(len(a)), Bases: 2, Stretch: 1}
+	for _, f := range slices.Sorted(maps.Keys(a)) {
 		if n.Stretch = max(n.Stretch, f.Row().Allow/a[f].Share); !a[f].Watched {
 			n.Must, n.Flag = append(n.Must, f), "--metric"
 		}
 	}
 	n.Stretch = min(n.Stretch, 4)
+	// What is only watched may be open, so no window grows for it.
+	n.Quantiles = n.Must
+	_, n.Capacity = a[stats.Capacity]
 	return n
 }
 

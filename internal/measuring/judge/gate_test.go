@@ -131,6 +131,7 @@ func gatePlayed(rng *rand.Rand, s shape, size float64, correlated bool, ratio fl
 	for name, factor := range map[string]float64{"a": 1, "b": 1, "c": ratio} {
 		for i := range values[name][stats.P50] {
 			values[name][stats.CPUPerRequest][i] = factor * math.Exp(size/2*s.draw(rng))
+			values[name][stats.Capacity] = append(values[name][stats.Capacity], math.Exp(size/2*s.draw(rng))/factor)
 			values[name][stats.Memory] = append(values[name][stats.Memory], math.Exp(size/4*s.draw(rng)))
 			values[name][stats.Goodput][i] = math.Exp(size / 20 * s.draw(rng))
 		}

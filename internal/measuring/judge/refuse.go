@@ -88,7 +88,7 @@ const (
 // final reports whether no number of blocks changes a reason against a verdict.
 func final(why fact.Fact) bool {
 	return why.RestsOn(
-		causeErrors.Code, causeNoReplies.Code, doubt.FewRequests.Code, causeUnknownCPU.Code, causeOverload.Code, doubt.Starvation.Code, causeUnsent.Code,
+		causeErrors.Code, causeNoReplies.Code, doubt.FewRequests.Code, causeUnknownCPU.Code, causeNoCapacity.Code, causeOverload.Code, doubt.Starvation.Code, causeUnsent.Code,
 	)
 }
 
@@ -218,6 +218,8 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 		return doubt.FewRequests.Of(few).At(m.Name)
 	case m.Figure == stats.CPUPerRequest && slices.ContainsFunc(b.series(a.Name, m.Figure), math.IsNaN):
 		return causeUnknownCPU.On(a.Name)
+	case m.Figure == stats.Capacity && slices.ContainsFunc(b.series(a.Name, m.Figure), math.IsNaN):
+		return causeNoCapacity.On(a.Name)
 	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
 		return firstOf(b.noAnswerYet(a.Name), doubt.Starvation.Of(doubt.Unanswered{Starved: a.StarvedConnections}).On(a.Name))

@@ -351,10 +351,14 @@ func (p plan) iters() float64 { return cmp.Or(p.opts.Iters, 1) }
 // takeTimes sets windows, blocks and their orders, looks and budget. Flags override the scenario, and the
 // scenario overrides the defaults. Impossible settings are an error that names the flag.
 func (p *plan) takeTimes() error {
-	o, asked, finer := p.opts, p.scenario.Protocol, p.needs().Stretch
+	o, asked, needs := p.opts, p.scenario.Protocol, p.needs()
+	finer, usual := needs.Stretch, scenario.Quick
+	if needs.Capacity {
+		usual = scenario.Saturated
+	}
 	stretched := func(d time.Duration) time.Duration { return time.Duration(float64(d) * finer) }
-	window := cmp.Or(o.Window, stretched(cmp.Or(time.Duration(asked.Window), scenario.Quick.Window)))
-	warmup := cmp.Or(o.Warmup, time.Duration(asked.Warmup), max(scenario.Quick.Warmup, p.untilStarved()))
+	window := cmp.Or(o.Window, stretched(cmp.Or(time.Duration(asked.Window), usual.Window)))
+	warmup := cmp.Or(o.Warmup, time.Duration(asked.Warmup), max(usual.Warmup, p.untilStarved()))
 	p.Blocks = cmp.Or(o.Blocks, asked.Blocks, scenario.MaxBlocks)
 	switch {
 	case p.Blocks < scenario.MinBlocks:
@@ -366,7 +370,7 @@ func (p *plan) takeTimes() error {
 		return err
 	}
 	p.Warmup, p.Window = record.Lasting(warmup), record.Lasting(window)
-	p.budget = stretched(cmp.Or(time.Duration(asked.Budget), scenario.Quick.Budget))
+	p.budget = stretched(cmp.Or(time.Duration(asked.Budget), usual.Budget))
 	// The same number of blocks takes longer on another site.
 	if o.Site != nil {
 		here := p.span() + trialCost
@@ -448,6 +452,9 @@ func (p plan) costOf(window time.Duration, blocks int) time.Duration {
 func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 	span := p.Warmup.Duration + window
 	each := trialCost
+	if turn := p.turn(); turn > 0 {
+		each += turn + turnWarmup
+	}
 	if p.opts.Site != nil {
 		each += p.opts.Site.TrialCost()
 	}

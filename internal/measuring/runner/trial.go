@@ -77,6 +77,7 @@ func (l lab) runTrial(ctx context.Context, p probed, dir *record.Dir, number, bl
 	if err := t.joinStamps(ctx); err != nil {
 		return record.TrialRecord{}, fmt.Errorf("arm %q, block %d: %w", a.asked.Given(), t.Block, err)
 	}
+	t.saturate(ctx)
 	// The trial of a server that died is recorded as failed, so that the record shows how it died.
 	if err := t.stop(); err != nil {
 		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.asked.Given(), t.Block, err), t.write(dir))

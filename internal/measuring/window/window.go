@@ -134,6 +134,9 @@ func (w *Window) recorded(e record.Env) {
 	if s.Footprint != nil {
 		w.Values[stats.Memory] = stats.Known(float64(s.Footprint.Memory))
 	}
+	if s.Saturated != nil {
+		w.Values[stats.Capacity] = stats.Known(s.Saturated.Capacity())
+	}
 	if n := s.Within; n != nil {
 		w.Values[stats.Accepted], w.Values[stats.Done], w.Values[stats.StillOpen] = stats.Known(n.Accepted), stats.Known(n.Done), stats.Known(n.Open)
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"math"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/request"
 	"schedlab/internal/shared/responses"
@@ -60,6 +61,8 @@ type ServerSide struct {
 	StampsLost uint64 `json:"stamps_lost,omitempty"`
 	// Footprint is its memory and threads at the window's end; nil if unknown.
 	Footprint *Footprint `json:"footprint,omitempty"`
+	// Saturated is what it did after the window, when clients asked again as soon as they had a reply; nil if that was not measured.
+	Saturated *Saturation `json:"saturated,omitempty"`
 	// Kernel is what the kernel counted in the window; nil when the trial failed.
 	Kernel *Kernel `json:"kernel,omitempty"`
 	// Procs is the GOMAXPROCS that the server publishes, 0 if it publishes none. If it has several processes, Procs is the
@@ -73,6 +76,31 @@ type ServerSide struct {
 // UnknownServer returns the server's side of a window in which nothing of the server was read.
 func UnknownServer() ServerSide {
 	return ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
+}
+
+// A Saturation is what a server did while its clients asked again at once. Times are in seconds.
+type Saturation struct {
+	Answered int     `json:"answered"` // good replies
+	Failed   int     `json:"failed,omitempty"`
+	Elapsed  float64 `json:"elapsed"`
+	// CPUs is the number of the server's own CPUs, 0 where their times are not known. CPU is the server's time on them, and
+	// Idle is theirs, both summed over them.
+	CPUs int     `json:"cpus,omitempty"`
+	CPU  float64 `json:"cpu,omitempty"`
+	Idle float64 `json:"idle,omitempty"`
+}
+
+// Capacity returns how many good replies a second the server gives while other programs leave it its CPUs; NaN if it gave none.
+// The time that they took does not count, where the CPUs tell it.
+func (s Saturation) Capacity() float64 {
+	if s.Answered == 0 || s.Elapsed <= 0 {
+		return math.NaN()
+	}
+	own := s.Elapsed
+	if s.CPUs > 0 {
+		own = min(own, (s.CPU+s.Idle)/float64(s.CPUs))
+	}
+	return float64(s.Answered) / own
 }
 
 // A Footprint is the memory, threads and processes of a server, over all its processes.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"math"
 	"schedlab/internal/shared/request"
 	"strings"
 	"testing"
@@ -29,5 +30,27 @@ func TestTrialHistogramTakesEveryRequestOfTheWindow(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("distribution lacks %q:\n%s", want, text.String())
 		}
+	}
+}
+
+// The time that other programs took of a server's CPUs takes nothing from its capacity; what its CPUs idled does.
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		saturated Saturation
+		want      float64
+	}{
+		{Saturation{Answered: 300, Elapsed: .15}, 2000}, // nobody tells the CPUs' times
+		{Saturation{Answered: 300, Elapsed: .15, CPUs: 1, CPU: .15}, 2000},
+		{Saturation{Answered: 200, Elapsed: .15, CPUs: 1, CPU: .09, Idle: .01}, 2000}, // others took a third
+		{Saturation{Answered: 300, Elapsed: .15, CPUs: 2, CPU: .15, Idle: .15}, 2000}, // two CPUs, each half idle
+		{Saturation{Answered: 300, Elapsed: .15, CPUs: 1, CPU: .1, Idle: .06}, 2000},  // clocks are not read at once
+	} {
+		if got := c.saturated.Capacity(); math.Abs(got-c.want) > 1e-6*c.want {
+			t.Errorf("%+v: capacity %v, want %v", c.saturated, got, c.want)
+		}
+	}
+	if got := (Saturation{Failed: 9, Elapsed: .15}).Capacity(); !math.IsNaN(got) {
+		t.Errorf("without a good reply the capacity is %v, want none", got)
 	}
 }

@@ -19,6 +19,7 @@ const (
 	CPUPerRequest
 	GoodMean
 	Memory
+	Capacity
 	Mean
 	Tail
 	TwinMean

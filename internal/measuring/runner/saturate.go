@@ -1,0 +1,84 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"schedlab/internal/measuring/host"
+	"schedlab/internal/measuring/load"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/workload"
+)
+
+// How a server is saturated after its window. The clients are those of a probe: each asks again as soon as it has its reply.
+const (
+	turnWarmup   = 10 * time.Millisecond
+	shortestTurn = 150 * time.Millisecond
+	turnReplies  = 200 // that a turn should bring, as far as a window is long enough for them
+)
+
+// turn returns how long each server is saturated after its window; 0 if nothing asks for that. A slow service is saturated
+// for longer, and at most as long as a window.
+func (p plan) turn() time.Duration {
+	if p.strategy.policy().bounded && p.needs().Capacity {
+		enough := time.Duration(0)
+		if rate := p.leastRate(); rate > 0 { // which the servers can do; at a quarter of their throughput, it is four times as long
+			enough = record.Duration(turnReplies / rate)
+		}
+		return min(max(shortestTurn, enough), max(shortestTurn, p.Window.Duration))
+	}
+	return 0
+}
+
+// saturate keeps the server busy for a turn and tells what it did. A turn that could not be sent leaves no figure: the window
+// before it counts anyway, and stop tells of a server that died.
+func (t *trial) saturate(ctx context.Context) {
+	p := t.plan
+	length := p.turn()
+	if length == 0 || !t.server.Alive() {
+		return
+	}
+	defer pauseGC(quietRoom)()
+	// Others have the rest of the time of CPUs on which only the server runs.
+	cpus := p.cpus.Server
+	if !p.cpus.Pin || p.cpus.Shared {
+		cpus = nil
+	}
+	family := host.Family(t.server.Pid())
+	var ends [2]busyTime
+	o := load.Options{
+		Clients: record.Clients{Loop: "closed", Connections: probeClients, KeepAlive: t.arm.KeepAlive, Timeout: p.Timeout},
+		Targets: p.scenario.Targets(t.server.Addr), Trace: p.scenario.Cycle(t.Seed, p.iters), Seed: t.Seed,
+		Duration: length, Warmup: turnWarmup, Shared: p.cpus.Shared,
+		Moments: []time.Duration{turnWarmup, turnWarmup + length}, Moment: func(i int) { ends[i] = busyNow(family, cpus) },
+	}
+	got, _, err := send(ctx, p.opts.Site, o, workload.Dist{})
+	if err != nil {
+		return
+	}
+	s := record.Saturation{Answered: got.Answered, Failed: got.Failed, Elapsed: got.Elapsed.Seconds()}
+	if ends[0].known && ends[1].known {
+		s.CPUs, s.CPU, s.Idle = len(cpus), ends[1].cpu-ends[0].cpu, (ends[1].idle - ends[0].idle).Seconds()
+	}
+	t.Server.Saturated = &s
+}
+
+// A busyTime is the CPU time of a server in seconds, and the idle time of its CPUs, at one moment.
+type busyTime struct {
+	cpu   float64
+	idle  time.Duration
+	known bool
+}
+
+// busyNow reads the clocks of a server's processes and of its CPUs. It runs on the load's goroutine, and takes some 20 µs.
+func busyNow(family []int, cpus []int) (t busyTime) {
+	for _, pid := range family {
+		own := host.ProcessCPU(pid)
+		if own < 0 {
+			return t
+		}
+		t.cpu += own
+	}
+	t.idle, t.known = host.Idled(cpus)
+	return t
+}

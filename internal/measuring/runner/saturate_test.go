@@ -1,0 +1,33 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"schedlab/internal/measuring/judge"
+	"schedlab/internal/shared/stats"
+)
+
+// Only a gate that judges capacity saturates servers; a slow service for longer, and never for longer than a window.
+func TestTurn(t *testing.T) {
+	t.Parallel()
+	asks := func(f stats.Figure) judge.Gate { return judge.Gate{f: {Share: f.Row().Allow}} }
+	for _, c := range []struct {
+		aim    judge.Aim
+		rate   string
+		window time.Duration
+		want   time.Duration
+	}{
+		{judge.Winner{}, "2000/s", 0, 0},
+		{asks(stats.P50), "2000/s", 0, 0},
+		{asks(stats.Capacity), "2000/s", 0, shortestTurn},
+		{asks(stats.Capacity), "100/s", time.Second, time.Second},
+		{asks(stats.Capacity), "400/s", time.Second, 500 * time.Millisecond},
+		{asks(stats.Capacity), "400/s", 100 * time.Millisecond, shortestTurn},
+	} {
+		p := planned(t, "name: x\nquestion: Which is faster?\nload: {rate: "+c.rate+"}\narms: [{mode: nethttp}, {mode: pool}]\n", func(o *Options) { o.Aim, o.Window = c.aim, c.window })
+		if got := p.turn(); got != c.want {
+			t.Errorf("%T at %s, windows of %v: %v, want %v", c.aim, c.rate, c.window, got, c.want)
+		}
+	}
+}
