@@ -18,22 +18,29 @@ func newGate() measuring {
 	cmd := &cobra.Command{
 		Use:   "gate --old 'CMD {addr}' --new 'CMD {addr}'",
 		Short: "Fail a CI job when a new build of your service is worse than the old one",
-		Long: `Compare two builds of a service, and say whether the new one is worse. Both run in
-fresh processes, in interleaved blocks of the same load, beside a second copy of the old
-one. The run ends as soon as the answer is sure.
+		Long: `Compare two builds of a service, and say whether the new one is worse. The commands are
+started anew for each measurement, in blocks: each has old, a second copy of old and new, in
+random order, under the same load. The run ends as soon as the answer is sure, after ten
+blocks at the earliest.
 
-A metric is worse when its whole interval is worse than no change and its median by more
-than half of what is allowed. It is fine when the whole interval lies within what is
-allowed. The build fails when one metric is worse. It passes when all of --metric are
-fine; what --watch names may be open then, and the answer says so.
-Of a hundred gates of equal builds one at most says worse, all metrics and looks together.
+For each metric it estimates the change, and the interval in which the true change surely
+lies. The metric is fine when the whole interval is within what --allow allows. Else it is
+worse when the whole interval is on the bad side of no change, and the change is more than
+half of what is allowed: with 10 %, a sure +6 % that may be +12 % is worse. The build fails
+when a metric is worse, and passes when all of --metric are fine; what --watch names may then
+be open or not judged, and the answer says so. Of a hundred gates of equal builds one at most
+says worse.
 
-Capacity is how many good replies a second a build gives to 64 clients that ask again at
-once, for 150ms after each window; time that other programs took of its CPUs does not count.
+p50, p90 and p99 are response times, goodput is replies of status 2xx and 3xx a second, cpu is
+the server's CPU time a request, and memory is what it holds, all at --rate. capacity is good
+replies a second without a rate: after each window 64 clients send for 150ms, each as soon as
+it has its reply. That shows a change of CPU time soonest; 'schedlab capacity' instead seeks
+the highest rate that keeps an objective. Of the 150ms, the time in which other programs had
+the server's CPUs is taken out.
 
-A quantile needs requests: p99 1,100 in each window. With fewer p99 is not judged, and the
-answer says which --window and --budget would do. Named by --metric, it makes windows and
-budget longer, unless --window or --budget is given.
+A window needs 22 requests for p50, 110 for p90 and 1,100 for p99, else that is not judged:
+p99 by default only from 7,400 requests a second on. Windows and budget grow for what --metric
+names, so --metric p50,p99,cpu judges p99 at any rate where the time allows.
 
 With --old-ref and --new-ref it builds two commits of the git repository here, each in
 a worktree of its own that is removed afterwards: --build makes the program {out}, and
@@ -64,7 +71,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	fl.Var(&r.Rate, "rate", "requests a second, like 3000/s, or a share of what the slower build can do (default 0.25x)")
 	fl.Lookup("warmup").Usage = "how long each server is loaded before it is measured (default 60ms, without capacity 200ms)"
 	fl.DurationVar(&r.Window, "window", 0, "how long each build is measured in a block (default 0.15s, without capacity 0.5s; longer for a quantile of --metric and a small --allow)")
-	fl.DurationVar(&r.Budget, "budget", 0, "longest it may take (default 75s, and longer for a small --allow, and where p99 needs long windows at a low rate)")
+	fl.DurationVar(&r.Budget, "budget", 0, "longest it may take (default 75s, and longer for a small --allow, and where a quantile of --metric needs long windows)")
 	bindProfiles(fl, &r.Profiles)
 	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")
 	complete(cmd, "metric", words...)
