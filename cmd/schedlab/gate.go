@@ -36,7 +36,8 @@ the server's CPU time a request, and memory is what it holds, all at --rate. cap
 replies a second without a rate: after each window 64 clients send for 150ms, each as soon as
 it has its reply. That shows a change of CPU time soonest; 'schedlab capacity' instead seeks
 the highest rate that keeps an objective. Of the 150ms, the time in which other programs had
-the server's CPUs is taken out.
+the server's CPUs is taken out. A service that mostly waits does not keep them busy, and its
+capacity is just what 64 clients get.
 
 A window needs 22 requests for p50, 110 for p90 and 1,100 for p99, else that is not judged:
 p99 by default only from 7,400 requests a second on. Windows and budget grow for what --metric

@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/measuring/host"
 	"schedlab/internal/measuring/load"
+	"schedlab/internal/shared/cpuset"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/workload"
 )
@@ -17,17 +18,17 @@ const (
 	turnReplies  = 200 // that a turn should bring, as far as a window is long enough for them
 )
 
-// turn returns how long each server is saturated after its window; 0 if nothing asks for that. A slow service is saturated
-// for longer, and at most as long as a window.
+// turn returns how long each server is saturated after its window; 0 if the question does not ask for that. At a low rate it
+// is longer, up to the length of a window.
 func (p plan) turn() time.Duration {
-	if p.strategy.policy().bounded && p.needs().Capacity {
-		enough := time.Duration(0)
-		if rate := p.leastRate(); rate > 0 { // which the servers can do; at a quarter of their throughput, it is four times as long
-			enough = record.Duration(turnReplies / rate)
-		}
-		return min(max(shortestTurn, enough), max(shortestTurn, p.Window.Duration))
+	if !p.needs().Capacity {
+		return 0
 	}
-	return 0
+	enough := time.Duration(0)
+	if rate := p.leastRate(); rate > 0 { // 0 while it is not known
+		enough = record.Duration(turnReplies / rate)
+	}
+	return min(max(shortestTurn, enough), max(shortestTurn, p.Window.Duration))
 }
 
 // saturate keeps the server busy for a turn and tells what it did. A turn that could not be sent leaves no figure: the window
@@ -39,18 +40,14 @@ func (t *trial) saturate(ctx context.Context) {
 		return
 	}
 	defer pauseGC(quietRoom)()
-	// Others have the rest of the time of CPUs on which only the server runs.
-	cpus := p.cpus.Server
-	if !p.cpus.Pin || p.cpus.Shared {
-		cpus = nil
-	}
-	family := host.Family(t.server.Pid())
+	cpus := p.ownCPUs(t.arm)
+	idle, family := host.NewIdleClock(cpus), host.Family(t.server.Pid())
 	var ends [2]busyTime
 	o := load.Options{
 		Clients: record.Clients{Loop: "closed", Connections: probeClients, KeepAlive: t.arm.KeepAlive, Timeout: p.Timeout},
 		Targets: p.scenario.Targets(t.server.Addr), Trace: p.scenario.Cycle(t.Seed, p.iters), Seed: t.Seed,
 		Duration: length, Warmup: turnWarmup, Shared: p.cpus.Shared,
-		Moments: []time.Duration{turnWarmup, turnWarmup + length}, Moment: func(i int) { ends[i] = busyNow(family, cpus) },
+		Moments: []time.Duration{turnWarmup, turnWarmup + length}, Moment: func(i int) { ends[i] = busyNow(family, idle) },
 	}
 	got, _, err := send(ctx, p.opts.Site, o, workload.Dist{})
 	if err != nil {
@@ -70,8 +67,8 @@ type busyTime struct {
 	known bool
 }
 
-// busyNow reads the clocks of a server's processes and of its CPUs. It runs on the load's goroutine, and takes some 20 µs.
-func busyNow(family []int, cpus []int) (t busyTime) {
+// busyNow reads the clocks of a server's processes and of its CPUs. It runs on the load's goroutine.
+func busyNow(family []int, cpus host.IdleClock) (t busyTime) {
 	for _, pid := range family {
 		own := host.ProcessCPU(pid)
 		if own < 0 {
@@ -79,6 +76,14 @@ func busyNow(family []int, cpus []int) (t busyTime) {
 		}
 		t.cpu += own
 	}
-	t.idle, t.known = host.Idled(cpus)
+	t.idle, t.known = cpus.Read()
 	return t
+}
+
+// ownCPUs returns the CPUs on which an arm's server runs, if it runs nowhere else, and the load does not run there; else nil.
+func (p plan) ownCPUs(a arm) cpuset.Set {
+	if !p.cpus.Pin || p.cpus.Shared || a.URL != "" { // a server that ran already may run anywhere
+		return nil
+	}
+	return p.cpus.Server
 }

@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"schedlab/internal/measuring/host"
 	"schedlab/internal/measuring/judge"
+	"schedlab/internal/shared/cpuset"
 	"schedlab/internal/shared/stats"
 )
 
@@ -28,6 +30,26 @@ func TestTurn(t *testing.T) {
 		p := planned(t, "name: x\nquestion: Which is faster?\nload: {rate: "+c.rate+"}\narms: [{mode: nethttp}, {mode: pool}]\n", func(o *Options) { o.Aim, o.Window = c.aim, c.window })
 		if got := p.turn(); got != c.want {
 			t.Errorf("%T at %s, windows of %v: %v, want %v", c.aim, c.rate, c.window, got, c.want)
+		}
+	}
+}
+
+// The clocks of CPUs tell nothing of a server that may run elsewhere, or beside the load.
+func TestOwnCPUs(t *testing.T) {
+	t.Parallel()
+	const text = "name: x\nquestion: Which is faster?\nload: {rate: 100/s}\narms: [{mode: nethttp}, {mode: pool}]\n"
+	p := planned(t, text, nil)
+	own := arm{}
+	running := arm{}
+	running.URL = "http://127.0.0.1:1"
+	for _, c := range []struct {
+		pinned, shared bool
+		arm            arm
+		want           int
+	}{{true, false, own, 1}, {true, false, running, 0}, {true, true, own, 0}, {false, false, own, 0}} {
+		p.cpus = host.Sides{Server: cpuset.Set{0}, Load: cpuset.Set{1}, Pin: c.pinned, Shared: c.shared}
+		if got := p.ownCPUs(c.arm); len(got) != c.want {
+			t.Errorf("pinned %v, shared %v, running %v: %d CPUs, want %d", c.pinned, c.shared, c.arm.URL != "", len(got), c.want)
 		}
 	}
 }

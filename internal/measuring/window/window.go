@@ -326,7 +326,8 @@ func phasesOf(t record.TrialRecord, perIter float64, s *Reducer) (p Phases) {
 			asleep = append(asleep, keyed{r.Done - r.Scheduled, r.Sleep})
 		}
 	}
-	// Arms get the same sleeps, so their sums may differ by rounding alone, and results of before have the rounding of this order.
+	// The order of the sum decides how it is rounded. In the order of the response times an older record gives the same digits as
+	// when it was made.
 	slices.SortFunc(asleep, largestFirst)
 	for _, one := range asleep {
 		all.wait += time.Duration(one.value).Seconds() / all.n

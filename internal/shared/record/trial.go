@@ -61,7 +61,7 @@ type ServerSide struct {
 	StampsLost uint64 `json:"stamps_lost,omitempty"`
 	// Footprint is its memory and threads at the window's end; nil if unknown.
 	Footprint *Footprint `json:"footprint,omitempty"`
-	// Saturated is what it did after the window, when clients asked again as soon as they had a reply; nil if that was not measured.
+	// Saturated is what it did after the window, while it was saturated; nil if it was not.
 	Saturated *Saturation `json:"saturated,omitempty"`
 	// Kernel is what the kernel counted in the window; nil when the trial failed.
 	Kernel *Kernel `json:"kernel,omitempty"`
@@ -78,20 +78,20 @@ func UnknownServer() ServerSide {
 	return ServerSide{CPU: -1, Foreign: -1, Accepted: -1, Done: -1, Rejected: -1, Dropped: -1, Open: -1}
 }
 
-// A Saturation is what a server did while its clients asked again at once. Times are in seconds.
+// A Saturation is what a server did while each client sent its next request as soon as it had a reply. Times are in seconds.
 type Saturation struct {
 	Answered int     `json:"answered"` // good replies
 	Failed   int     `json:"failed,omitempty"`
 	Elapsed  float64 `json:"elapsed"`
-	// CPUs is the number of the server's own CPUs, 0 where their times are not known. CPU is the server's time on them, and
-	// Idle is theirs, both summed over them.
+	// CPUs is the number of CPUs on which only the server is meant to run; 0 if their times are not known. CPU is the server's
+	// CPU time, and Idle the time in which these CPUs were idle, summed over them.
 	CPUs int     `json:"cpus,omitempty"`
 	CPU  float64 `json:"cpu,omitempty"`
 	Idle float64 `json:"idle,omitempty"`
 }
 
-// Capacity returns how many good replies a second the server gives while other programs leave it its CPUs; NaN if it gave none.
-// The time that they took does not count, where the CPUs tell it.
+// Capacity returns the good replies a second; NaN if there were none. Where the times of the CPUs are known, the time that other
+// programs took of them does not count.
 func (s Saturation) Capacity() float64 {
 	if s.Answered == 0 || s.Elapsed <= 0 {
 		return math.NaN()

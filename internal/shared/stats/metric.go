@@ -50,7 +50,7 @@ var metrics = completed([numFigures]Metric{
 	GoodMean: {Name: "good_mean", Word: "good_mean", Label: "mean of good replies", Unit: "s", Effect: .05, Same: .10}, // response time
 	Memory:   {Name: "memory", Label: "memory", Unit: "bytes", Amount: true, Effect: .05, Same: .10, Allow: .10},       // that a server holds
 
-	// Answers a second of a server whose clients ask again at once, in the time that other programs left it.
+	// Good replies a second while every client sends its next request as soon as it has a reply.
 	Capacity: {Name: "capacity", Label: "capacity", Unit: "1/s", HigherIsBetter: true, Amount: true, Effect: .02, Same: .05, Allow: .05, Proof: InOverload},
 
 	Mean:       {Name: "mean", Word: "mean", Unit: "s"}, // response time
