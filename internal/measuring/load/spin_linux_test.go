@@ -830,8 +830,11 @@ func TestSpinOpensAtARate(t *testing.T) {
 func TestSpinKeptConnectionsAreClosedIdle(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		for _, limit := range []int{0, 1, 3} {
+			closed := make(chan struct{})
 			s := newRawServer(t, func(_ *rawServer, conn int, nc *net.TCPConn) {
 				if conn == 0 && limit > 0 { // before it was asked
+					nc.Close()
+					close(closed)
 					return
 				}
 				each(nc, func(n int, _ *http.Request) string {
@@ -849,6 +852,9 @@ func TestSpinKeptConnectionsAreClosedIdle(t *testing.T) {
 			}
 			o := openTo(s, at...)
 			o.Shared, o.Connections = shared, limit
+			if limit > 0 { // else no connection is opened before the first request
+				o.Started = func(time.Time) { <-closed }
+			}
 			for i, r := range openRun(t, o).Requests {
 				if !r.Good() {
 					t.Fatalf("limit %d: request %d: %+v, want each answered", limit, i, r)
