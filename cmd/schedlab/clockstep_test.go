@@ -58,10 +58,10 @@ func buildStepping(t *testing.T) (bin string) {
 	program := ""
 	for line := range strings.Lines(inRoot("list", "-buildvcs=false", "-deps", "-export", "-f", "{{if .Export}}{{.ImportPath}}={{.Export}}{{end}}", "./cmd/schedlab")) {
 		name, file, _ := strings.Cut(strings.TrimSpace(line), "=")
-		switch name {
-		case "runtime":
+		switch {
+		case name == "runtime":
 			file = stepped
-		case "schedlab/cmd/schedlab":
+		case strings.HasSuffix(name, "/cmd/schedlab"):
 			program = file
 		}
 		fmt.Fprintf(&list, "packagefile %s=%s\n", name, file)

@@ -106,11 +106,11 @@ func room(dir string) string {
 func names(c capability, f file) (found bool) {
 	imports := map[string]string{} // by name in the file, the path below its folder of internal/
 	for _, i := range f.ast.Imports {
-		whole, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), "schedlab/")
+		_, below, ours := strings.Cut(strings.Trim(i.Path.Value, `"`), "/internal/")
 		if !ours {
 			continue
 		}
-		at := room(whole)
+		at := room("internal/" + below)
 		name := path.Base(at)
 		if i.Name != nil {
 			name = i.Name.Name
