@@ -65,7 +65,7 @@ UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine 
 	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
 	TestScripts/^(arms|audit|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|recipe|scenarios|size|version|.*_mistakes)$$
 
-OTHERS = $(filter-out $(patsubst ./%/,schedlab/%,$(RACED)),$(shell go list ./...))
+OTHERS = $(filter-out $(patsubst ./%/,$(shell go list -m)/%,$(RACED)),$(shell go list ./...))
 unraced := '$(subst $(space),|,$(strip $(UNRACED)))'
 
 test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromium; what runs concurrently under the race detector
@@ -120,14 +120,12 @@ golden: ## rewrite the golden files; look at git diff afterwards
 dashboards: ## rewrite deploy/grafana/dashboards from tools/dashboards
 	cd tools && go run ./dashboards ../deploy/grafana/dashboards
 
-# Of its own version, and not a tool of tools/go.mod: its many modules would raise the versions of those there.
-GORELEASER = go run github.com/goreleaser/goreleaser/v2@v2.15.1
+release-check: ## publish a copy as tools/publish-as does, then build, vet and install it as a user of its release would; two minutes
+	cd tools && SCHEDLAB_INSTALL=1 go test ./publish -count=1 -v -run TestUsersInstallIt
+	cd tools/release && go vet ./... && go mod tidy -diff
 
-release-check: ## check .goreleaser.yaml with goreleaser, which builds for minutes the first time
-	$(GORELEASER) check
-
-snapshot: ## archives, .deb and .rpm of this commit, into dist; publishes nothing
-	$(GORELEASER) release --snapshot --clean
+snapshot: ## what a release has, of this commit, into dist: archives, .deb, .rpm, an image, SBOMs; publishes nothing
+	tools/release/snapshot
 
 bench: bin/benchstat ## the benchmarks, $(COUNT) times, into bin/bench.txt (OLD=file compares); with BENCH=. also tools/peers --speed, into bin/peers.md
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) -timeout 2h $(addprefix ./,$(call packages_with,^func Benchmark)) | tee bin/bench.txt

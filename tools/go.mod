@@ -13,7 +13,10 @@ tool (
 	gotest.tools/gotestsum
 )
 
-require github.com/grafana/grafana-foundation-sdk/go v0.0.22
+require (
+	github.com/grafana/grafana-foundation-sdk/go v0.0.22
+	golang.org/x/mod v0.41.0
+)
 
 require (
 	4d63.com/gocheckcompilerdirectives v1.4.0 // indirect
@@ -249,7 +252,6 @@ require (
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20240904212608-c9da6b9a4008 // indirect
 	golang.org/x/exp v0.0.0-20260824195058-e88cd73687aa // indirect
 	golang.org/x/exp/typeparams v0.0.0-20260718201538-764159d718ef // indirect
-	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // indirect
 	golang.org/x/sync v0.23.0 // indirect
