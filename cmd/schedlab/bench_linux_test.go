@@ -238,7 +238,8 @@ var (
 // measurement: each round runs every server once, in fresh processes, in an order
 // drawn by chance or the reverse of the last; ratio is the median over the rounds
 // of a server's CPU time per request to that of bare fasthttp in the same round,
-// to-raw the same to the raw loop. Sticky modes have a worker for each connection,
+// to-raw the same to the raw loop, and above-raw-ns the median of the time by which it is
+// above that loop's. Sticky modes have a worker for each connection,
 // which their name says; queues have room for all, so that nobody is refused. The
 // driver never sleeps: it is busy all the time, and idle-looks is the share of its
 // looks for answers that found none. -count repeats the lines, not the measurement.
@@ -251,6 +252,7 @@ func BenchmarkModes(b *testing.B) {
 	}{
 		{"kept-64", traffic{conns: 64, depth: 1}},
 		{"kept-256", traffic{conns: 256, depth: 1}},
+		{"kept-2000", traffic{conns: 2000, depth: 1}},
 		{"fresh-64", traffic{conns: 64, depth: 1, fresh: true}},
 		{"pipelined-16x64", traffic{conns: 64, depth: 16}},
 	} {
@@ -296,10 +298,20 @@ func served(mode model.Mode, conns int) contender {
 	return contender{name, append([]string{"schedlab"}, serveArgs(mode.Name, flags...)...)}
 }
 
-// benchmarkTable reports a line for every contender of one measurement.
+// benchmarkTable reports a line for every contender of one measurement. It needs a
+// descriptor for each connection in the driver and in the server, which have the
+// limit of this process: Go raises it as far as it may.
 func benchmarkTable(b *testing.B, course course, contenders []contender) {
 	if runtime.NumCPU() < 2 {
 		b.Skip("NOT RUN: a server and a driver that never sleeps need two CPUs")
+	}
+	const besides = 200
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		b.Fatal(err)
+	}
+	if files.Max < uint64(course.conns+besides) {
+		b.Skipf("NOT RUN: %d connections need %d descriptors and the hard limit is %d (ulimit -Hn)", course.conns, course.conns+besides, files.Max)
 	}
 	if *tableOnly != "" {
 		contenders = slices.DeleteFunc(contenders, func(c contender) bool {
@@ -310,15 +322,16 @@ func benchmarkTable(b *testing.B, course course, contenders []contender) {
 	for _, c := range contenders {
 		b.Run("server="+c.name, func(b *testing.B) {
 			mine := costs[c.name]
-			ratios := paired(mine, costs[baseline], cost.cpu)
+			ratios := paired(mine, costs[baseline], cost.cpu, ratio)
 			if course.conns >= crowd {
-				memory := paired(mine, costs[baseline], cost.memory)
+				memory := paired(mine, costs[baseline], cost.memory, ratio)
 				b.ReportMetric(median(mine, cost.memory)/1024, "KiB/conn")
 				b.ReportMetric(stats.Median(memory), "mem-ratio")
 				b.ReportMetric(slices.Max(memory), "mem-ratio-max")
 			}
 			if raw := costs["bare-raw"]; raw != nil {
-				b.ReportMetric(stats.Median(paired(mine, raw, cost.cpu)), "to-raw")
+				b.ReportMetric(stats.Median(paired(mine, raw, cost.cpu, ratio)), "to-raw")
+				b.ReportMetric(stats.Median(paired(mine, raw, cost.cpu, excess)), "above-raw-ns")
 			}
 			b.ReportMetric(median(mine, cost.cpu), "cpu-ns/req")
 			b.ReportMetric(median(mine, func(c cost) float64 { return c.perSecond }), "req/s")
@@ -331,13 +344,16 @@ func benchmarkTable(b *testing.B, course course, contenders []contender) {
 	}
 }
 
-// paired are the ratios of two contenders' figures, round by round.
-func paired(mine, base []cost, of func(cost) float64) (ratios []float64) {
+// paired compares two contenders' figures round by round.
+func paired(mine, base []cost, of func(cost) float64, compare func(mine, base float64) float64) (compared []float64) {
 	for round := range mine {
-		ratios = append(ratios, of(mine[round])/of(base[round]))
+		compared = append(compared, compare(of(mine[round]), of(base[round])))
 	}
-	return ratios
+	return compared
 }
+
+func ratio(mine, base float64) float64  { return mine / base }
+func excess(mine, base float64) float64 { return mine - base }
 
 // measureTable runs the rounds. The costs of each contender are in their order.
 func measureTable(b *testing.B, course course, contenders []contender) map[string][]cost {
@@ -388,17 +404,7 @@ func BenchmarkManyConnections(b *testing.B) {
 	benchmarkCrowd(b, conns, contenders)
 }
 
-// benchmarkCrowd needs a descriptor for each connection in the driver and in the
-// server, which have the limit of this process: Go raises it as far as it may.
 func benchmarkCrowd(b *testing.B, conns int, contenders []contender) {
-	const besides = 200
-	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		b.Fatal(err)
-	}
-	if files.Max < uint64(conns+besides) {
-		b.Skipf("NOT RUN: %d connections need %d descriptors and the hard limit is %d (ulimit -Hn)", conns, conns+besides, files.Max)
-	}
 	benchmarkTable(b, course{traffic: traffic{conns: conns, depth: 1}, warmup: benchWarmup, window: *tableWindow}, contenders)
 }
 
@@ -432,7 +438,7 @@ func BenchmarkStamps(b *testing.B) {
 				b.ReportMetric(median(mine, cost.cpu), level+"-cpu-ns/req")
 				b.ReportMetric(median(mine, func(c cost) float64 { return c.allocs }), level+"-allocs/req")
 				if level != "off" {
-					b.ReportMetric(stats.Median(paired(mine, costs["off"], cost.cpu)), level+"-ratio")
+					b.ReportMetric(stats.Median(paired(mine, costs["off"], cost.cpu, ratio)), level+"-ratio")
 				}
 			}
 			b.ReportMetric(0, "ns/op") // nothing is left to time here

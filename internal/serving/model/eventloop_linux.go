@@ -60,9 +60,12 @@ func (m *loopModel) Serve(l *Listener) error {
 func (m *loopModel) newEventLoop() *eventLoop {
 	l := &eventLoop{fasthttpEngine: newFasthttpEngine(m.requests), newestFirst: m.cfg.Batch == NewestFirst}
 	l.server.ConnState = func(nc net.Conn, state fasthttp.ConnState) {
-		c := nc.(httpConn)
-		if c.track(state); state == fasthttp.StateIdle {
-			c.readBy, c.writeBy = 0, 0
+		co := nc.(*coroutine)
+		if co.loopConn == nil { // it is idle, and ends
+			return
+		}
+		if co.track(state); state == fasthttp.StateIdle {
+			co.readBy, co.writeBy = 0, 0
 		}
 	}
 	// A loop sets deadlines itself, and only when it has to wait, because fasthttp reads the
@@ -93,7 +96,7 @@ func newLoopOffload(cfg Config) Model {
 		m.turnAway(c.exchange, c, why)
 		c.loop.send(c, true)
 	})
-	m.run, m.queues = func(x *workload.Exchange, c openConn) { m.dispatch(c.(httpConn).loopConn, x) }, true
+	m.run, m.queues = func(x *workload.Exchange, c openConn) { m.dispatch(c.(*coroutine).loopConn, x) }, true
 	return m
 }
 
@@ -118,7 +121,7 @@ func (m *offloadModel) dispatch(c *loopConn, x *workload.Exchange) {
 
 // An eventLoop accepts, reads, parses and answers on one goroutine. A connection that has to
 // wait in the middle of a request keeps a suspended coroutine; one that waits for its next
-// request keeps only its loopConn. Only send may be called from another goroutine.
+// request has only its loopConn. Only send may be called from another goroutine.
 //
 // Sockets are watched edge-triggered: a loopConn counts as readable until a read finds
 // nothing, so a request costs one read and one write.
@@ -136,16 +139,17 @@ type eventLoop struct {
 	wake           int     // an eventfd
 	wakeup         [8]byte // the value 1, written to wake; a larger one could overflow the counter, which is never read
 	events         [maxBatch]unix.EpollEvent
-	conns          []*loopConn // by descriptor
-	open           int         // connections of the loop
-	lastSerial     int32       // number of the newest connection: descriptors are used again, serials are not
+	batch          []unix.EpollEvent // events of the turn that are not handled yet
+	handled        int               // connections of the turn that had events
+	conns          []*loopConn       // by descriptor
+	open           int               // connections of the loop
+	lastSerial     int32             // number of the newest connection: descriptors are used again, serials are not
 	idleCoroutines []*coroutine
 	ready          []*loopConn // readable, but waiting for their turn
 	wheel          wheel
 	accepting      acceptState
 	now            time.Duration // the clock at the beginning of the turn
 	longest        time.Duration // longest turn since the lag was last reported
-	keptCoroutines int           // idle connections that keep their coroutine
 	poller         goPoller
 	spareMessages  []message
 
@@ -268,26 +272,24 @@ func threadCPU() (thread int, used time.Duration) {
 // connections had events and stay open, it accepts up to that number, so that many kept
 // connections do not hold back new ones.
 func (l *eventLoop) turn(events []unix.EpollEvent) {
-	acceptReady, stay := false, 0
 	if l.newestFirst { // as Go runs goroutines that wait for sockets
 		slices.Reverse(events)
 	}
-	for i := range events {
-		switch e := &events[i]; e.Fd {
+	acceptReady, open := false, l.open
+	for l.batch, l.handled = events, 0; len(l.batch) > 0; {
+		switch e := l.batch[0]; e.Fd {
 		case listenerEvent:
 			acceptReady, l.accepting.waiting = true, true
+			l.batch = l.batch[1:]
 		case wakeEvent: // only ends the wait
+			l.batch = l.batch[1:]
 		default:
-			// A descriptor is used again after a close. The serial tells whether the event is about
-			// the present connection.
-			if c := l.conns[e.Fd]; c != nil && c.serial == e.Pad {
+			if c := l.nextConn(); c != nil {
 				c.handleEvents(e.Events)
-				if c.awaits != forgotten {
-					stay++
-				}
 			}
 		}
 	}
+	stay := l.handled - (open - l.open)
 	// Epoll reports ready descriptors in rotation. With more of them than a batch holds, the
 	// listening socket is reported only once in many turns.
 	acceptReady = acceptReady || l.accepting.waiting && len(events) == maxBatch
@@ -303,6 +305,41 @@ func (l *eventLoop) turn(events []unix.EpollEvent) {
 	for l.tryAccept(acceptReady, l.now) && stay > 1 {
 		stay--
 	}
+}
+
+// nextConn takes the next event of the turn, and returns its connection, nil if that is gone.
+func (l *eventLoop) nextConn() *loopConn {
+	e := &l.batch[0]
+	l.batch = l.batch[1:]
+	// A descriptor is used again after a close. The serial tells whether the event is about the
+	// present connection.
+	c := l.conns[e.Fd]
+	if c == nil || c.serial != e.Pad {
+		return nil
+	}
+	l.handled++
+	return c
+}
+
+// nextRequest takes the next event of the turn and returns its connection, if the event brings a
+// request to a connection that waits for one; otherwise it leaves the event to turn. So a
+// coroutine goes through such events without a switch to the loop and back for each.
+func (l *eventLoop) nextRequest() *loopConn {
+	if len(l.batch) == 0 {
+		return nil
+	}
+	e := &l.batch[0]
+	if e.Fd < 0 {
+		return nil
+	}
+	c := l.conns[e.Fd]
+	if c == nil || c.serial != e.Pad || c.awaits != forRequest {
+		return nil
+	}
+	if c.noteEvents(e.Events); !c.readable {
+		return nil
+	}
+	return l.nextConn()
 }
 
 // tick ends the waits that are past their deadline, and reports the lag.

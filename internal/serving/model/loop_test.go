@@ -123,7 +123,7 @@ func TestLoopServesABatchInOrder(t *testing.T) {
 			serve := with.Handle
 			with.Handle = func(x *workload.Exchange) {
 				if x.Query != "" {
-					order = append(order, x.Query)
+					order = append(order, strings.Clone(x.Query)) // a view, valid as long as the request
 				}
 				serve(x)
 			}
@@ -220,7 +220,7 @@ func TestLoopServesInSteps(t *testing.T) {
 				}
 			}
 		})
-		for range 200 { // more than keep a coroutine at rest
+		for range 200 { // more than the coroutines that a loop keeps
 			c := s.dial()
 			all.Go(func() {
 				for i := range 5 {
@@ -238,7 +238,7 @@ func TestLoopServesInSteps(t *testing.T) {
 // An idle connection of a loop has no goroutine, coroutine or buffers.
 // Not parallel: goroutines are counted in the whole process.
 func TestLoopIdleConnectionsHoldNothing(t *testing.T) {
-	const clients, resting = 400, 128
+	const clients = 400
 	s := start(t, lookup(t, "loop-single"))
 	before := runtime.NumGoroutine()
 	for range clients {
@@ -247,8 +247,8 @@ func TestLoopIdleConnectionsHoldNothing(t *testing.T) {
 		}
 	}
 	s.open(clients)
-	if grown := runtime.NumGoroutine() - before; grown > resting+10 {
-		t.Errorf("%d idle connections have %d goroutines, want at most %d at rest", clients, grown, resting)
+	if grown := runtime.NumGoroutine() - before; grown > 10 {
+		t.Errorf("%d idle connections have %d goroutines, want the few that serve all of them", clients, grown)
 	}
 }
 

@@ -19,9 +19,8 @@ import (
 // serves it: where the socket would block they suspend the coroutine. Any goroutine may call
 // Close.
 //
-// Between two requests no coroutine serves it, unless the loop has few connections. A Read
-// that would wait for the first byte of a request returns [io.EOF]. fasthttp then ends the
-// connection, but the Close that follows leaves the socket open.
+// Between two requests no coroutine serves it: a Read that would wait for the first byte of a
+// request returns errNoRequest.
 type loopConn struct {
 	entry
 	mu     sync.Mutex // held while the descriptor is used, and to close it
@@ -37,7 +36,6 @@ type loopConn struct {
 	hungUp       bool               // the client has closed its side: a short read may be followed by the end of the stream
 	watchesWrite bool               // epoll watches for writing as well
 	expired      bool               // its wait passed the deadline
-	parked       bool               // Close leaves the socket open, because no request is in flight
 	computed     bool               // the worker has computed its request
 	reads        int                // reads since it last waited
 	exchange     *workload.Exchange // the request that was handed to a worker
@@ -51,9 +49,8 @@ type loopConn struct {
 type awaits uint8
 
 const (
-	notWaiting     awaits = iota // it is running
-	forRequest                   // for the first byte of a request, without a coroutine
-	forNextRequest               // for the first byte of a request, with its coroutine
+	notWaiting awaits = iota // it is running
+	forRequest               // for the first byte of a request, without a coroutine
 	forRead
 	forWrite
 	forTurn   // for its turn, while others go first
@@ -68,8 +65,8 @@ const readEvents = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 // maxReads is the number of reads from a connection before others get their turn.
 const maxReads = 16
 
-// handleEvents notes events, and resumes the connection if it was waiting for one of them.
-func (c *loopConn) handleEvents(events uint32) {
+// noteEvents notes what the socket is ready for.
+func (c *loopConn) noteEvents(events uint32) {
 	const failed = unix.EPOLLHUP | unix.EPOLLERR
 	if events&(unix.EPOLLIN|unix.EPOLLRDHUP|failed) != 0 {
 		c.readable = true
@@ -80,10 +77,15 @@ func (c *loopConn) handleEvents(events uint32) {
 	if events&(unix.EPOLLOUT|failed) != 0 {
 		c.writable = true
 	}
+}
+
+// handleEvents notes events, and serves or resumes the connection if it was waiting for one of them.
+func (c *loopConn) handleEvents(events uint32) {
+	c.noteEvents(events)
 	switch {
 	case c.awaits == forRequest && c.readable:
 		c.loop.serveConn(c)
-	case (c.awaits == forRead || c.awaits == forNextRequest) && c.readable, c.awaits == forWrite && c.writable:
+	case c.awaits == forRead && c.readable, c.awaits == forWrite && c.writable:
 		c.resume()
 	}
 }
@@ -99,7 +101,7 @@ func (c *loopConn) handleMessage(computed bool) {
 		}
 	case c.awaits == forRequest:
 		c.loop.forget(c)
-	case c.awaits == forNextRequest || c.awaits == forRead || c.awaits == forWrite || c.awaits == forTurn:
+	case c.awaits == forRead || c.awaits == forWrite || c.awaits == forTurn:
 		c.resume() // its Read or Write notices
 	}
 }
@@ -118,7 +120,7 @@ func (c *loopConn) expire() {
 // deadline returns the deadline of the present wait for the client, 0 if there is none.
 func (c *loopConn) deadline() time.Duration {
 	switch c.awaits {
-	case forRequest, forNextRequest, forRead:
+	case forRequest, forRead:
 		return c.readBy
 	case forWrite:
 		return c.writeBy
@@ -143,6 +145,9 @@ func (c *loopConn) wait(what awaits) {
 	c.serving.yield(struct{}{})
 }
 
+// errNoRequest is what Read returns when no byte of a next request has come.
+var errNoRequest = errors.New("no request has come")
+
 // late reports whether the deadline of reading has passed, by the clock of the loop's turn. It
 // is needed because the wheel expires only connections that wait. If a client sends without
 // pause its connection never waits.
@@ -161,11 +166,7 @@ func (c *loopConn) Read(p []byte) (int, error) {
 		case c.hangsUp():
 			return 0, io.EOF
 		case !c.readable && !c.hasUnanswered() && c.fate.Load() == served:
-			if !c.awaitNextRequest() {
-				c.parked = true
-				return 0, io.EOF
-			}
-			continue
+			return 0, errNoRequest
 		case !c.readable:
 			if c.readBy == 0 { // so the clock is read only for a head that comes in pieces
 				c.readBy = c.loop.clock() + c.loop.cfg.HeaderTimeout
@@ -199,25 +200,6 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", err)}
 		}
 	}
-}
-
-// maxKeptCoroutines is the number of connections of a loop that keep their coroutine and
-// buffers between two requests. This saves each request some 0.25 µs.
-const maxKeptCoroutines = 128
-
-// awaitNextRequest waits for the next request and keeps the coroutine meanwhile. It reports
-// false, and does not wait, if c must give its coroutine back.
-func (c *loopConn) awaitNextRequest() bool {
-	l := c.loop
-	if l.keptCoroutines == maxKeptCoroutines || c.read.Load() == 0 {
-		return false
-	}
-	l.keptCoroutines++
-	c.readBy = l.now + l.cfg.IdleTimeout
-	c.wait(forNextRequest)
-	l.keptCoroutines--
-	c.readBy = 0
-	return true
 }
 
 // Write returns when the kernel has taken all of p.
@@ -362,35 +344,41 @@ func (c *loopConn) RemoteAddr() net.Addr             { return nil }
 func (c *loopConn) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }
 func (c *loopConn) SetDeadline(time.Time) error      { return errors.ErrUnsupported }
 
-// A coroutine serves connections of its loop, one after the other, each until it has no more
-// requests. Where a socket would block it yields to the loop. Switching there and back costs
-// some 0.1 µs and does not involve the scheduler. A handler must not lock its thread: Go ends
-// the process when a coroutine is resumed with another locking state than at its creation.
+// A coroutine serves requests of its loop, those of one connection after those of another. For
+// fasthttp it is a single connection that stays open: a Read that finds no request lets the
+// present connection go, waits for another with a request, and reads from that. fasthttp keeps
+// nothing of a connection from one request to the next: it has answered all that it has read,
+// and its buffers are empty. So all connections use the same few buffers and stacks, which stay in
+// the caches. When a connection is closed fasthttp's service ends, and the next one begins another.
+//
+// Where a request has to wait for its socket or a worker the coroutine yields to the loop, which
+// resumes it later. Switching there and back costs some 0.1 µs and does not involve the
+// scheduler. A handler must not lock its thread: Go ends the process when a coroutine is resumed
+// with another locking state than at its creation.
 type coroutine struct {
-	conn   *loopConn
-	resume func() (struct{}, bool)
-	stop   func()
-	yield  func(struct{}) bool
+	*loopConn // the connection that it serves; nil: none
+	loop      *eventLoop
+	resume    func() (struct{}, bool)
+	stop      func()
+	yield     func(struct{}) bool
 }
 
 // maxIdleCoroutines is the number of unused coroutines that a loop keeps.
-const maxIdleCoroutines = 64
+const maxIdleCoroutines = 128
 
-// newCoroutine makes a coroutine. It serves the connection in conn, puts itself among the idle ones
-// and yields; resumed with another conn, it goes on. It ends when enough are idle.
+// newCoroutine makes a coroutine. It ends when it is stopped, or has nothing to do while enough are idle.
 func (l *eventLoop) newCoroutine() *coroutine {
-	co := new(coroutine)
+	co := &coroutine{loop: l}
 	co.resume, co.stop = iter.Pull(func(yield func(struct{}) bool) {
 		co.yield = yield
 		for {
-			l.server.ServeConn(httpConn{co.conn})
-			l.served(co.conn)
-			co.conn = nil
-			if len(l.idleCoroutines) == maxIdleCoroutines {
+			co.begun = false
+			_ = l.server.ServeConn(co) // an error is counted where it was met
+			if co.loopConn == nil {    // it was not given another
 				return
 			}
-			l.idleCoroutines = append(l.idleCoroutines, co)
-			if !yield(struct{}{}) {
+			co.letGo()
+			if !co.next() {
 				return
 			}
 		}
@@ -406,17 +394,52 @@ func (l *eventLoop) serveConn(c *loopConn) {
 	} else {
 		co = l.newCoroutine()
 	}
-	co.conn, c.serving = c, co
-	c.begun, c.parked = false, false
-	c.reads, c.readBy, c.writeBy = 0, 0, 0
-	c.resume()
+	co.take(c)
+	co.resume()
 }
 
-// served ends a coroutine's service of c. If c is parked it waits for its next request;
-// otherwise the loop forgets it.
-func (l *eventLoop) served(c *loopConn) {
-	c.serving = nil
-	if !c.parked || c.closed.Load() {
+// take makes c the connection that co serves.
+func (co *coroutine) take(c *loopConn) {
+	co.loopConn, c.serving = c, co
+	c.awaits, c.begun = notWaiting, true
+	c.reads, c.readBy, c.writeBy = 0, 0, 0
+}
+
+// next gives co another connection with a request: the next of the loop's turn, or one of a later
+// turn, for which it waits among the idle coroutines. It reports false if co has to end.
+func (co *coroutine) next() bool {
+	l := co.loop
+	if c := l.nextRequest(); c != nil {
+		co.take(c)
+		return true
+	}
+	if len(l.idleCoroutines) == maxIdleCoroutines {
+		return false
+	}
+	l.idleCoroutines = append(l.idleCoroutines, co)
+	return co.yield(struct{}{})
+}
+
+// Read reads from the connection that co serves or, where that one has no request, from the next
+// that has one.
+func (co *coroutine) Read(p []byte) (int, error) {
+	for {
+		n, err := co.loopConn.Read(p)
+		if err != errNoRequest {
+			return n, err
+		}
+		co.letGo()
+		if !co.next() {
+			return 0, io.EOF // ends fasthttp's service
+		}
+	}
+}
+
+// letGo ends co's service of its connection, which waits for its next request or is closed.
+func (co *coroutine) letGo() {
+	c, l := co.loopConn, co.loop
+	co.loopConn, c.serving = nil, nil
+	if c.closed.Load() {
 		l.forget(c)
 		return
 	}
@@ -425,12 +448,10 @@ func (l *eventLoop) served(c *loopConn) {
 	l.wheel.arm(c, c.readBy)
 }
 
-// An httpConn is the view of a loopConn that fasthttp gets. Only its Close differs.
-type httpConn struct{ *loopConn }
-
-// Close closes the connection, but does nothing when it is parked to wait for a request.
-func (c httpConn) Close() error {
-	if c.parked {
+// Close closes the connection that co serves, if any, at the end of fasthttp's service.
+func (co *coroutine) Close() error {
+	c := co.loopConn
+	if c == nil {
 		return nil
 	}
 	if c.linger.Load() && !c.closed.Load() {
