@@ -51,7 +51,7 @@ has none; the others go on. The record, with report.html, is kept below --out.`,
 	// benchstat and hgrm have no form for a search.
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown, html, csv", "text", "json", "markdown", "html", "csv")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report")
-	complete(cmd, "arms", modeNames()...)
+	completeBy(cmd, "arms", listOf(knownArms))
 	bindConfig(cmd)
 	inSections(cmd,
 		helpSection{"What to search", "slo arms arm workload path targets"},

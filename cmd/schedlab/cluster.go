@@ -31,6 +31,18 @@ of all requests.
 It needs kubectl, a namespace in which you may create Jobs, Pods, Secrets, Roles and
 NetworkPolicies, and schedlab's image where the cluster can pull it
 (docs/guide/cluster.md). It installs no operator and no custom resource.`,
+		Example: `  schedlab cluster run --image registry.example/schedlab@sha256:... -- compare quick
+  schedlab cluster render --image registry.example/schedlab@sha256:... > run.yaml
+  schedlab cluster collect schedlab-3fa9c1
+  schedlab cluster clean --all`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+		Args:        cobra.ArbitraryArgs,
+		Annotations: map[string]string{onlyHelps: "yes"},
 	}
 	cmd.AddCommand(newClusterRun(), newClusterRender(), newClusterCollect(), newClusterClean())
 	cmd.AddCommand(podCommands()...)
@@ -70,6 +82,7 @@ connection is lost for good, the run goes on: see 'schedlab cluster collect'.`,
   schedlab cluster run --image ... -n load-tests --server-nodes pool=servers --load-nodes pool=load -- compare quick --arms nethttp,pool
   schedlab cluster run --image ... -- capacity --slo 'p99<=10ms'
   schedlab cluster run --image ... --dry-run server -- compare ./mine.yaml`,
+		ValidArgs: measures,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := order(cmd, args)
 			if err != nil {

@@ -79,13 +79,10 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print the whole report")
 	bindProfiles(fl, &r.Profiles)
 	fl.BoolVar(&r.Explain, "explain", false, "then explain the largest difference, as 'schedlab explain' does, in up to "+session.TestBudget.String()+" more than --budget")
-	var factors []string
-	for _, factor := range scenario.VaryFactors() {
-		factors = append(factors, factor+"=")
-	}
-	complete(cmd, "vary", factors...)
-	complete(cmd, "grid", append([]string{"cpu=", "sleep=", "sleep-share="}, factors...)...)
-	complete(cmd, "arms", modeNames()...)
+	completeBy(cmd, "vary", completeFactor(scenario.VaryFactors()...))
+	completeBy(cmd, "grid", completeFactor(append([]string{"cpu", "sleep", "sleep-share"}, scenario.VaryFactors()...)...))
+	completeBy(cmd, "arms", listOf(knownArms))
+	completeBy(cmd, "resume", completeRuns)
 	bindConfig(cmd)
 	inSections(cmd,
 		helpSection{whatToCompare, "arms arm vary grid workload path targets log"},

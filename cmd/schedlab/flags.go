@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -62,32 +61,12 @@ func oneOf(fl *pflag.FlagSet, value *string, name, initial, usage string, of ...
 // stampKinds are the values of --stamps.
 var stampKinds = []string{record.StampsOff, "basic", record.StampsFull}
 
-// complete offers fixed values for a flag in the shell. The flag must exist. After "workers=" the
-// shell adds no space, since a value follows.
-func complete(cmd *cobra.Command, flag string, values ...string) {
-	directive := cobra.ShellCompDirectiveNoFileComp
-	if strings.HasSuffix(values[0], "=") {
-		directive |= cobra.ShellCompDirectiveNoSpace
-	}
-	must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, directive)))
-}
-
 // must panics on an error that only a bug of this program can cause, as about a flag that does not
 // exist.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
-}
-
-// recorded lists the names of the records below root, the link to the newest included, for the
-// shell. Names that begin with a dot are none.
-func recorded(root string) (names []string) {
-	dirs, _ := filepath.Glob(filepath.Join(root, "[^.]*")) // an error: nothing to offer
-	for _, dir := range dirs {
-		names = append(names, filepath.Base(dir))
-	}
-	return names
 }
 
 // thisProgram tells a session about this program and its modes.

@@ -67,7 +67,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	fl.StringVar(&r.Start, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
 	fl.StringSliceVar(&r.Metrics, "metric", []string{"p50", "goodput", "cpu", "memory", "capacity"}, "what must be fine for the build to pass: some of "+strings.Join(words, ", "))
 	fl.StringSliceVar(&r.Watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, but need not be fine for it to pass, because tails are noisy (with --metric: nothing, unless --watch is given)")
-	fl.StringSliceVar(&r.Allow, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ",")+")")
+	fl.StringSliceVar(&r.Allow, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ", ")+")")
 	bindAsked(fl, &r.Adhoc, true)
 	fl.Var(&r.Rate, "rate", "requests a second, like 3000/s, or a share of what the slower build can do (default 0.25x)")
 	fl.Lookup("warmup").Usage = "how long each server is loaded before it is measured (default 60ms, without capacity 200ms)"
@@ -75,8 +75,13 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	fl.DurationVar(&r.Budget, "budget", 0, "longest it may take (default 75s, and longer for a small --allow, and where a quantile of --metric needs long windows)")
 	bindProfiles(fl, &r.Profiles)
 	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")
-	complete(cmd, "metric", words...)
-	complete(cmd, "watch", words...)
+	completeBy(cmd, "metric", ofWords(words...))
+	completeBy(cmd, "watch", ofWords(words...))
+	var allowed []string
+	for _, word := range words {
+		allowed = append(allowed, word+"=")
+	}
+	completeBy(cmd, "allow", ofWords(allowed...))
 	bindConfig(cmd)
 	inSections(cmd,
 		helpSection{whatToCompare, "old new old-ref new-ref build run path targets log"},

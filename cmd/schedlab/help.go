@@ -3,11 +3,18 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
+	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"schedlab/internal/measuring/report/document"
 )
 
 // Commands and flags stand in help in the order in which they are declared, the common ones first, and
@@ -57,19 +64,14 @@ var takes = map[string]string{
 	"int": "number", "uint64": "number", "float64": "number", "duration": "time",
 }
 
-// inWords is a flag's value that shows word as the name of its type.
-type inWords struct {
-	pflag.Value
-	word string
-}
-
-func (v inWords) Type() string { return v.word }
-
-// flagsHelp returns the flags of a command for its help: by sections, or in one list where it has none.
-func flagsHelp(cmd *cobra.Command) string {
+// flagsHelp returns the flags of a command for its help, wrapped to width: by sections, or in one list where it has none.
+func flagsHelp(cmd *cobra.Command, width int) string {
 	var shown []*pflag.Flag
 	cmd.InheritedFlags() // adds them to Flags
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+	fl := cmd.Flags()
+	defer func(sorted bool) { fl.SortFlags = sorted }(fl.SortFlags)
+	fl.SortFlags = false // as they were declared, the common ones first
+	fl.VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			shown = append(shown, f)
 		}
@@ -79,37 +81,143 @@ func flagsHelp(cmd *cobra.Command) string {
 		_, second := inHelp(b)
 		return cmp.Compare(first, second)
 	})
-	// One set for all sections, so that their columns stand below each other.
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	all.SortFlags = false
+	// One column for all sections.
+	column := 0
 	for _, f := range shown {
-		word := takes[f.Value.Type()]
-		if word != "" {
-			again := *f
-			again.Value = inWords{f.Value, word}
-			// pflag leaves out a zero default, but does not recognise the zero of this type.
-			if slices.Contains([]string{"0s", "[]"}, f.DefValue) {
-				again.DefValue = ""
-			}
-			f = &again
-		}
-		all.AddFlag(f)
+		column = max(column, len(typedFlag(f)))
 	}
 	var b strings.Builder
 	last := "none"
-	lines := strings.SplitAfter(all.FlagUsages(), "\n")
-	for i, f := range shown {
+	for _, f := range shown {
 		if title, _ := inHelp(f); title != last {
 			last = title
 			fmt.Fprintf(&b, "\n%s:\n", cmp.Or(title, "Flags"))
 		}
-		b.WriteString(lines[i]) // a flag is one line
+		b.WriteString(entry(typedFlag(f), column, flagMeaning(f), width))
 	}
 	return b.String()
 }
 
-// commandsHelp lists the commands below cmd: by groups, or in one list where it has none.
-func commandsHelp(cmd *cobra.Command) string {
+// typedFlag returns a flag as users type it, with the kind of its value: "-r, --rate rate".
+func typedFlag(f *pflag.Flag) string {
+	name := "    --" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand + ", --" + f.Name
+	}
+	if kind := f.Value.Type(); kind != "bool" {
+		name += " " + cmp.Or(takes[kind], kind)
+	}
+	return name
+}
+
+// noDefaults are the texts of default values that help leaves out: they mean that there is none.
+var noDefaults = []string{"", "0", "0s", "[]", "false"}
+
+// flagMeaning returns what a flag does, with its default.
+func flagMeaning(f *pflag.Flag) string {
+	if slices.Contains(noDefaults, f.DefValue) {
+		return f.Usage
+	}
+	return fmt.Sprintf("%s (default %s)", f.Usage, f.DefValue)
+}
+
+// Help is wrapped to what COLUMNS says, or to the terminal, between these limits; elsewhere to usualWidth.
+const narrowest, widest, usualWidth = 40, 120, 80
+
+// helpWidth returns the columns of help that is written to w.
+func helpWidth(w io.Writer) int {
+	_, columns, _ := terminalSize(w)
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		columns = n
+	}
+	return min(max(cmp.Or(columns, usualWidth), narrowest), widest)
+}
+
+// indent is how far lists stand from the left, and the meanings in them from the names.
+const indent = 2
+
+// entry returns a line of a list, indented: a name of up to column columns, and its meaning, wrapped and with all lines below
+// each other. Where too little room is left, the meaning begins on the next line.
+func entry(name string, column int, meaning string, width int) string {
+	const narrow = 30
+	left := indent + column + indent
+	first := fmt.Sprintf("%*s%-*s", indent, "", column+indent, name)
+	if width-left < narrow {
+		left = 5 * indent
+		first = fmt.Sprintf("%*s%s\n%*s", indent, "", name, left, "")
+	}
+	return first + strings.Join(document.Wrap(meaning, width-left, 0), "\n"+strings.Repeat(" ", left)) + "\n"
+}
+
+// item finds a line of a list in a command's description: a name, and at least two blanks before its meaning.
+var item = regexp.MustCompile(`^  (\S.*?) {2,}(\S.*)$`)
+
+// filled returns a text with its paragraphs and lists wrapped to width. An item's meaning may go on in lines that are
+// indented further. Other lines that begin with a blank or a # stay as they are.
+func filled(text string, width int) string {
+	var b strings.Builder
+	// The paragraph or item that the lines so far have begun; name is "" for a paragraph.
+	var name, begun string
+	var column int
+	flush := func() {
+		switch {
+		case name != "":
+			b.WriteString(entry(name, column, begun, width))
+		case begun != "":
+			fmt.Fprintln(&b, strings.Join(document.Wrap(begun, width, 0), "\n"))
+		}
+		name, begun = "", ""
+	}
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		found := item.FindStringSubmatchIndex(line)
+		switch {
+		case name != "" && strings.HasPrefix(line, "      "), name == "" && line != "" && !strings.ContainsAny(line[:1], " \t#"):
+			begun = strings.TrimSpace(begun + " " + strings.TrimSpace(line))
+		case found != nil:
+			flush()
+			name, begun, column = line[found[2]:found[3]], line[found[4]:], found[4]-2*indent
+		default:
+			flush()
+			if line == "" || strings.ContainsAny(line[:1], " \t#") {
+				fmt.Fprintln(&b, line)
+			} else {
+				begun = line
+			}
+		}
+	}
+	flush()
+	return b.String()
+}
+
+// folded returns command lines that fit into width, as a shell reads them: a longer one goes on below a backslash, with a
+// flag. One with a comment stays as it is.
+func folded(lines string, width int) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(lines, "\n") {
+		parts := []string{line}
+		if !strings.Contains(line, " # ") {
+			parts = strings.Split(line, " --")
+		}
+		at := 0
+		for i, part := range parts {
+			if i > 0 {
+				part = " --" + part
+			}
+			const more = " \\" // at the end of a line that goes on
+			if n := utf8.RuneCountInString(part); i > 0 && at+n+len(more) > width {
+				b.WriteString(more + "\n     ")
+				at = 5
+			}
+			b.WriteString(part)
+			at += utf8.RuneCountInString(part)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// commandsHelp lists the commands below cmd, wrapped to width: by groups, or in one list where it has none.
+func commandsHelp(cmd *cobra.Command, width int) string {
 	var b strings.Builder
 	for _, g := range append(cmd.Groups(), &cobra.Group{Title: "Commands"}) {
 		listed := false
@@ -121,49 +229,57 @@ func commandsHelp(cmd *cobra.Command) string {
 				fmt.Fprintf(&b, "\n%s:\n", g.Title)
 				listed = true
 			}
-			fmt.Fprintf(&b, "  %-*s  %s\n", cmd.Commands()[0].NamePadding(), c.Name(), c.Short)
+			b.WriteString(entry(c.Name(), c.NamePadding(), c.Short, width))
 		}
 	}
 	return b.String()
 }
 
+// onlyHelps is the annotation of a command that by itself prints its help: it needs one of the commands below it.
+const onlyHelps = "only helps"
+
+// helpText is the help of a command, wrapped to width: its description and its usage.
+func helpText(cmd *cobra.Command, width int) string {
+	return filled(cmp.Or(cmd.Long, cmd.Short), width) + "\n" + usageText(cmd, width)
+}
+
 // usageText is what help prints below a command's description.
-func usageText(cmd *cobra.Command) string {
+func usageText(cmd *cobra.Command, width int) string {
+	cmd.InitDefaultHelpFlag()
+	cmd.InheritedFlags() // of which UseLine must know
 	var b strings.Builder
 	fmt.Fprintln(&b, "Usage:")
-	if cmd.Runnable() && cmd.HasParent() {
+	if cmd.Runnable() && cmd.HasParent() && cmd.Annotations[onlyHelps] == "" {
 		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "  %s COMMAND\n", cmd.CommandPath())
 	}
 	if cmd.HasExample() {
-		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+		fmt.Fprintf(&b, "\nExamples:\n%s", folded(cmd.Example, width))
 	}
-	b.WriteString(commandsHelp(cmd))
-	b.WriteString(flagsHelp(cmd))
+	b.WriteString(commandsHelp(cmd, width))
+	b.WriteString(flagsHelp(cmd, width))
 	if !cmd.HasParent() {
-		fmt.Fprintf(&b, "\n%s", rootNotes())
+		fmt.Fprintf(&b, "\n%s", rootNotes(width))
 	}
+	last := fmt.Sprintf("Exit codes, and flags from the environment: '%s --help'.", cmd.Root().Name())
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\n'%s COMMAND --help' says more about a command.\n", cmd.CommandPath())
-	} else {
-		fmt.Fprintf(&b, "\nExit codes, and flags from the environment: '%s --help'.\n", cmd.Root().Name())
+		last = fmt.Sprintf("'%s COMMAND --help' says more about a command.", cmd.CommandPath())
 	}
+	fmt.Fprintf(&b, "\n%s", filled(last, width))
 	return b.String()
 }
 
-// rootNotes is what all commands have in common: how flags are set, and the exit codes.
-func rootNotes() string {
+// rootNotes is what all commands have in common, wrapped to width: how flags are set, and the exit codes.
+func rootNotes(width int) string {
 	var b strings.Builder
-	b.WriteString(`A flag can also be set in the environment: --queue-depth is SCHEDLAB_QUEUE_DEPTH. Commands with
+	b.WriteString(filled(`A flag can also be set in the environment: --queue-depth is SCHEDLAB_QUEUE_DEPTH. Commands with
 --config take flags from a YAML file as well, with lines like 'queue-depth: 64'. The command
-line wins over the environment, and that over the file.
-
-Exit codes:
-`)
+line wins over the environment, and that over the file.`, width))
+	b.WriteString("\nExit codes:\n")
 	for _, c := range exitCodes {
-		fmt.Fprintf(&b, "  %3d  %s\n", c.code, c.means)
+		b.WriteString(entry(fmt.Sprintf("%3d", c.code), 3, c.means, width))
 	}
 	return b.String()
 }

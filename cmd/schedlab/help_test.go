@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -46,7 +47,7 @@ func TestFlagsInWords(t *testing.T) {
 	t.Parallel()
 	for _, cmd := range commandsBelow(newRoot(io.Discard, io.Discard)) {
 		flags, shown := len(visibleFlags(cmd)), 0
-		for line := range strings.Lines(flagsHelp(cmd)) {
+		for line := range strings.Lines(flagsHelp(cmd, 200)) {
 			fields := strings.Fields(line)
 			if len(fields) == 0 || !strings.HasPrefix(fields[0], "-") {
 				continue
@@ -59,6 +60,61 @@ func TestFlagsInWords(t *testing.T) {
 		if shown < flags {
 			t.Errorf("%s: %d lines for %d flags", cmd.CommandPath(), shown, flags)
 		}
+	}
+}
+
+// Help of 80 columns fits there, whatever the command, and no word of it is lost at another width.
+func TestHelpIsWrapped(t *testing.T) {
+	t.Parallel()
+	words := func(text string) string {
+		return strings.Join(strings.Fields(strings.ReplaceAll(text, "\\\n", "")), " ")
+	}
+	root := newRoot(io.Discard, io.Discard)
+	for _, cmd := range append(commandsBelow(root), root) {
+		wide := words(helpText(cmd, 2000))
+		for _, width := range []int{narrowest, usualWidth, widest} {
+			text := helpText(cmd, width)
+			for line := range strings.Lines(text) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width && width == usualWidth {
+					t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
+				}
+			}
+			if got := words(text); got != wide {
+				t.Errorf("%s: at %d columns it differs by more than white space:\n%s\n%s", cmd.CommandPath(), width, got, wide)
+			}
+		}
+	}
+}
+
+// A description's paragraphs and lists are wrapped; what is indented otherwise, or a heading, stays.
+func TestFilled(t *testing.T) {
+	t.Parallel()
+	got := filled("One two three four five six\nseven eight nine ten:\n  a-name    what it means, in many words that\n            do not fit\n  another   short\nNext to the list.\n\n\tas typed, as long as it is and no column less\n#### Heading: as typed, as long as it is\nEnd.", 40)
+	want := `One two three four five six seven eight
+nine ten:
+  a-name
+          what it means, in many words
+          that do not fit
+  another
+          short
+Next to the list.
+
+	as typed, as long as it is and no column less
+#### Heading: as typed, as long as it is
+End.
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A long command goes on below a backslash, before a flag; a shell reads the same words.
+func TestFolded(t *testing.T) {
+	t.Parallel()
+	got := folded("  schedlab compare --one 1 --two 'a b' --three 3\n  schedlab ui --some-flag --another-flag    # said of it, at length", 30)
+	want := "  schedlab compare --one 1 \\\n      --two 'a b' --three 3\n  schedlab ui --some-flag --another-flag    # said of it, at length\n"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -115,7 +171,7 @@ func TestExitCodesStandOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	help := rootNotes()
+	help := rootNotes(200)
 	for _, c := range exitCodes {
 		if line := fmt.Sprintf("%5d  %s\n", c.code, c.means); !strings.Contains(help, line) {
 			t.Errorf("help does not have %q", line)

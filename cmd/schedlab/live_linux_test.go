@@ -233,19 +233,22 @@ func TestLiveScreenEndsByCtrlC(t *testing.T) {
 	}
 }
 
-// A terminal that is too small, or dumb, gets lines as a pipe does.
+// A terminal that is too small, or dumb, gets lines as a pipe does; a dumb one no colour either, and no screen to
+// whoever asks for one.
 func TestTerminalsWithoutAScreen(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string]struct {
 		columns uint16
 		term    string
 		flags   []string
+		plain   string // NO_COLOR
 	}{
-		"small": {59, "xterm", nil}, "dumb": {80, "dumb", nil}, "plain": {80, "xterm", []string{"--progress", "plain"}},
+		"small": {59, "xterm", nil, "1"}, "plain": {80, "xterm", []string{"--progress", "plain"}, "1"},
+		"dumb": {80, "dumb", nil, ""}, "dumb, asked for live": {80, "dumb", []string{"--progress", "live"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := onTerminal(t, args.columns, []string{"TERM=" + args.term, "NO_COLOR=1"}, watchedRun(t, "40", args.flags...)...)
+			v := onTerminal(t, args.columns, []string{"TERM=" + args.term, "NO_COLOR=" + args.plain}, watchedRun(t, "40", args.flags...)...)
 			for !strings.Contains(v.said(), "left\r\n") {
 				select {
 				case <-v.ended:

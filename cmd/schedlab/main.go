@@ -17,7 +17,6 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -30,7 +29,8 @@ import (
 	"schedlab/internal/measuring/load/null"
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/runner"
-	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/record"
 )
 
 // exitCodes are the exit codes of every command, for users. Help has them, and docs/reference/glossary.md.
@@ -198,8 +198,6 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	// cobra suggests commands that are this close to an unknown word.
-	root.SuggestionsMinimumDistance = 2 // edits
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	// The message about a wrong word lists the right words; about any other mistake it points to the help.
@@ -207,8 +205,8 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 		if _, listed := errors.AsType[notAmong](err); listed {
 			return session.Usage(plainly(err))
 		}
-		if bad, ok := errors.AsType[*pflag.NotExistError](err); ok && cmd.Flags().Lookup("vary") != nil && slices.Contains(scenario.VaryFactors(), bad.GetSpecifiedName()) {
-			return session.Usagef("%w; for all arms it is --vary %s=VALUE", err, bad.GetSpecifiedName())
+		if bad, ok := errors.AsType[*pflag.NotExistError](err); ok {
+			return session.Usagef("%w%s", err, noFlag(cmd, bad))
 		}
 		return session.Usagef("%w; see %s --help", plainly(err), cmd.CommandPath())
 	})
@@ -221,30 +219,26 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 	// No group has them, so help does not list them.
 	root.AddCommand(newReport(), oldName(newRuns(), "history", "runs"), newNullServer(), newOrder())
 	root.AddCommand(newGone()...)
-	root.SetUsageFunc(func(cmd *cobra.Command) error {
-		_, err := fmt.Fprint(cmd.OutOrStderr(), usageText(cmd))
-		return err
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		fmt.Fprint(cmd.OutOrStdout(), helpText(cmd, helpWidth(cmd.OutOrStdout())))
 	})
 	// After all commands are there, since help lists them.
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
+	completeChoices(root)
 	for _, cmd := range root.Commands() {
 		declareOld(cmd)
-		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if c, ok := f.Value.(choice); ok {
-				complete(cmd, f.Name, c.of...)
-			}
-		})
 		// For unknown topics of cobra's own commands cobra itself reports success.
 		switch cmd.Name() {
 		case "completion":
 			cmd.Short = "Print the script by which your shell completes commands and flags"
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			cmd.Annotations = map[string]string{onlyHelps: "yes"}
 		case "help":
 			cmd.Short = "Say what a command does, with examples and flags"
 			cmd.Args = func(_ *cobra.Command, topic []string) error {
-				if _, left, err := root.Find(topic); err != nil || len(left) > 0 {
-					return fmt.Errorf("unknown command %q; see schedlab --help", strings.Join(topic, " "))
+				if found, left, err := root.Find(topic); err != nil || len(left) > 0 {
+					return fmt.Errorf("unknown command %q%s; see schedlab --help", strings.Join(topic, " "), prose.DidYouMean(topic[len(topic)-1], shownCommands(found)))
 				}
 				return nil
 			}
@@ -253,11 +247,7 @@ hand requests to goroutines, or yours: any server that has a command or an addre
 	// A word that is no command comes here as an argument.
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			meant := ""
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				meant = fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
-			}
-			return session.Usagef("unknown command %q%s; see schedlab --help", args[0], meant)
+			return unknownCommand(cmd, args[0])
 		}
 		return cmd.Help()
 	}
@@ -298,16 +288,31 @@ func program() (v, commit string) {
 // newVersion makes the command that prints version, revision and Go version on one line. --version
 // prints the version alone.
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version and what it was built with",
-		Args:  cobra.NoArgs,
+		Example: `  schedlab version
+  schedlab version --output json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, commit := program()
+			if output == "json" {
+				return record.WriteJSON(cmd.OutOrStdout(), struct {
+					Schema   int    `json:"schema"`
+					Version  string `json:"version"`
+					Revision string `json:"revision"`
+					Go       string `json:"go"`
+					OS       string `json:"os"`
+					Arch     string `json:"arch"`
+				}{1, v, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH})
+			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "schedlab %s %s %s\n", v, commit, runtime.Version())
 			return err
 		},
 	}
+	oneOf(cmd.Flags(), &output, "output", "text", "text or json", "text", "json")
+	return cmd
 }
 
 // newNullServer makes the command by which the load measures itself: a server that does nothing, or

@@ -149,6 +149,7 @@ func (f *runFlags) bind(cmd *cobra.Command, r *session.Common) {
 	fl.DurationVar(&r.Warmup, "warmup", 0, "how long each server is loaded before it is measured (default "+scenario.Quick.Warmup.String()+", or the scenario's)")
 	bindWaitIdle(fl, &r.Where)
 	fl.BoolVar(&r.DryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
+	completeBy(cmd, "arm", completeArm)
 }
 
 // order checks the flags that all have in common, and returns the order with how to show it. The request gets its seed.
@@ -183,7 +184,7 @@ func bindAsked(fl *pflag.FlagSet, a *session.Adhoc, logs bool) {
 
 func bindWorkload(cmd *cobra.Command, a *session.Adhoc) {
 	cmd.Flags().StringVar(&a.Workload, "workload", "", "what a request costs, like cpu=200us,sleep=exp(10ms), in place of a scenario: of the modes that you name, or of the default scenario's arms")
-	complete(cmd, "workload", "cpu=", "sleep=")
+	completeBy(cmd, "workload", ofWords("cpu=", "sleep="))
 }
 
 // invocation returns the command line of a command without arguments, with the values that its flags

@@ -63,8 +63,8 @@ var progressKinds = []string{"auto", "live", "plain", "json", "none"}
 
 const progressHelp = " on stderr: live (a screen with the figures so far), plain (lines), json (docs/reference/schema/progress.json), none, or auto: live on a terminal of 60 columns and 15 rows or more, else plain"
 
-// newProgress returns a progress of one of progressKinds on w. Where w is no terminal, live is plain:
-// nothing could be drawn anew. auto does not trust a terminal that calls itself dumb.
+// newProgress returns a progress of one of progressKinds on w. Where w is no terminal, or a dumb one, live is plain:
+// nothing could be drawn anew.
 func newProgress(w io.Writer, kind string) *progress {
 	p := &progress{w: w, off: kind == "none", told: map[string]bool{}, colour: textOptions(w).Colour != nil}
 	if kind == "json" {
@@ -76,7 +76,7 @@ func newProgress(w io.Writer, kind string) *progress {
 	}
 	is, columns, rows := terminalSize(w)
 	p.terminal = is
-	p.live = is && (kind == "live" || kind == "auto" && columns >= 60 && rows >= 15 && os.Getenv("TERM") != "dumb")
+	p.live = is && !dumb() && (kind == "live" || kind == "auto" && columns >= 60 && rows >= 15)
 	return p
 }
 

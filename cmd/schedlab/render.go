@@ -32,12 +32,15 @@ func render(cmd *cobra.Command, format string, r record.Result, brief bool) erro
 }
 
 // textOptions fit a text to the terminal that w is, if it is one: its width, and colour unless
-// NO_COLOR is set (no-color.org). A file gets neither. A width of 0 is report's default.
+// NO_COLOR is set (no-color.org) or the terminal is dumb. A file gets neither. A width of 0 is report's default.
 func textOptions(w io.Writer) (o report.TextOptions) {
 	is, width, _ := terminalSize(w)
 	o.Width = width
-	if is && os.Getenv("NO_COLOR") == "" {
+	if is && os.Getenv("NO_COLOR") == "" && !dumb() {
 		o.Colour = report.Colours
 	}
 	return o
 }
+
+// dumb reports whether the terminal says that it knows no control sequences: only lines can be written to it.
+func dumb() bool { return os.Getenv("TERM") == "dumb" }

@@ -35,9 +35,9 @@ its record. A run that cannot be read is listed with the reason.`,
   schedlab runs diff latest 20261121-081500-quick-ab12
   schedlab runs trend p99 --scenario quick
   schedlab runs prune --dry-run`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return session.Usagef("%q is no command of runs; a run is shown by: schedlab runs show %s", args[0], cmdline.Quote(args[0]))
+				return session.Usagef("%q is no command of runs%s; a run is shown by: schedlab runs show %s", args[0], prose.DidYouMean(args[0], shownCommands(cmd)), cmdline.Quote(args[0]))
 			}
 			return nil
 		},
@@ -54,6 +54,7 @@ its record. A run that cannot be read is listed with the reason.`,
 	}
 	cmd.PersistentFlags().StringVar(&root, "out", record.DefaultRoot, "directory of run records")
 	cmd.PersistentFlags().StringVar(&scenario, "scenario", "", "only runs of this scenario")
+	complete(cmd, "scenario", session.Scenarios.Names()...)
 	oneOf(cmd.Flags(), &output, "output", "text", "text or json", "text", "json")
 	cmd.AddCommand(newRunsShow(&root, &scenario), newRunsDiff(&root), newRunsTrend(&root, &scenario), newRunsPrune(&root, &scenario))
 	return cmd
@@ -95,7 +96,7 @@ from the requests that were recorded; no server is started.`,
 		Example: `  schedlab runs show
   schedlab runs show latest --output json
   schedlab runs show 20261121-081500-quick-ab12 --output html > report.html
-  schedlab runs show --rewrite    # report.html, report.md and bench.txt in the record`,
+  schedlab runs show --rewrite    # writes the pages into the record`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				name, err := session.Newest(*root, *scenario)
@@ -116,10 +117,7 @@ from the requests that were recorded; no server is started.`,
 			return nil
 		},
 	}
-	// RUN may be a path, so the shell offers files, too.
-	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return recorded(*root), cobra.ShellCompDirectiveDefault
-	}
+	cmd.ValidArgsFunction = completeRuns
 	oneOf(cmd.Flags(), &output, "output", "text", "text, json, markdown, csv, html, benchstat or hgrm", report.Formats().Names()...)
 	cmd.Flags().BoolVar(&rewrite, "rewrite", false, "also write report.html, report.md and bench.txt into the record")
 	bindConfig(cmd)
@@ -178,10 +176,11 @@ kernel or schedlab changed. Only a gate or a comparison decides whether a server
 // newRunsDiff makes the command that shows in what two runs differ.
 func newRunsDiff(root *string) *cobra.Command {
 	return &cobra.Command{
-		Use:     "diff A B",
-		Short:   "Show how two runs differ: machine, settings, figures",
-		Example: `  schedlab runs diff 20261121-081500-quick-ab12 latest`,
-		Args:    cobra.ExactArgs(2),
+		Use:               "diff A B",
+		Short:             "Show how two runs differ: machine, settings, figures",
+		Example:           `  schedlab runs diff 20261121-081500-quick-ab12 latest`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: completeRuns,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var two [2]record.Run
 			for i, name := range args {

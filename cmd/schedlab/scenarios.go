@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -103,10 +104,11 @@ func checkScenario(name string) (p runner.Packed, err error) {
 	if err != nil {
 		return p, err
 	}
-	if p, err = runner.PlanPacked(s, runner.Options{Modes: modeFacts()}); err != nil {
-		err = session.Usagef("%s: %w", name, err)
+	p, err = runner.PlanPacked(s, runner.Options{Modes: modeFacts()})
+	if bad, ok := errors.AsType[*runner.Impossible](err); err != nil && !(ok && bad.Place != "") {
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	return p, err
+	return p, session.Usage(err)
 }
 
 // listScenarios prints the embedded scenarios with their questions, and marks those for larger
@@ -124,10 +126,4 @@ func listScenarios(cmd *cobra.Command) error {
 		}
 	}
 	return writeTable(cmd, document.Table{Rows: rows, Words: true})
-}
-
-// completeScenarios offers the embedded scenarios' names to the shell, and then files. It serves
-// every command that takes a scenario.
-func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return session.Scenarios.Names(), cobra.ShellCompDirectiveDefault
 }

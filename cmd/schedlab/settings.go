@@ -15,6 +15,7 @@ import (
 
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/prose"
 )
 
 // settle gives every flag that is not on the command line its value from the environment, or else
@@ -76,7 +77,7 @@ func fromEnvironment(cmd *cobra.Command) (bad error) {
 // is enough, as a variable may be meant for another version.
 func warnOfStrays(cmd *cobra.Command) {
 	var known []string
-	for flag := range flagOwners(cmd.Root()) {
+	for _, flag := range slices.Sorted(maps.Keys(flagOwners(cmd.Root()))) {
 		known = append(known, variable(flag))
 	}
 	var old []string
@@ -88,7 +89,7 @@ func warnOfStrays(cmd *cobra.Command) {
 	for _, v := range slices.Sorted(slices.Values(os.Environ())) {
 		name, _, _ := strings.Cut(v, "=")
 		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) && !slices.Contains(old, name) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: warning: %s is ignored, it is no flag's variable; the nearest is %s\n", name, closest(name, known))
+			fmt.Fprintf(cmd.ErrOrStderr(), "schedlab: warning: %s is ignored, it is no flag's variable%s\n", name, prose.DidYouMean(name, known))
 		}
 	}
 }
@@ -120,22 +121,6 @@ func commandsBelow(cmd *cobra.Command) (all []*cobra.Command) {
 // typedName is a command as users type it after the program's name.
 func typedName(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-}
-
-// closest returns the name that is nearest to s, or the first in the alphabet of equally near ones.
-// cobra counts the letters to change, but only in the names of commands, so the names become commands
-// that are never run. There must be at least one name.
-func closest(s string, names []string) string {
-	var words cobra.Command
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		words.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
-	}
-	for {
-		words.SuggestionsMinimumDistance++
-		if near := words.SuggestionsFor(s); len(near) > 0 {
-			return near[0]
-		}
-	}
 }
 
 // sourceKey is the annotation of a flag that names the variable or the line of a file which set it.
@@ -210,7 +195,7 @@ func readConfig(cmd *cobra.Command, name string) error {
 		return session.Usagef("%s:%w; write one 'flag: value' on each line", name, err)
 	}
 	for _, s := range settings {
-		place := fmt.Sprintf("%s:%d", name, s.Line)
+		place := fmt.Sprintf("%s:%d:%d", name, s.Line, s.Column)
 		flag := cmd.Flags().Lookup(s.Key)
 		// A file cannot name another file: nobody could tell which of them wins.
 		if flag == nil || flag.Hidden && !isOld(flag) || s.Key == configFlag || s.Key == "help" {
@@ -236,15 +221,13 @@ func readConfig(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// unknown returns what to write instead of a key that is no flag of the command: the commands that
-// have such a flag, or the nearest flag of this one.
+// unknown tells of a key in a file that is no flag of the command: which commands have such a flag, or which of this
+// one the user may have meant.
 func unknown(cmd *cobra.Command, key string) string {
 	owners := flagOwners(cmd.Root())
 	if of := owners[key]; len(of) > 0 && key != configFlag {
 		return fmt.Sprintf("%q is no flag of %s, but of %s", key, typedName(cmd), strings.Join(slices.Sorted(slices.Values(of)), ", "))
 	}
-	maps.DeleteFunc(owners, func(name string, of []string) bool {
-		return !slices.Contains(of, typedName(cmd)) || name == configFlag
-	})
-	return fmt.Sprintf("%q is no flag of %s; the nearest is %q", key, typedName(cmd), closest(key, slices.Collect(maps.Keys(owners))))
+	known := slices.DeleteFunc(flagNames(cmd), func(name string) bool { return name == configFlag || name == "help" })
+	return fmt.Sprintf("%q is no flag of %s%s; see %s --help", key, typedName(cmd), prose.DidYouMean(key, known), cmd.CommandPath())
 }

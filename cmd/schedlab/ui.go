@@ -31,7 +31,7 @@ On another machine take an ssh tunnel with the same port on both ends:
 'ssh -L 8090:127.0.0.1:8090 HOST' (docs/guide/ui.md).`,
 		Example: `  schedlab ui
   schedlab ui --addr 127.0.0.1:9000 --out ./runs
-  schedlab ui --allow-commands    # arms may also be commands: old='./old -listen {addr}'`,
+  schedlab ui --allow-commands    # arms may also be commands`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkValues(cmd.Flags(), "addr", "out"); err != nil {

@@ -138,7 +138,7 @@ func (f formula) checkNames(arms []string) error {
 		known := name.known(arms)
 		if known != nil && !slices.Contains(known, arg.Value) {
 			_, from := rewrite(f.text)
-			return &Error{from[arg.Location().From], fmt.Sprintf("no %s %q (want one of %s)", name, arg.Value, strings.Join(known, ", "))}
+			return &Error{from[arg.Location().From], fmt.Sprintf("no %s %q %s", name, arg.Value, prose.Choice(arg.Value, known))}
 		}
 	}
 	return nil

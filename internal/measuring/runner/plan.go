@@ -21,6 +21,7 @@ import (
 	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/mode"
 	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
@@ -235,6 +236,12 @@ func (p *plan) takeArms() error {
 	if len(asked) > scenario.MaxArms {
 		return impossible("%d arms are more than %d; drop some", len(asked), scenario.MaxArms)
 	}
+	// Before the arms are counted: who mistypes one of two should read of that.
+	for _, a := range asked {
+		if _, _, err := p.served(a); err != nil {
+			return &Impossible{Place: a.Place, msg: fmt.Sprintf("arm %q: %v", a.Name, err)}
+		}
+	}
 	arms, err := p.strategy.cast(asked)
 	if err != nil {
 		return err
@@ -250,28 +257,34 @@ func (p *plan) takeArms() error {
 	return nil
 }
 
+// served returns an arm with the present spelling of its mode and flags, and that mode; of another program the zero
+// mode. It asks the mode whether its server would take the flags, instead of finding out when it has started.
+func (p *plan) served(a scenario.Arm) (scenario.Arm, mode.Mode, error) {
+	a, err := a.Renamed()
+	m, ours := p.opts.Modes[a.Mode]
+	switch {
+	case err != nil:
+		return a, m, err
+	case a.Mode != "" && !ours:
+		return a, m, fmt.Errorf("unknown mode %q %s", a.Mode, prose.Choice(a.Mode, slices.Sorted(maps.Keys(p.opts.Modes))))
+	case m.Check == nil:
+		return a, m, nil
+	}
+	return a, m, m.Check(a.Flags)
+}
+
 // takeArm adds an arm to the plan. The plan has its mode as it was typed, and the command has the present
 // spelling. The error does not name the arm.
 func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	o, typed := p.opts, asked.Mode
-	asked, err := asked.Renamed()
+	asked, mode, err := p.served(asked)
 	if err != nil {
 		return err
-	}
-	mode, ours := o.Modes[asked.Mode] // the mode of another program is the zero mode
-	if asked.Mode != "" && !ours {
-		return fmt.Errorf("unknown mode %q (want one of %s)", asked.Mode, strings.Join(slices.Sorted(maps.Keys(o.Modes)), ", "))
 	}
 	// The copy would repeat every doubt about the baseline.
 	doubt := func(f fact.Fact) {
 		if f.Arm = asked.Name; role != record.Copy {
 			p.doubt(f)
-		}
-	}
-	// Ask the mode whether its server would take the flags, instead of finding out when it has started.
-	if mode.Check != nil {
-		if err := mode.Check(asked.Flags); err != nil {
-			return err
 		}
 	}
 	if len(asked.Command) > 0 {

@@ -177,7 +177,7 @@ func TestImpossible(t *testing.T) {
 			"the rate 1000000/s makes 10200000 requests a trial, above 5000000; lower --rate or shorten --window"},
 		{demo.Text + "needs: {server_cpus: 2000}\n", nil,
 			fmt.Sprintf("scenario \"demo\" needs 2000 CPUs for the server, and has %d here: the models would not differ in what it asks", len(everyCPU(t)))},
-		{demo.Arm("loop"), nil, `arm "loop": unknown mode "loop" (want one of fasthttp, nethttp, pool, pool-request)`},
+		{demo.Arm("loop"), nil, `f.yaml:9:5: arm "loop": unknown mode "loop" (want one of fasthttp, nethttp, pool, pool-request)`},
 	} {
 		o := options()
 		if c.change != nil {

@@ -236,10 +236,17 @@ type Impossible struct {
 	Usage bool
 	// Needs is the budget that would be enough; 0 if the budget is not the cause.
 	Needs time.Duration
+	// Place is FILE:LINE:COLUMN of the arm in a scenario file that is the cause; "" where the file is not.
+	Place string
 }
 
-// Error returns the reason and the advice in one line.
-func (e *Impossible) Error() string { return e.msg }
+// Error returns the place, the reason and the advice in one line.
+func (e *Impossible) Error() string {
+	if e.Place == "" {
+		return e.msg
+	}
+	return e.Place + ": " + e.msg
+}
 
 // impossible returns an *[Impossible] with a formatted message. It wraps nothing.
 func impossible(format string, args ...any) error {

@@ -15,6 +15,7 @@ import (
 
 	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/mode"
+	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
@@ -40,6 +41,9 @@ type Arm struct {
 	Levels []record.Level
 	Family string
 	CopyOf string // of the baseline's copy, for the A/A control: the baseline's name
+	// Place is FILE:LINE:COLUMN of an arm that is as a scenario file has it; "" for one of the command line, or that
+	// the command line has changed.
+	Place string
 }
 
 // Given returns the name that the user gave the arm. For the baseline's copy, that is the baseline's.
@@ -206,7 +210,7 @@ func (a *Arm) check() error {
 	}
 	for _, flag := range slices.Sorted(maps.Keys(a.Flags)) {
 		if !slices.Contains(armFlags, flag) {
-			return fmt.Errorf("unknown flag %q (want one of %s)", flag, strings.Join(armSettings(), ", "))
+			return fmt.Errorf("unknown flag %q %s", flag, prose.Choice(flag, armSettings()))
 		}
 	}
 	for factor := range a.Vary {
@@ -430,7 +434,7 @@ func parseForeign(name, text string) (Arm, error) {
 
 // changed returns a with the settings and the name of other, which is parsed from the name of a and settings.
 func (a Arm) changed(other Arm) Arm {
-	a.Vary, a.Name = maps.Clone(a.Vary), other.Name
+	a.Vary, a.Name, a.Place = maps.Clone(a.Vary), other.Name, ""
 	for _, kind := range []struct {
 		prefix string
 		all    map[string]string

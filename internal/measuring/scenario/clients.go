@@ -141,7 +141,7 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mo
 	case slices.Contains(values, ""):
 		return fmt.Errorf("%s has an empty value; list them, like %s=1,2,4", factor, factor)
 	case !slices.Contains(armSettings(), factor) && !strings.HasPrefix(factor, envPrefix):
-		return fmt.Errorf("unknown factor %q (want one of %v)", factor, armSettings())
+		return fmt.Errorf("unknown factor %q %s", factor, prose.Choice(factor, armSettings()))
 	}
 	// One value is enough: planning refuses the others.
 	arms, err := s.takers(factor, values[:1], modes)
@@ -150,7 +150,7 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mo
 	}
 	for _, a := range arms {
 		a.drop(factor) // a fixed value would contradict the varied ones
-		a.Vary = with(a.Vary, factor, values)
+		a.Vary, a.Place = with(a.Vary, factor, values), ""
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func ParseFactor(text string) (Factor, error) {
 		return f, fmt.Errorf("%q is not of the form FACTOR=V1,V2", text)
 	}
 	if !slices.Contains(factors(), name) {
-		return f, fmt.Errorf("unknown factor %q (want one of %s)", name, strings.Join(factors(), ", "))
+		return f, fmt.Errorf("unknown factor %q %s", name, prose.Choice(name, factors()))
 	}
 	f.Values = SplitValues(list)
 	for i, v := range f.Values {
@@ -341,6 +341,7 @@ func (s *Scenario) set(f axis, modes map[string]mode.Mode) error {
 		}
 		for _, a := range arms {
 			a.set(f.Name, f.value)
+			a.Place = ""
 		}
 		return nil
 	}

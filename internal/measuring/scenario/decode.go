@@ -76,6 +76,7 @@ type Setting struct {
 	Values []string
 	List   bool // whether the values are written as a list
 	Line   int  // of the key, from 1
+	Column int  // of the key, from 1
 }
 
 // ParseSettings reads a file of 'key: value' or 'key: [values]' on each line, in the order of the file. A
@@ -92,7 +93,7 @@ func ParseSettings(text []byte) (all []Setting, err error) {
 	d := decoder{at: map[string]place{}}
 	for pair := m.MapRange(); pair.Next(); {
 		key := pair.Key().GetToken()
-		s := Setting{Key: key.Value, Line: key.Position.Line}
+		s := Setting{Key: key.Value, Line: key.Position.Line, Column: key.Position.Column}
 		values := []ast.Node{pair.Value()}
 		if list, ok := pair.Value().(*ast.SequenceNode); ok {
 			s.List, values = true, list.Values
@@ -360,7 +361,7 @@ func (d *decoder) fields(path string, n ast.Node, known []string, read func(key,
 		// An error before the value is read points at its key.
 		d.at[inner] = placeOf(pair.Key().GetToken())
 		if !slices.Contains(known, key) && !(strings.HasPrefix(key, envPrefix) && slices.Contains(known, envPrefix+anyVariable)) && !slices.Contains(known, anyVariable) {
-			return d.at[inner].errorf("%sunknown key %q (want one of %s)", strings.TrimPrefix(path+": ", ": "), key, strings.Join(known, ", "))
+			return d.at[inner].errorf("%sunknown key %q %s", strings.TrimPrefix(path+": ", ": "), key, prose.Choice(key, known))
 		}
 		// A key without a value is more likely a mistake than a wish for the default.
 		if pair.Value().Type() == ast.NullType {

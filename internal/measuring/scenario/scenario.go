@@ -26,6 +26,7 @@ import (
 	"schedlab/internal/measuring/arrivals"
 	"schedlab/internal/measuring/expect"
 	"schedlab/internal/measuring/load"
+	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 	"schedlab/internal/shared/workload"
@@ -220,6 +221,10 @@ func parse(file string, text []byte, recorded bool) (s Scenario, err error) {
 		return s, err
 	}
 	s.Source = string(text)
+	for i := range s.Arms {
+		at := d.place(fmt.Sprintf("arms[%d]", i))
+		s.Arms[i].Place = fmt.Sprintf("%s:%d:%d", file, at.line, at.column)
+	}
 	// A file of targets and a log are read later, by Open.
 	s.asks = s.Workload.listed()
 	s.Question = strings.TrimSpace(s.Question)
@@ -503,7 +508,7 @@ func ReadFile(name string) ([]byte, error) {
 func (l Library) Find(arg string) (s Scenario, err error) {
 	text, err := fs.ReadFile(l, arg+".yaml")
 	if err != nil && !strings.ContainsAny(arg, "./") {
-		return s, fmt.Errorf("unknown scenario %q (embedded are %s; a file needs its path, like ./%s.yaml)", arg, strings.Join(l.Names(), ", "), arg)
+		return s, fmt.Errorf("unknown scenario %q%s; 'schedlab scenarios' lists them, and a file needs its path, like ./%s.yaml", arg, prose.DidYouMean(arg, l.Names()), arg)
 	}
 	if err != nil {
 		text, err = ReadFile(arg)

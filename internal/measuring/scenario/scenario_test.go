@@ -56,7 +56,7 @@ func wantError(t *testing.T, name, text, want string) {
 func TestScenarioErrors(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown key", demo.Swap("rate:", "rte:"), `6:3: load: unknown key "rte" (want one of {load keys})`},
+		{"unknown key", demo.Swap("rate:", "rte:"), `6:3: load: unknown key "rte" (did you mean rate?)`},
 		{"unknown section", demo.Text + "colour: red\n", `10:1: unknown key "colour" (want one of {keys})`},
 		{"unknown key with an escape", demo.Text + `"\e[2J": red`, `10:1: unknown key "\x1b[2J" (want one of {keys})`},
 		{"twice", demo.Text + "name: other\n", `10:1: mapping key "name" already defined at [1:1]`},
@@ -218,7 +218,8 @@ func TestExpectationErrors(t *testing.T) {
 		{"place after a quantity", `10ms < p50("nethttp") && 5ms < lag`, `11:37: expect[0]: unknown name lag`},
 		{"arm", `p50("fasthttp") < p50("poool")`, `11:28: expect[0]: no arm "poool" (want one of nethttp, fasthttp)`},
 		{"arm of a word the language has itself", `abs(mean("poool")) < 1ms`, `11:15: expect[0]: no arm "poool" (want one of nethttp, fasthttp)`},
-		{"phase", `explained("queues") > 0.5`, `11:16: expect[0]: no phase "queues" (want one of lag, connect, build, accept, ingress, wakeup, parse, queue, handover, service, finish, egress, receive, cpu, sleep, unexplained, handler, client, kernel, run queue, http, interference)`},
+		{"phase", `explained("queues") > 0.5`, `11:16: expect[0]: no phase "queues" (did you mean queue?)`},
+		{"phase that is near none", `explained("network") > 0.5`, `11:16: expect[0]: no phase "network" (want one of lag, connect, build, accept, ingress, wakeup, parse, queue, handover, service, finish, egress, receive, cpu, sleep, unexplained, handler, client, kernel, run queue, http, interference)`},
 		{"metric", `same("p95")`, `11:11: expect[0]: no metric "p95" (want one of ` + strings.Join(stats.Names(stats.Metrics()), ", ") + `)`},
 		{"arguments", `faster("p50")`, `11:6: expect[0]: not enough arguments to call faster`},
 		{"grammar", `p50("nethttp") <`, `11:21: expect[0]: unexpected token EOF`},
@@ -281,8 +282,8 @@ func TestParseSettings(t *testing.T) {
 	t.Parallel()
 	got, err := ParseSettings([]byte("# of a team\nworkers: 010\nadmin: off\narms: [a, \"b\"]\narm:\n  - pool,workers=8\n"))
 	want := []Setting{
-		{"workers", []string{"010"}, false, 2}, {"admin", []string{"off"}, false, 3},
-		{"arms", []string{"a", "b"}, true, 4}, {"arm", []string{"pool,workers=8"}, true, 5},
+		{"workers", []string{"010"}, false, 2, 1}, {"admin", []string{"off"}, false, 3, 1},
+		{"arms", []string{"a", "b"}, true, 4, 1}, {"arm", []string{"pool,workers=8"}, true, 5, 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"schedlab/internal/serving/dispatch"
 	"schedlab/internal/shared/mode"
+	"schedlab/internal/shared/prose"
 )
 
 // A Mode is a mode together with the constructor of its model. For a mode of several processes
@@ -232,7 +232,7 @@ func Lookup(name string) (Mode, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Mode{}, fmt.Errorf("unknown mode %q (want one of %s)", name, strings.Join(names, ", "))
+	return Mode{}, fmt.Errorf("unknown mode %q %s", name, prose.Choice(name, names))
 }
 
 // named returns the variant of the mode for which an old name stands. Its New gives the flag to the model,

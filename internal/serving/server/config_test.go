@@ -27,7 +27,7 @@ func TestConfigErrors(t *testing.T) {
 		want   string
 	}{
 		{"unknown mode", "poool", func(*Config) {},
-			`--mode: unknown mode "poool" (want one of ` + modes + `)`},
+			`--mode: unknown mode "poool" (did you mean pool?)`},
 		{"no mode", "", func(*Config) {},
 			`--mode: unknown mode "" (want one of ` + modes + `)`},
 		{"workers without a pool", "nethttp", func(c *Config) { c.Workers = 4 },

@@ -76,6 +76,16 @@ var Flags = []Flag{
 	{Name: "child", Planned: true, Hidden: true}, // a prefork server gives it to its processes
 }
 
+// Words returns the values that a flag of serve takes; nil for a flag whose values are no words.
+func Words(flag string) []string {
+	for _, f := range Flags {
+		if f.Name == flag {
+			return f.Words
+		}
+	}
+	return nil
+}
+
 // ArmFlags returns the names of the flags that an arm of an experiment may set.
 func ArmFlags() (names []string) {
 	for _, f := range Flags {
