@@ -60,7 +60,8 @@ within --duration.`,
   schedlab attack --target http://127.0.0.1:8080/plaintext --loop closed -c 256 --pipeline 16
   schedlab attack --target 'http://127.0.0.1:8080/work?sleep=2ms' --loop closed -c 10 --session 100 --think 'exp(5ms)'
   schedlab attack --targets loadtests/targets/kv.txt --rate 500/s
-  schedlab attack --target https://127.0.0.1:8443/ --engine vegeta --insecure
+  schedlab attack --target https://127.0.0.1:8443/ --insecure
+  schedlab attack --target https://127.0.0.1:8443/ --cacert ca.pem --host api.example.com --http 2 -c 4
   schedlab attack --target http://127.0.0.1:8080 --arrivals 'log(access.log,10x)'
   schedlab attack --target http://127.0.0.1:8080/json --rate 500/s --results out.bin
   go tool vegeta report out.bin`,
@@ -85,8 +86,14 @@ within --duration.`,
 	fl.StringVar(&r.Target, "target", "", "URL to ask, or with a SCENARIO the server's http://host:port")
 	fl.StringVar(&r.Targets, "targets", "", "file of requests in vegeta's format http or json, or - for standard input")
 	oneOf(fl, &l.Loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered", "open", "closed")
-	oneOf(fl, &r.Engine, "engine", load.DefaultEngine, "what sends an open loop: spin, or vegeta, which speaks https (docs/reference/engines.md)", load.Engines()...)
+	oneOf(fl, &r.Engine, "engine", load.DefaultEngine, "what sends an open loop: spin, or vegeta, which https and HTTP/2 take by themselves (docs/reference/engines.md)", load.Engines()...)
 	fl.BoolVar(&r.Insecure, "insecure", false, "accept any certificate of an https target")
+	fl.StringVar(&r.CACert, "cacert", "", "file of the certificates (PEM) to trust instead of the system's, of an https target")
+	fl.StringVar(&l.Cert, "cert", "", "file of the client's own certificate (PEM), of an https target")
+	fl.StringVar(&l.Key, "key", "", "file of its key (default: in the file of --cert)")
+	oneOf(fl, &l.HTTP, "http", "1.1", "version of HTTP: 1.1, or 2, which is h2 over https and h2c over http", "1.1", "2")
+	fl.IntVar(&l.Streams, "streams", 0, fmt.Sprintf("of --http 2: requests under way on a connection at most (default %d)", load.DefaultStreams))
+	fl.StringVar(&l.Host, "host", "", "name to ask for, in Host and of the certificate, where it is not the address")
 	fl.VarP(&r.Rate, "rate", "r", "requests per second, like 2000/s (open: default 100/s, or the scenario's; closed: default as many as come)")
 	fl.DurationVarP(&r.Duration, "duration", "z", 10*time.Second, "how long to send (of a trace or log: default all of it)")
 	fl.Var(&r.Arrivals, "arrivals", "shape of an open loop: "+arrivals.Help+" (default poisson, or the scenario's)")
@@ -120,8 +127,9 @@ within --duration.`,
 	complete(cmd, "arrivals", "poisson", "constant", "ramp(", "sine(", "burst(", "in-phase", "trace(", "log(")
 	bindConfig(cmd)
 	inSections(cmd,
-		helpSection{"What to ask", "target targets method header body insecure timeout"},
+		helpSection{"What to ask", "target targets method header body timeout"},
 		helpSection{theLoad, "rate duration arrivals connections keepalive idle open-rate engine rest seed"},
+		helpSection{"TLS and HTTP/2", "insecure cacert cert key host http streams"},
 		helpSection{"A closed loop", "loop think session pipeline ramp warmup"},
 		helpSection{theOutput, "output verbose results timestamps hgrm config help"},
 		helpSection{theMachine, "allow-remote"},

@@ -7,9 +7,12 @@
 package attack
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -100,7 +103,40 @@ func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*re
 		Arms: []record.PlanArm{{Name: l.Name, Role: record.Baseline, URL: l.Name, KeepAlive: l.KeepAlive, Clients: l.Clients}},
 	}}, w)
 	r.Doubts = append(s.doubts(&w, &got, status), r.Doubts...)
+	for i, d := range r.Doubts {
+		if to, is := fact.In(doubt.Redirects, d); is {
+			to.To = leadsTo(ctx, l.Targets[0], l.Clients)
+			r.Doubts[i] = doubt.Redirects.Of(to).On(d.Arm)
+		}
+	}
 	return r, w.Hist, err
+}
+
+// leadsTo asks once for a target that is answered with redirects, and returns the URL of the redirect; "" if there is none.
+func leadsTo(ctx context.Context, t load.Target, c record.Clients) string {
+	by, err := load.Transport(c)
+	if err != nil {
+		return ""
+	}
+	by.DisableKeepAlives = true
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, t.Method, t.URL, bytes.NewReader(t.Body))
+	if err != nil {
+		return ""
+	}
+	maps.Copy(req.Header, t.Header)
+	req.Host = cmp.Or(req.Header.Get("Host"), c.Speaks.Host)
+	reply, err := by.RoundTrip(req)
+	if err != nil {
+		return ""
+	}
+	defer reply.Body.Close()
+	to, err := reply.Location()
+	if err != nil {
+		return ""
+	}
+	return to.String()
 }
 
 // begins returns a line about the load: its requests, and for how long it sends them.
@@ -233,6 +269,9 @@ func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record
 			all = append(all, f)
 		}
 	}
+	raise(load.EngineFor(l.Clients) != "", attackSender.Of(sender{
+		Engine: l.Engine, Opened: int(got.Dialled), Handshakes: int(got.Handshakes), TLS: l.Speaks.TLS != "", HTTP2: l.Speaks.HTTP2,
+	}))
 	raise(l.LeftOut != "", doubt.LogLinesLeftOut.Of(doubt.Lines{Said: l.LeftOut}))
 	raise(w.Starved > 0, attackStarved.Of(starvation{Starved: w.Starved, Asked: w.Asked, Served: w.Asked - w.Starved}))
 	raise(float64(lost) > unanswered*float64(w.Requests), Lost.Of(losses{lost, w.Requests}))

@@ -32,12 +32,17 @@ type Cut struct{ Requests int }
 
 // What the other doubts tell.
 type (
-	failures   struct{ Failed int }                // replies
-	lateness   struct{ Lag time.Duration }         // p99
-	exhaustion struct{ Connections int }           // that could not be opened
-	shortage   struct{ Sent, Needed int }          // requests
-	share      struct{ Share float64 }             // ratio of the time
-	idleness   struct{ Asked, Answered, Lost int } // connections that were to be idle during the load
+	failures   struct{ Failed int }        // replies
+	lateness   struct{ Lag time.Duration } // p99
+	exhaustion struct{ Connections int }   // that could not be opened
+	shortage   struct{ Sent, Needed int }  // requests
+	share      struct{ Share float64 }     // ratio of the time
+	sender     struct {
+		Engine             string
+		Opened, Handshakes int  // connections of the whole load, and TLS handshakes
+		TLS, HTTP2         bool // what it speaks
+	}
+	idleness struct{ Asked, Answered, Lost int } // connections that were to be idle during the load
 )
 
 // Doubts about an attack.
@@ -54,6 +59,8 @@ var (
 	attackKeptAway   = fact.New[share]("attack-kept-away", 0, `other programs, or the hypervisor, kept the load from its CPU for {{percent .Share}} of the time`)
 	attackAtLimit    = fact.New[share]("attack-at-limit", 0, `the load was at its limit: it had something to do for {{percent .Share}} of the time`)
 	attackIdleLost   = fact.New[idleness]("attack-idle-lost", 0, `of {{count .Asked}} idle connections {{count .Answered}} were answered and {{count .Lost}} lost, so not all of them were open during the load`)
+	// attackSender is no doubt about the load: it tells by what it was sent.
+	attackSender     = fact.New[sender]("attack-sender", 0, `the engine {{.Engine}} (spin speaks HTTP/1.1 without TLS only), {{if .HTTP2}}HTTP/2{{else}}HTTP/1.1{{end}}{{if .TLS}} over TLS{{end}}: {{plural .Opened "connection"}} opened{{if .TLS}} with {{plural .Handshakes "TLS handshake"}}{{end}}; Go's client adds some 0.1 to 0.3 ms of its own to each time`)
 	CutOff           = fact.New[Cut]("attack-cut-off", 0, `{{count .Requests}} requests were under way when the attack was stopped, and are in no figure`)
 	attackClosedLoop = fact.Plain("attack-closed-loop", 0, `a closed loop asks less of a slow server: these times leave out what the waiting clients did not send, so no limit should rest on them`)
 )

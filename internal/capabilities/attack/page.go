@@ -36,9 +36,12 @@ func Write(w io.Writer, format string, r *record.Comparison, verbose bool, o doc
 	add("load", fmt.Sprintf("%s, for %s, seed %d", report.Load(a.Clients), say.Seconds(r.Window.Seconds()), r.Seed))
 	var doubts []string
 	for _, d := range r.Doubts {
-		if doubt.LogLinesLeftOut.Is(d) { // the lines left out of a log have a separate row
+		switch { // what is no doubt about the load has a row of its own
+		case doubt.LogLinesLeftOut.Is(d):
 			add("log", d.String())
-		} else {
+		case attackSender.Is(d):
+			add("sent by", d.String())
+		default:
 			doubts = append(doubts, d.String())
 		}
 	}

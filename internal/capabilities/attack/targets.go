@@ -80,14 +80,9 @@ func Logged(from arrivals.Process, log *arrivals.AccessLog, server string) (targ
 	return Secured(targets, u), nil
 }
 
-// Secured changes targets from http to https, in place, if the server's URL has https, and returns them.
+// Secured returns targets with https in place of http, if the server's URL has https.
 //
 // The targets of a log or scenario are made with http, because load.Target.At writes it.
 func Secured(targets []load.Target, server *url.URL) []load.Target {
-	for i, t := range targets {
-		if rest, plain := strings.CutPrefix(t.URL, "http://"); plain && server.Scheme == "https" {
-			targets[i].URL = "https://" + rest
-		}
-	}
-	return targets
+	return load.Secured(targets, server.Scheme == "https")
 }

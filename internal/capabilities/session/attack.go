@@ -36,6 +36,7 @@ type Attack struct {
 	Target, Targets string
 	Engine          string
 	Insecure        bool
+	CACert          string // file of the certificates to trust
 	Arrivals        arrivals.Process
 	Rate            PerSecond // 0 is the default of the loop
 	Duration        time.Duration
@@ -135,15 +136,20 @@ func (r *Attack) check() error {
 		}
 	}
 	closed, vegeta := l.Loop == "closed", r.Engine == load.EngineVegeta
-	longest, unfit := max(r.Duration, r.Warmup, time.Duration(l.Ramp)), scenario.CheckEngine(r.Engine, l)
+	longest, unfit := max(r.Duration, r.Warmup, time.Duration(l.Ramp)), scenario.CheckEngine(r.chosen(), l)
 	switch {
-	// vegeta's attacker is one for open loops, and spin speaks no TLS.
 	case unfit != nil:
 		return Usage(unfit)
 	case vegeta && r.OpenRate > 0:
 		return Usagef("--engine vegeta opens no connections beforehand; leave out --open-rate %g, or --engine", r.OpenRate)
-	case !vegeta && r.Insecure:
-		return Usagef("--insecure is about https, which only --engine vegeta speaks; add that")
+	case r.Insecure && r.CACert != "":
+		return Usagef("--insecure takes any certificate, and --cacert only some; drop one")
+	case l.Key != "" && l.Cert == "":
+		return Usagef("--key %s needs --cert, the certificate that it is for", l.Key)
+	case l.Streams > 0 && (l.HTTP != "2" || !l.KeepAlive):
+		return Usagef("--streams are requests under way on a kept connection of HTTP/2; add --http 2, and keep connections")
+	case l.Streams < 0:
+		return Usagef("--streams %d must not be negative", l.Streams)
 	case r.Target == "" && r.Targets == "":
 		return Usagef("--target is missing: name the URL to ask, like http://127.0.0.1:8080/plaintext")
 	case r.Target != "" && r.Targets != "":
@@ -165,6 +171,44 @@ func (r *Attack) check() error {
 		return Usagef("--timeout %v must be above 0", time.Duration(l.Timeout))
 	}
 	return nil
+}
+
+// chosen returns the engine that the user chose, "" if none.
+func (r *Attack) chosen() string {
+	if r.given("engine") {
+		return r.Engine
+	}
+	return ""
+}
+
+// speak settles what the clients speak to targets, and the engine that does. Errors are wrong usage.
+func (r *Attack) speak(targets []load.Target) error {
+	c := &r.Clients
+	secure := slices.ContainsFunc(targets, func(t load.Target) bool {
+		scheme, _, _ := strings.Cut(t.URL, "://")
+		return strings.EqualFold(scheme, "https")
+	})
+	switch {
+	case !secure && (r.Insecure || r.CACert != "" || r.given("cert")):
+		return Usagef("--insecure, --cacert, --cert and --key are about https, and the target is not; write https://")
+	case !secure:
+		c.TLS, c.Cert, c.Key = "", "", "" // a scenario's
+	case r.Insecure:
+		c.TLS = record.TrustAny
+	default:
+		c.TLS = cmp.Or(r.CACert, c.TLS, record.TrustKnown)
+	}
+	if err := scenario.CheckEngine(r.chosen(), *c); err != nil {
+		return Usage(err)
+	}
+	if needs := load.EngineFor(c.Recorded("")); needs != "" {
+		r.Engine = needs
+		if r.OpenRate > 0 {
+			return Usagef("--open-rate %g: the engine %s, which speaks https and HTTP/2, opens no connections beforehand; leave it out", r.OpenRate, needs)
+		}
+	}
+	_, err := load.Transport(c.Recorded(""))
+	return Usage(err)
 }
 
 // load returns the load to send. There are three sources of requests: a scenario, an access log, or --target
@@ -190,14 +234,18 @@ func (r *Attack) load(seed uint64) (l attack.Load, err error) {
 	if !r.Clients.KeepAlive && !r.given("connections") && r.Clients.Loop == "open" {
 		r.Clients.Connections = 0
 	}
-	// A record names the engine only if one was chosen.
-	engine := ""
-	if r.given("engine") {
-		engine = r.Engine
+	asked := l.Targets
+	if asked == nil { // a log's, which are made with its schedule
+		asked = []load.Target{{URL: r.Target}}
 	}
+	if err := r.speak(asked); err != nil {
+		return l, err
+	}
+	// A record names the engine only if one was chosen, or if the clients need it.
+	engine := cmp.Or(r.chosen(), load.EngineFor(r.Clients.Recorded("")))
 	l.Name, l.Rest, l.Pause = cmp.Or(r.Targets, r.Target), r.Rest, r.Clients.Think.Pauses()
 	l.Clients = r.Clients.Recorded(engine)
-	l.Rate, l.Duration, l.Warmup, l.Seed, l.OpenRate, l.SkipVerify = r.Rate.PerSecond, r.Duration, r.Warmup, seed, r.OpenRate, r.Insecure
+	l.Rate, l.Duration, l.Warmup, l.Seed, l.OpenRate = r.Rate.PerSecond, r.Duration, r.Warmup, seed, r.OpenRate
 	switch {
 	case !l.Closed():
 		return l, r.schedule(&l, from, seed)
@@ -318,6 +366,19 @@ func (r *Attack) take(l scenario.Load) error {
 	if !r.given("timeout") && l.Timeout != 0 {
 		c.Timeout = l.Timeout
 	}
+	if !r.given("http") && l.HTTP != "" {
+		c.HTTP = l.HTTP
+	}
+	if !r.given("host") && l.Host != "" {
+		c.Host = l.Host
+	}
+	if !r.given("streams") && l.Streams != 0 {
+		c.Streams = l.Streams
+	}
+	c.TLS = l.TLS
+	if !r.given("cert") {
+		c.Cert, c.Key = l.Cert, l.Key
+	}
 	if l.Loop != c.Loop {
 		return nil
 	}
@@ -344,8 +405,7 @@ func (r *Attack) take(l scenario.Load) error {
 	return nil
 }
 
-// stayLocal refuses to send load to other machines by mistake, and https with an engine that does
-// not speak it. --allow-remote allows other machines, and changes nothing about https. All errors
+// stayLocal refuses to send load to other machines by mistake; --allow-remote allows it. All errors
 // are wrong usage.
 func (r *Attack) stayLocal(ctx context.Context, targets []load.Target) error {
 	checked := map[string]bool{} // a log may have many on one server
@@ -354,13 +414,11 @@ func (r *Attack) stayLocal(ctx context.Context, targets []load.Target) error {
 		switch {
 		case err != nil:
 			return Usagef("--target %q: %w", t.URL, err)
-		case u.Scheme == "https" && r.Engine != load.EngineVegeta:
-			return Usagef("--target %q is https, which only --engine vegeta speaks; add that, in an open loop", t.URL)
 		case r.AllowRemote || checked[u.Scheme+u.Host]:
 			continue
 		}
 		checked[u.Scheme+u.Host] = true
-		if err := OnLoopback(ctx, "--target", strings.Replace(t.URL, "https://", "http://", 1)); err != nil {
+		if err := OnLoopback(ctx, "--target", t.URL); err != nil {
 			return err
 		}
 	}

@@ -352,8 +352,8 @@ func OnLoopback(ctx context.Context, what, address string) error {
 	if err != nil {
 		return Usagef("%s %q: %w", what, address, err)
 	}
-	if u.Scheme != "http" || u.Host == "" {
-		return Usagef("%s %q is not a URL like http://127.0.0.1:8080/plaintext (no TLS)", what, address)
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return Usagef("%s %q is not a URL like http://127.0.0.1:8080/plaintext or https://127.0.0.1:8443/", what, address)
 	}
 	addrs, err := net.DefaultResolver.LookupIPAddr(ctx, u.Hostname())
 	if err != nil {

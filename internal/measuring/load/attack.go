@@ -3,8 +3,8 @@
 // goroutine on raw epoll, and vegeta's attacker. It stamps what happened to every request
 // into request.Request and reports what the generator itself did. It judges none of it.
 //
-// It speaks HTTP/1.1 to one server at a time: no HTTP/2, no redirects, no cookies,
-// no compression, and TLS with the engine vegeta only.
+// It speaks to one server at a time: no redirects, no cookies, no compression. The engine spin speaks HTTP/1.1 without
+// TLS, and vegeta HTTP/1.1 and HTTP/2 with or without TLS (client.go).
 //
 // A load takes this way through the files. Attack (an open loop) and Closed (a closed one) check their
 // Options and render the targets into a script (target.go). The engine spin then drives all connections
@@ -107,6 +107,10 @@ type Options struct {
 	// and opens another. A failure or a close by the server ends a session early. 0: the
 	// client keeps its connection. Needs KeepAlive.
 	//
+	// Speaks is for the engine vegeta, except for its Host: see EngineFor. A target's own Host header goes before Host.
+	// Connections of HTTP/2 are used in turn; each has up to Streams requests under way (0: DefaultStreams), and further
+	// requests wait.
+	//
 	// Pipeline is the number of requests that a client has in flight on its connection,
 	// answered in order; 0 or 1: one. When the connection breaks, all of them fail and none is
 	// repeated. Needs KeepAlive; excludes Pause and Rate.
@@ -121,8 +125,6 @@ type Options struct {
 	// OpenRate is the rate, per second, at which connections are opened before the
 	// attack; 0: as fast as the server accepts, 64 at a time.
 	OpenRate float64
-	// SkipVerify accepts any certificate of an https server.
-	SkipVerify bool
 	// Shared is set when the load has no CPU to itself: the engine spin then sleeps
 	// between requests instead of polling the kernel all the time.
 	Shared bool
@@ -172,6 +174,8 @@ type Result struct {
 	Start time.Time
 	// Dialled counts connections opened, those opened beforehand too.
 	Dialled uint64
+	// Handshakes counts the TLS handshakes that succeeded.
+	Handshakes uint64
 	// Exhausted counts dials that failed for want of a local port or file
 	// descriptor. The generator is to blame, not the server.
 	Exhausted uint64
@@ -243,10 +247,10 @@ func (o *Options) prepare(closed bool) (a *script, err error) {
 		return nil, err
 	}
 	if err = check(); err == nil {
-		a, err = newScript(o.Targets, o.KeepAlive, o.Trace.Demand, o.Trace.Which)
+		a, err = newScript(named(o.Targets, o.Speaks.Host), o.KeepAlive, o.Trace.Demand, o.Trace.Which)
 	}
-	if err == nil && a.templates[0].tls && (closed || o.engine() != EngineVegeta) {
-		err = errors.New("https needs the engine vegeta, in an open loop")
+	if err == nil {
+		err = o.checkSpoken(a.templates[0].tls, closed)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("preparing the %s: %w", name, err)
@@ -277,7 +281,7 @@ func (o *Options) checkOpen() error {
 // results; docs/reference/engines.md explains which to choose.
 const (
 	EngineSpin   = "spin"   // one goroutine on raw epoll; Linux
-	EngineVegeta = "vegeta" // vegeta's attacker over net/http's client; speaks https
+	EngineVegeta = "vegeta" // vegeta's attacker over net/http's client; speaks https and HTTP/2
 )
 
 // Engines returns the names of all engines. On Linux the first is the default.
@@ -330,7 +334,7 @@ func (r ClosedResult) Rate() float64 {
 func (r ClosedResult) Client(c record.Clients) record.ClientSide {
 	// The proof is copied: a pointer into r would keep all of its requests for as long as the judge keeps the trial.
 	side := record.ClientSide{
-		Dialled: r.Dialled, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
+		Dialled: r.Dialled, Handshakes: r.Handshakes, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
 		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: new(r.Proof.Proof), Pending: r.Cut,
 	}
 	if c.Session > 0 {
@@ -377,8 +381,15 @@ func Closed(ctx context.Context, o Options) (ClosedResult, error) {
 	if err != nil {
 		return ClosedResult{}, err
 	}
+	if o.engine() == EngineVegeta {
+		return closedVegeta(ctx, o, a)
+	}
 	return closedSpin(ctx, o, a)
 }
+
+// refusedPause is the time that a client waits after a refused connection, so that clients of
+// a dead server do not dial all the time.
+const refusedPause = 10 * time.Millisecond
 
 // sumSessions counts the sessions of a closed loop and takes the quantiles of the durations of
 // complete ones. The result is never nil; it is all zero without sessions.

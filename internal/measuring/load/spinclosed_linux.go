@@ -70,10 +70,6 @@ func (l *closedLoop) pacedDue(i int) int64 {
 	return int64((float64(i) + float64(l.clients[i].turns)*float64(o.Connections)) / o.Rate * 1e9)
 }
 
-// refusedPause is the time that a client waits after a refused connection, so that clients of
-// a dead server do not dial all the time.
-const refusedPause = 10 * time.Millisecond
-
 // free implements spinLoop: it decides when the client of k sends next.
 func (l *closedLoop) free(k *spinConn) {
 	c := &l.clients[k.index]

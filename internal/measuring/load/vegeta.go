@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -41,13 +39,12 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 		d := requests.recordedDemand(i)
 		res.Requests[i] = request.Request{Scheduled: int64(at), Sent: -1, Outcome: request.Cut, Iters: d.Iters, Sleep: int64(d.Sleep)}
 	}
-	// Without DisableCompression net/http would ask for gzip and unpack it; without MaxIdleConnsPerHost
-	// it would keep only two idle connections.
-	a := &vegetaAttack{Options: &o, ctx: ctx, script: requests, res: res, http: &http.Transport{
-		DisableCompression: true, DisableKeepAlives: !o.KeepAlive, MaxConnsPerHost: max(0, o.Connections), MaxIdleConnsPerHost: math.MaxInt,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: o.SkipVerify},
-	}}
-	defer a.http.CloseIdleConnections()
+	conns, err := newConnections(o.Clients)
+	if err != nil {
+		return nil, err
+	}
+	defer conns.close()
+	a := &vegetaAttack{Options: &o, ctx: ctx, script: requests, res: res, conns: conns}
 	attacker := vegeta.NewAttacker(vegeta.Client(&http.Client{Transport: a}), vegeta.Redirects(vegeta.NoFollow),
 		vegeta.Workers(firstWorkers), vegeta.MaxWorkers(maxWorkers))
 	// vegeta asks for targets from many goroutines, in any order, so RoundTrip chooses the real one.
@@ -91,7 +88,7 @@ type vegetaAttack struct {
 	*Options
 	ctx     context.Context // ends the attack
 	script  *script
-	http    *http.Transport
+	conns   *connections
 	res     *Result // Start is set by the first Pace
 	moments int     // calls of Moment so far
 }
@@ -144,9 +141,18 @@ func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 	if err != nil || seq >= len(a.Trace.At) {
 		return nil, fmt.Errorf("request number %q of %d", hit.Header.Get("X-Vegeta-Seq"), len(a.Trace.At))
 	}
+	resp, ended, stamps, err := a.ask(seq)
+	r := &a.res.Requests[seq]
+	r.Outcome, r.Status, r.Bytes, a.res.Stamps[seq] = ended.Outcome, ended.Status, ended.Bytes, stamps
+	return resp, err
+}
+
+// ask sends request number seq and reads the whole reply. ended has the outcome, status and bytes alone. It may be called
+// concurrently.
+func (a *vegetaAttack) ask(seq int) (resp *http.Response, ended request.Request, stamps request.Stamps, err error) {
 	ctx, cancel := context.WithTimeout(a.ctx, timeout(a.Timeout))
 	defer cancel()
-	var ready, first atomic.Int64 // a reply may come when RoundTrip has given up
+	var ready, first atomic.Int64 // a reply may come when ask has given up
 	var secured atomic.Bool       // a TLS handshake has begun
 	since := func(stamp *atomic.Int64) { stamp.Store(max(1, int64(time.Since(a.res.Start)))) }
 	resp, n, err := a.exchange(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -156,63 +162,53 @@ func (a *vegetaAttack) RoundTrip(hit *http.Request) (*http.Response, error) {
 				atomic.AddUint64(&a.res.Dialled, 1)
 			}
 		},
-		TLSHandshakeStart:    func() { secured.Store(true) },
+		TLSHandshakeStart: func() { secured.Store(true) },
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
+			if err == nil {
+				atomic.AddUint64(&a.res.Handshakes, 1)
+			}
+		},
 		GotFirstResponseByte: func() { since(&first) },
 	}), seq)
-	r := &a.res.Requests[seq]
 	// net/http writes the request as soon as it has a connection, so Wrote is the same time as Ready.
-	a.res.Stamps[seq] = request.Stamps{Ready: ready.Load(), Wrote: ready.Load(), First: first.Load()}
+	stamps = request.Stamps{Ready: ready.Load(), Wrote: ready.Load(), First: first.Load()}
 	switch {
+	case err == nil && a.Speaks.HTTP2 && resp.ProtoMajor != 2: // without ALPN net/http goes on in HTTP/1.1
+		ended.Outcome, err = request.NoHTTP2, errors.New("the reply is HTTP/1.1")
 	case err == nil:
-		r.Outcome, r.Status, r.Bytes = request.Answered, uint16(resp.StatusCode), bodyBytes(n)
-		return resp, nil
+		ended.Outcome, ended.Status, ended.Bytes = request.Answered, uint16(resp.StatusCode), bodyBytes(n)
+		return resp, ended, stamps, nil
 	// The attack's own context is looked at first: it ends the request's context too.
 	case a.ctx.Err() != nil:
-		r.Outcome = request.Cut
+		ended.Outcome = request.Cut
 	case ctx.Err() != nil:
-		r.Outcome = request.TimedOut
+		ended.Outcome = request.TimedOut
 	case ready.Load() == 0:
-		r.Outcome = failedDial(err)
+		ended.Outcome = failedDial(err)
 		if secured.Load() {
-			r.Outcome = failedHandshake(err)
+			ended.Outcome = request.OfHandshake(err)
 		}
 	default:
-		r.Outcome = failedExchange(err, first.Load() > 0)
+		ended.Outcome = failedExchange(err, first.Load() > 0)
+		// What a server that speaks HTTP/1.1 alone sends first is no frame of HTTP/2.
+		if a.Speaks.HTTP2 && a.Speaks.TLS == "" && ended.Outcome == request.Closed {
+			ended.Outcome = failedPreface(err)
+		}
 	}
-	if r.Outcome == request.Exhausted {
+	if ended.Outcome == request.Exhausted {
 		atomic.AddUint64(&a.res.Exhausted, 1)
 	}
-	return nil, err
-}
-
-// failedHandshake returns the outcome of a request that got no connection because the TLS handshake failed.
-func failedHandshake(err error) request.End {
-	var (
-		unknown  x509.UnknownAuthorityError
-		invalid  x509.CertificateInvalidError
-		host     x509.HostnameError
-		verified *tls.CertificateVerificationError
-	)
-	switch {
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return request.Expired
-	case errors.As(err, &host):
-		return request.OtherHost
-	case errors.As(err, &unknown), errors.As(err, &invalid), errors.As(err, &verified):
-		return request.Untrusted
-	case errors.Is(err, syscall.ECONNRESET):
-		return request.Reset
-	case errors.Is(err, io.EOF): // the server closed the connection in the handshake
-		return request.Closed
-	}
-	return request.NoTLS
+	return nil, ended, stamps, err
 }
 
 // failedExchange returns the outcome of a request that failed on its open connection. begun tells whether a
 // byte of the reply had come.
 func failedExchange(err error, begun bool) request.End {
 	var broken net.Error
+	refused := request.OfCertificate(err) // over TLS 1.3 a server sees the client's certificate when the client has finished
 	switch {
+	case refused != 0:
+		return refused
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return request.Reset
 	case begun && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)):
@@ -225,6 +221,16 @@ func failedExchange(err error, begun bool) request.End {
 	return request.Closed
 }
 
+// failedPreface returns the outcome of a request over HTTP/2 without TLS that got no reply: NoHTTP2 if the network is well, so
+// that the server answered something else or closed, else Closed.
+func failedPreface(err error) request.End {
+	var broken net.Error
+	if errors.As(err, &broken) {
+		return request.Closed
+	}
+	return request.NoHTTP2
+}
+
 // exchange sends request number seq and reads its reply. n is the length of the reply's body.
 func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Response, n int64, err error) {
 	tp := a.script.template(uint64(seq))
@@ -234,7 +240,12 @@ func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Respon
 		return nil, 0, err
 	}
 	req.Header.Set("X-Vegeta-Seq", strconv.Itoa(seq)) // the hit's own is on the placeholder
-	if resp, err = a.http.RoundTrip(req.WithContext(ctx)); err != nil {
+	client, free, err := a.conns.take(ctx, req.URL.Scheme, tp.addr)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer free()
+	if resp, err = client.RoundTrip(req.WithContext(ctx)); err != nil {
 		return nil, 0, err
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection

@@ -40,9 +40,9 @@ func TestVegetaSpeaksTLS(t *testing.T) {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	o := Options{
-		Clients: record.Clients{Engine: EngineVegeta, Connections: 4, KeepAlive: true},
-		Targets: []Target{{Method: "GET", URL: s.URL + "/work#here"}}, SkipVerify: true,
-		Trace: arrivals.Trace{At: evenly(200, 100*time.Millisecond), Demand: slices.Repeat([]arrivals.Demand{{Iters: 1}}, 20)},
+		Clients: record.Clients{Engine: EngineVegeta, Connections: 4, KeepAlive: true, Speaks: record.Speaks{TLS: record.TrustAny}},
+		Targets: []Target{{Method: "GET", URL: s.URL + "/work#here"}},
+		Trace:   arrivals.Trace{At: evenly(200, 100*time.Millisecond), Demand: slices.Repeat([]arrivals.Demand{{Iters: 1}}, 20)},
 	}
 	res := vegetaRun(t, o)
 	for i, r := range res.Requests {
@@ -53,7 +53,7 @@ func TestVegetaSpeaksTLS(t *testing.T) {
 	if res.Dialled < 1 || res.Dialled > 4 {
 		t.Errorf("dialled %d; want up to 4", res.Dialled)
 	}
-	o.SkipVerify = false
+	o.Speaks.TLS = ""
 	for i, r := range vegetaRun(t, o).Requests {
 		if r.Outcome != request.Untrusted {
 			t.Errorf("request %d: %+v; want it to fail for the certificate", i, r)

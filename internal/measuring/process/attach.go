@@ -31,7 +31,7 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 	if err != nil {
 		return nil, fmt.Errorf("the server at %s: %w", address, err)
 	}
-	port := cmp.Or(u.Port(), "80")
+	port := cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80")
 	p := l.process(net.JoinHostPort(u.Hostname(), port))
 	ctx, cancel := context.WithTimeoutCause(ctx, p.readyLimit, fmt.Errorf("no answer within %v", p.readyLimit))
 	defer cancel()
@@ -41,6 +41,8 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 		return nil, fmt.Errorf("the server at %s does not answer GET %s: %w", address, path, context.Cause(ctx))
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("the server at %s does not answer GET %s: %s; start it first, or give its command instead", address, path, prose.FirstLine(err.Error()))
+	case request.OfCertificate(err) != 0:
+		return nil, fmt.Errorf("the server at %s does not answer GET %s: %s", address, path, failure(err))
 	case err != nil:
 		return nil, fmt.Errorf("the server at %s does not answer GET %s: %s; try it with curl first", address, path, failure(err))
 	case status >= http.StatusInternalServerError:
@@ -55,6 +57,9 @@ func (l *Launcher) Attach(ctx context.Context, address, path string) (*Process, 
 // failure tells why a server that listens gave no reply.
 func failure(err error) string {
 	text := prose.FirstLine(err.Error())
+	if end := request.OfCertificate(err); end != 0 {
+		return fmt.Sprintf("%s%s (%s)", end.Means(), mends[end], text)
+	}
 	for cause, out := range map[error]request.End{
 		syscall.ECONNRESET: request.Reset, io.EOF: request.Closed, io.ErrUnexpectedEOF: request.Short,
 	} {
@@ -63,6 +68,15 @@ func failure(err error) string {
 		}
 	}
 	return text
+}
+
+// mends is how to mend what client and server do not agree on, in the settings of an arm.
+var mends = map[request.End]string{
+	request.Untrusted:    "; tls=insecure before its URL or command takes any, and tls=FILE those that FILE has",
+	request.Expired:      "; tls=insecure before its URL or command takes any",
+	request.OtherHost:    "; host=NAME before its URL or command asks for that NAME, and tls=insecure takes any certificate",
+	request.NoHTTP2:      "; leave out http=2",
+	request.NoClientCert: "; give one with cert=FILE and key=FILE before its URL or command",
 }
 
 // Listener returns the pid of the process that listens at name:port on this machine. If a process
@@ -108,6 +122,13 @@ func eldest(pids []int) int {
 // A listener is where a server was found, host:port.
 type listener struct{ Addr string }
 
+// A moved tells where a server sends the clients that ask it for a path without TLS.
+type moved struct {
+	Path   string
+	Status int
+	To     string
+}
+
 // An affinity tells on which CPUs a server may run, and on which servers should.
 type affinity struct {
 	CPUs, Servers string
@@ -118,6 +139,7 @@ type affinity struct {
 // Doubts about a server, the load or the machine.
 var (
 	noListenerFound = fact.New[listener]("no-listener-found", 0, `CPU time, memory and CPUs are not known: no process that listens on {{.Addr}} can be found (it is another user's, in another network namespace, or on another machine)`)
+	movedToTLS      = fact.New[moved]("moved-to-tls", 0, `GET {{.Path}} is answered with a redirect (status {{count .Status}}) to {{.To}}, which clients do not follow: give the arm as https://HOST:PORT, or tls= before its command`)
 	otherCPUs       = fact.New[affinity]("other-cpus", 0, `may run on {{.CPUs}}, not on the servers' {{.Servers}} alone: it {{if .Attached}}was not started here{{else}}set its own affinity{{end}}`+
 		`{{with .Shared}}; it shares {{.}} with the load, and they disturb each other{{end}}`)
 )

@@ -29,6 +29,7 @@ import (
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/request"
 )
 
 const (
@@ -58,6 +59,7 @@ type Process struct {
 	Found   int       // pid of a server that was already running, 0 when it is not known
 	Addr    string    // host:port of the service
 	Admin   string    // host:port of the admin side, "" when the command has no mark for it
+	door    Door      // how it is asked
 	metrics string    // URL of the metrics, "" when the server has none
 	dir     string    // temporary directory, "" when the command has no mark for it
 	log     *tail
@@ -74,8 +76,8 @@ type Process struct {
 // running; Start then calls Attach. Another program may take the chosen port before the server
 // does; Start then tries again, 3 times in all. The caller ends the server with Stop or Kill.
 func (l *Launcher) Start(ctx context.Context, argv []string, path string) (*Process, error) {
-	// The command is the address of a server that is already running. An https address is none.
-	if len(argv) == 1 && strings.HasPrefix(argv[0], "http://") {
+	// The command is the address of a server that is already running.
+	if len(argv) == 1 && (strings.HasPrefix(argv[0], "http://") || strings.HasPrefix(argv[0], "https://")) {
 		return l.Attach(ctx, argv[0], path)
 	}
 	if l.Elsewhere != nil {
@@ -145,7 +147,7 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 
 // process returns the Process of a server on addr, before its start.
 func (l *Launcher) process(addr string) *Process {
-	return &Process{Addr: addr, log: &tail{}, exited: make(chan struct{}), readyLimit: l.readyLimit, stopLimit: l.stopLimit}
+	return &Process{Addr: addr, door: l.door, log: &tail{}, exited: make(chan struct{}), readyLimit: l.readyLimit, stopLimit: l.stopLimit}
 }
 
 // fill replaces the marks in argv, such as {addr}. It makes the temporary directory if argv has the
@@ -212,6 +214,9 @@ func (p *Process) ready(ctx context.Context, path string) error {
 		switch status, err := p.askOnce(ctx, path); {
 		case err == nil && status < http.StatusInternalServerError:
 			return nil
+		// Waiting changes no certificate.
+		case request.OfCertificate(err) != 0:
+			return fmt.Errorf("the server on %s: %s", p.Addr, failure(err))
 		case err == nil:
 			last = fmt.Sprintf("GET %s is answered %d", path, status)
 		// Nothing listens yet, as last already tells.
@@ -233,14 +238,15 @@ func (p *Process) ready(ctx context.Context, path string) error {
 }
 
 // askOnce sends GET path on a new connection, reads the whole reply, and returns its status. It
-// follows no redirect.
+// follows no redirect, and raises a doubt about one to https.
 func (p *Process) askOnce(ctx context.Context, path string) (status int, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.Addr+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.door.scheme()+p.Addr+path, nil)
 	if err != nil {
 		return 0, fmt.Errorf("asking %s%s: %w", p.Addr, path, err)
 	}
+	req.Host = p.door.Host
 	client := &http.Client{
-		Transport: &http.Transport{DisableKeepAlives: true}, Timeout: p.readyLimit,
+		Transport: p.door.once(), Timeout: p.readyLimit,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the other server is not under test
 	}
 	reply, err := client.Do(req)
@@ -248,6 +254,9 @@ func (p *Process) askOnce(ctx context.Context, path string) (status int, err err
 		return 0, err
 	}
 	defer reply.Body.Close()
+	if to, err := reply.Location(); err == nil && request.Redirect(uint16(reply.StatusCode)) && to.Scheme == "https" && !p.door.TLS {
+		p.Doubts = append(p.Doubts, movedToTLS.Of(moved{Path: path, Status: reply.StatusCode, To: to.String()}))
+	}
 	_, err = io.Copy(io.Discard, reply.Body)
 	return reply.StatusCode, err
 }
@@ -278,6 +287,9 @@ func (p *Process) ShowsMetrics(where string) {
 	switch {
 	case where != "":
 		p.metrics = cmdline.MetricsAt(where, p.Addr, p.Admin)
+		if strings.HasPrefix(where, "/") { // on the server itself
+			p.metrics = p.door.scheme() + p.Addr + where
+		}
 	case p.Admin != "":
 		p.metrics = "http://" + p.Admin + "/metrics"
 	}
@@ -338,6 +350,9 @@ func (p *Process) Get(ctx context.Context, page, accept string, limit time.Durat
 	}
 	req.Header.Set("Accept", accept)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	if req.URL.Host == p.Addr {
+		client.Transport, req.Host = p.door.once(), p.door.Host
+	}
 	reply, err := client.Do(req)
 	if err != nil {
 		return err
@@ -430,8 +445,41 @@ func (p *Process) Output() []byte {
 type Launcher struct {
 	// Elsewhere, if not nil, starts the servers on other machines; see [Remote].
 	Elsewhere             func(ctx context.Context, argv []string) (*Remote, error)
+	door                  Door
 	jobs                  chan func()
 	readyLimit, stopLimit time.Duration // how long a server may take until its first reply, and to end
+}
+
+// A Door is how a server is asked. The zero Door is HTTP/1.1 without TLS, by the server's address.
+type Door struct {
+	TLS  bool
+	Host string          // name to ask for; "" for the address
+	By   *http.Transport // what speaks to it; nil: HTTP/1.1 without TLS
+}
+
+// scheme returns how a URL of the server begins.
+func (d Door) scheme() string {
+	if d.TLS {
+		return "https://"
+	}
+	return "http://"
+}
+
+// once returns a transport for one request, which leaves no connection open.
+func (d Door) once() *http.Transport {
+	t := &http.Transport{}
+	if d.By != nil {
+		t = d.By.Clone()
+	}
+	t.DisableKeepAlives = true
+	return t
+}
+
+// Through returns the launcher for servers that are asked through a door. Only the original is closed.
+func (l *Launcher) Through(d Door) *Launcher {
+	with := *l
+	with.door = d
+	return &with
 }
 
 // NewLauncher returns a Launcher for the CPUs c.Server. It binds its thread only if c.Pin is set.

@@ -32,7 +32,7 @@ func Alone(ctx context.Context, version string, o load.Options, rest string) (go
 	// The server's address, by which its process and so its CPUs are found.
 	addr := ""
 	if u, err := url.Parse(o.Targets[0].URL); err == nil {
-		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
+		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80"))
 	}
 	sets, undo, err := settleGenerator(ctx, addr, o.Engine, rest, o.Times != nil)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/cpuset"
+	"schedlab/internal/shared/record"
 )
 
 // A lab is where a run starts servers, and how it tells of its progress. A lab is a value that steps pass on;
@@ -64,13 +65,43 @@ func (l lab) tellLeft(doing string, done, total int, left time.Duration) {
 // start starts the server of an arm. The caller stops it. A server that ran already is
 // reported to the watchdog, which then counts it as part of the run and not as a disturbance.
 func (l lab) start(ctx context.Context, p probed, a arm) (*process.Process, error) {
-	server, err := l.launcher.Start(ctx, p.command(a), p.scenario.ReadyPath(a.asked))
+	launcher, err := l.to(a)
+	if err != nil {
+		return nil, fmt.Errorf("arm %q: %w", a.asked.Given(), err)
+	}
+	server, err := launcher.Start(ctx, p.command(a), p.scenario.ReadyPath(a.asked))
 	if err != nil {
 		return nil, fmt.Errorf("arm %q: %w", a.asked.Given(), err)
 	}
 	l.others.Guest(server.Found)
 	server.ShowsMetrics(a.Metrics)
 	return server, nil
+}
+
+// to returns the launcher for the server of an arm, which is asked as the arm's clients ask it. The error names a file that the
+// arm's settings name.
+func (l lab) to(a arm) (*process.Launcher, error) {
+	c := a.Clients.Speaks
+	if c == (record.Speaks{}) {
+		return l.launcher, nil
+	}
+	by, err := load.Transport(record.Clients{Speaks: c})
+	if err != nil {
+		return nil, err
+	}
+	return l.launcher.Through(process.Door{TLS: c.TLS != "", Host: c.Host, By: by}), nil
+}
+
+// targets returns the scenario's requests to a server at addr, in the scheme that clients speak.
+func (p plan) targets(addr string, c record.Clients) []load.Target {
+	return load.Secured(p.scenario.Targets(addr), c.Speaks.TLS != "")
+}
+
+// saturating returns the clients of a closed loop that keeps an arm's server busy. They speak as the arm's own do.
+func (p plan) saturating(a arm, clients int) record.Clients {
+	return record.Clients{
+		Loop: "closed", Connections: clients, KeepAlive: a.KeepAlive, Timeout: p.Timeout, Speaks: a.Clients.Speaks, Engine: load.EngineFor(a.Clients),
+	}
 }
 
 // NullServer is the name of this program's hidden command that runs the null server.

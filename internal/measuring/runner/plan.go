@@ -254,6 +254,35 @@ func (p *plan) takeArms() error {
 			return impossible("arm %q: %v", a.Name, err)
 		}
 	}
+	return p.chooseEngine()
+}
+
+// chooseEngine gives all open loops the engine that some arm's clients need, where the user chose none: two engines would
+// differ by more than many servers do.
+func (p *plan) chooseEngine() error {
+	i := slices.IndexFunc(p.Arms, func(a arm) bool { return load.EngineFor(a.Clients) != "" })
+	if i < 0 {
+		return nil
+	}
+	engine := load.EngineFor(p.Arms[i].Clients)
+	if p.opts.Site != nil {
+		words := p.opts.Site.Describe().Words
+		return impossible("arm %q: %s begin at one agreed moment, which only the engine spin can, and that speaks HTTP/1.1 without TLS; leave TLS and HTTP/2 out", p.Arms[i].Name, words.Senders)
+	}
+	for k := range p.Arms {
+		a := &p.Arms[k]
+		if err := scenario.CheckEngine(engine, a.load); err != nil {
+			return impossible("arm %q: %v", a.Name, err)
+		}
+		if _, err := load.Transport(a.Clients); err != nil {
+			return impossible("arm %q: %v", a.Name, err)
+		}
+		a.Clients.Engine = engine
+	}
+	p.cpus.Vegeta = true
+	if p.opts.Engine == "" {
+		p.doubt(engineChosen.Of(chosen{Engine: engine}).On(p.Arms[i].Name))
+	}
 	return nil
 }
 

@@ -89,7 +89,11 @@ func (l lab) checkRunning(ctx context.Context, p plan) error {
 		if a.URL == "" {
 			continue
 		}
-		if _, err := l.launcher.Attach(ctx, a.URL, p.scenario.ReadyPath(a.asked)); err != nil {
+		launcher, err := l.to(a)
+		if err != nil {
+			return err
+		}
+		if _, err := launcher.Attach(ctx, a.URL, p.scenario.ReadyPath(a.asked)); err != nil {
 			return fmt.Errorf("arm %q: %w", a.asked.Given(), err)
 		}
 	}
@@ -195,7 +199,7 @@ func takenBy(o *record.Others) (taken float64, most string) {
 func (p plan) sameAs(arm int) int {
 	for i := range arm {
 		a, b := p.Arms[i], p.Arms[arm]
-		if a.KeepAlive == b.KeepAlive && slices.Equal(a.Command, b.Command) && maps.Equal(a.asked.Flags, b.asked.Flags) {
+		if a.KeepAlive == b.KeepAlive && a.Clients.Speaks == b.Clients.Speaks && slices.Equal(a.Command, b.Command) && maps.Equal(a.asked.Flags, b.asked.Flags) {
 			return i
 		}
 	}
@@ -231,7 +235,11 @@ func (p plan) probeFor() time.Duration {
 // probeArm measures an arm's closed-loop throughput. The probe is longer in a search. If
 // the arm's rate is relative to the throughput, probeArm also rehearses that load.
 func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err error) {
-	server, err := l.launcher.Start(ctx, a.Command, p.scenario.ReadyPath(a.asked))
+	launcher, err := l.to(a)
+	if err != nil {
+		return found, err
+	}
+	server, err := launcher.Start(ctx, a.Command, p.scenario.ReadyPath(a.asked))
 	if err != nil {
 		return found, err
 	}
@@ -244,8 +252,8 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 		clients = crowdedClients
 	}
 	o := load.Options{
-		Clients: record.Clients{Loop: "closed", Connections: clients, KeepAlive: a.KeepAlive, Timeout: p.Timeout},
-		Targets: p.scenario.Targets(server.Addr), Trace: p.scenario.Cycle(p.Seed, p.iters),
+		Clients: p.saturating(a, clients),
+		Targets: p.targets(server.Addr, a.Clients), Trace: p.scenario.Cycle(p.Seed, p.iters),
 		Duration: p.probeFor(), Warmup: probeWarmup, Shared: p.cpus.Shared,
 	}
 	// A server without a reply in the probe's window gets a longer window. It gives up when a

@@ -44,8 +44,8 @@ func (t *trial) saturate(ctx context.Context) {
 	idle, family := host.NewIdleClock(cpus), host.Family(t.server.Pid())
 	var ends [2]busyTime
 	o := load.Options{
-		Clients: record.Clients{Loop: "closed", Connections: probeClients, KeepAlive: t.arm.KeepAlive, Timeout: p.Timeout},
-		Targets: p.scenario.Targets(t.server.Addr), Trace: p.scenario.Cycle(t.Seed, p.iters), Seed: t.Seed,
+		Clients: p.saturating(t.arm, probeClients),
+		Targets: p.targets(t.server.Addr, t.arm.Clients), Trace: p.scenario.Cycle(t.Seed, p.iters), Seed: t.Seed,
 		Duration: length, Warmup: turnWarmup, Shared: p.cpus.Shared,
 		Moments: []time.Duration{turnWarmup, turnWarmup + length}, Moment: func(i int) { ends[i] = busyNow(family, idle) },
 	}

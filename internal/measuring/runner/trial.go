@@ -232,7 +232,7 @@ func (t *trial) drive(ctx context.Context, clocks *host.Watcher) (got load.Close
 // loadOn returns the options of a load that sends trace to the server at addr. The clients'
 // settings are c, with the rate that was chosen.
 func (p plan) loadOn(addr string, c record.Clients, trace arrivals.Trace) load.Options {
-	return load.Options{Clients: c, Targets: p.scenario.Targets(addr), Trace: trace, Shared: p.cpus.Shared}
+	return load.Options{Clients: c, Targets: p.targets(addr, c), Trace: trace, Shared: p.cpus.Shared}
 }
 
 // settleTime is how long settle waits until the server's counters show no open connection.

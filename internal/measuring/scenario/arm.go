@@ -35,7 +35,7 @@ type Arm struct {
 	Vary    varied            // flags or load settings with several values
 	Env     map[string]string // environment variables that are added to the inherited ones
 	Command []string          // command line of another program; see the marks
-	URL     string            // http://host:port of a server that is already running
+	URL     string            // http://host:port or https://host:port of a server that is already running
 	Metrics string            // where a Command or URL shows its metrics; see cmdline.MetricsAt
 	// Levels are the varied values of an expanded arm. Family is its name without them.
 	Levels []record.Level
@@ -357,9 +357,10 @@ const metricsWord = "metrics="
 // ParseArm reads a command-line arm:
 //
 //	MODE[,SETTING=VALUE...]                           a setting may be env.VARIABLE
-//	NAME='[metrics=WHERE] [VARIABLE=VALUE...] CMD {addr}'
-//	NAME='[metrics=WHERE] http://HOST:PORT'           a server that is already running
+//	NAME='[metrics=WHERE] [SETTING=VALUE...] [VARIABLE=VALUE...] CMD {addr}'
+//	NAME='[metrics=WHERE] [SETTING=VALUE...] http://HOST:PORT'     a server that is already running, or https://
 //
+// A SETTING before a command or an address is one of spokenKeys, such as tls=insecure or http=2.
 // The arm's name is s itself for a mode without variables, and NAME for the others. The error tells the
 // first fault that shows without a scenario.
 func ParseArm(s string) (Arm, error) {
@@ -423,6 +424,14 @@ func parseForeign(name, text string) (Arm, error) {
 	a := Arm{Name: name}
 	if where, has := strings.CutPrefix(words[0], metricsWord); has {
 		a.Metrics, words = where, words[1:]
+	}
+	for len(words) > 1 {
+		key, value, _ := strings.Cut(words[0], "=")
+		if !slices.Contains(spokenKeys, key) || value == "" {
+			break
+		}
+		a.set(key, value)
+		words = words[1:]
 	}
 	if isCommand(text) {
 		a.setCommand(words)
@@ -550,14 +559,14 @@ func (a *Arm) checkEnv() error {
 	return nil
 }
 
-// checkURL returns an error if URL is set and is not of the form http://host:port.
+// checkURL returns an error if URL is set and is not of the form http://host:port or https://host:port.
 func (a *Arm) checkURL() error {
 	if a.URL == "" {
 		return nil
 	}
 	u, err := url.Parse(a.URL)
-	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.User != nil || a.URL != "http://"+u.Host {
-		return fmt.Errorf("%q is not http://host:port of a server that runs already (no TLS, no path: what is asked there is the scenario's)", a.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || a.URL != u.Scheme+"://"+u.Host {
+		return fmt.Errorf("%q is not http://host:port or https://host:port of a server that runs already (without a path: what is asked there is the scenario's)", a.URL)
 	}
 	return nil
 }
@@ -586,7 +595,7 @@ func (a *Arm) MetricsURL() string {
 	// Any address will do for checking the form.
 	addr := "127.0.0.1:1"
 	if u, err := url.Parse(a.URL); err == nil && u.Host != "" {
-		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80"))
+		addr = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80"))
 	}
 	return cmdline.MetricsAt(a.Metrics, addr, "127.0.0.1:2")
 }

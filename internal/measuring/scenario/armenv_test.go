@@ -42,8 +42,8 @@ func TestForeignArms(t *testing.T) {
 	}
 	for _, c := range []struct{ text, want string }{
 		{"mine=SCHEDLAB_X=1 ./s {addr}", "SCHEDLAB_X would set a flag of our servers behind the plan's back; give the arm the flag itself, like workers=8"},
-		{"prod=ftp://h/", `"ftp://h" is not http://host:port of a server that runs already (no TLS, no path: what is asked there is the scenario's)`},
-		{"prod=http://a:b@h:1", `"http://a:b@h:1" is not http://host:port of a server that runs already (no TLS, no path: what is asked there is the scenario's)`},
+		{"prod=ftp://h/", `"ftp://h" is not http://host:port or https://host:port of a server that runs already (without a path: what is asked there is the scenario's)`},
+		{"prod=http://a:b@h:1", `"http://a:b@h:1" is not http://host:port or https://host:port of a server that runs already (without a path: what is asked there is the scenario's)`},
 		{"mine=A=1 B={addr}", "an arm needs a mode, a command or a url"},
 	} {
 		if _, err := ParseArm(c.text); err == nil || err.Error() != c.want {

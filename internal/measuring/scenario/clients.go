@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,7 +25,11 @@ import (
 // min_rate, max_rate and vary are not among them.
 var clientKeys = []string{
 	"loop", "arrivals", "rate", "connections", "keepalive", "idle", "think", "session", "pipeline", "ramp", "timeout",
+	"http", "tls", "cert", "key", "host", "streams",
 }
+
+// spokenKeys are the client settings that also stand before the command or URL of another program, as words KEY=VALUE.
+var spokenKeys = []string{"http", "tls", "cert", "key", "host", "streams"}
 
 // A varied maps factors to their values. Each combination of values becomes an arm.
 // Values are in the order in which the file or the flag lists them.
@@ -69,6 +74,18 @@ func (s *Scenario) Clients(a Arm) (Load, error) {
 	case !l.KeepAlive && l.Loop != "closed" && s.anyKeepAlive() && a.Clients["connections"] == "":
 		l.Connections = 0 // the scenario's connections are for arms with keep-alive
 	}
+	switch secure := strings.HasPrefix(a.URL, "https://"); {
+	case secure || a.Flags["tls-cert"] != "":
+		// One of our own servers has a certificate that no authority signed: trust that one.
+		l.TLS = cmp.Or(l.TLS, a.Flags["tls-cert"], record.TrustKnown)
+	case a.URL != "" || a.Mode != "":
+		for _, key := range []string{"tls", "cert", "key"} {
+			if a.Clients[key] != "" {
+				return l, fmt.Errorf("%s: the server does not speak TLS; give a URL with https://, or tls-cert and tls-key of a mode", key)
+			}
+		}
+		l.TLS, l.Cert, l.Key = "", "", "" // the scenario's are for the arms with TLS
+	}
 	return l, nil
 }
 
@@ -103,20 +120,48 @@ func (l Load) Check() *FieldError {
 		{l.Session > 0 && !l.KeepAlive, "load.session", "needs keepalive: true"},
 		{l.Think != (workload.Dist{}) && (closed && l.Rate != (Rate{}) || l.Pipeline > 1), "load.think", "excludes rate and pipeline: each says when to send"},
 		{closed && l.Rate != (Rate{}) && l.Pipeline > 1, "load.rate", "excludes pipeline, which is always full"},
+		{!slices.Contains([]string{"", "1.1", "2"}, l.HTTP), "load.http", fmt.Sprintf("%q is none of 1.1, 2", l.HTTP)},
+		{l.Streams > 0 && l.HTTP != "2", "load.streams", "are requests under way on a connection of HTTP/2; add http: 2"},
+		{l.Streams > 0 && !l.KeepAlive, "load.streams", "needs keepalive: true"},
+		{l.Streams > mostStreams, "load.streams", fmt.Sprintf("%d is above %d", l.Streams, mostStreams)},
+		{l.Key != "" && l.Cert == "", "load.key", "needs cert, the certificate that it is for"},
+		{l.Cert != "" && l.TLS == "", "load.cert", "needs tls: on, insecure, or the file of the certificates to trust"},
+		{strings.ContainsAny(l.Host, "/ \r\n\t"), "load.host", fmt.Sprintf("%q is not a name like api.example.com", l.Host)},
 	})
 }
+
+// mostStreams is the largest number of streams on a connection. Servers allow 100 to 250, unless they are told otherwise.
+const mostStreams = 10_000
 
 // CheckEngine returns an error if the engine cannot send the load.
 // An empty engine means the default, which can send every load.
 func CheckEngine(engine string, l Load) error {
+	needs := load.EngineFor(l.Recorded(""))
 	vegeta := engine == load.EngineVegeta
 	switch {
+	case needs != "" && engine != "" && engine != needs:
+		return fmt.Errorf("--engine %s speaks HTTP/1.1 without TLS, and its load is %s; leave out --engine", engine, l.spoken())
+	case needs != "" && l.Loop == "closed":
+		return fmt.Errorf("the load is %s, which the engine %s sends in an open loop only; leave out the closed one", l.spoken(), needs)
+	case needs != "" && l.Idle > 0:
+		return fmt.Errorf("the load is %s, which the engine %s sends, and that holds no idle connections; leave out the %d", l.spoken(), needs, l.Idle)
 	case vegeta && l.Loop == "closed":
 		return errors.New("--engine vegeta sends open loops, and its load is a closed one; leave out --engine")
 	case vegeta && l.Idle > 0:
 		return fmt.Errorf("--engine vegeta holds no idle connections, and its load has %d; leave out --engine", l.Idle)
 	}
 	return nil
+}
+
+// spoken tells what the clients speak, where it is more than HTTP/1.1 without TLS.
+func (l Load) spoken() string {
+	switch {
+	case l.HTTP == "2" && l.TLS != "":
+		return "HTTP/2 over https"
+	case l.HTTP == "2":
+		return "HTTP/2"
+	}
+	return "https"
 }
 
 // Recorded returns the load in the form of a record, with the engine that sends it. Times are in seconds; Think
@@ -126,6 +171,7 @@ func (l Load) Recorded(engine string) record.Clients {
 		Loop: l.Loop, Engine: engine, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
 		Idle: l.Idle, Think: record.Lasting(l.Think.Mean()), Session: l.Session, Pipeline: l.Pipeline,
 		Ramp: record.Lasting(time.Duration(l.Ramp)), Timeout: record.Lasting(time.Duration(l.Timeout)),
+		Speaks: record.Speaks{HTTP2: l.HTTP == "2", TLS: l.TLS, Cert: l.Cert, Key: l.Key, Host: l.Host, Streams: l.Streams},
 	}
 }
 

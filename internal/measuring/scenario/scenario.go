@@ -104,7 +104,17 @@ type Load struct {
 	Pipeline    int           `yaml:"pipeline"` // closed loop: requests in flight on a connection
 	Ramp        Duration      `yaml:"ramp"`     // closed loop: clients start one after the other over this time, within the warm-up
 	Timeout     Duration      `yaml:"timeout"`  // of one request; default 10s
-	Vary        varied        `yaml:"vary"`     // settings above with several values; every arm runs with each
+	// HTTP is what the clients speak: 1.1 (default) or 2. TLS says which certificates they take: of the authorities that this
+	// machine knows (on), any (insecure), or those of a file; an https URL has on by default. Cert and Key are files with the
+	// clients' own certificate. Host is the name to ask for, where it is not the address; Streams limits the requests under
+	// way on a connection of HTTP/2.
+	HTTP    string `yaml:"http"`
+	TLS     string `yaml:"tls"`
+	Cert    string `yaml:"cert"`
+	Key     string `yaml:"key"`
+	Host    string `yaml:"host"`
+	Streams int    `yaml:"streams"`
+	Vary    varied `yaml:"vary"` // settings above with several values; every arm runs with each
 }
 
 // Protocol sets the number and length of windows. Zero values leave the defaults (Quick). Warmup is the time

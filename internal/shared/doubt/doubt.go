@@ -28,10 +28,11 @@ var AnsweredNone = fact.New[Silence]("answered-none", 120, `it answered none of 
 type Redirection struct {
 	Share  float64 // redirects / requests, 0..1
 	Status int     // the most frequent HTTP status of them
+	To     string  `json:"to,omitempty"` // where one of them leads, if that is known
 }
 
 // Redirects is the doubt about an arm that answers with redirects.
-var Redirects = fact.New[Redirection]("redirects", 110, `it answered {{percentf "%.3g" .Share}} of its requests with a redirect (status {{count .Status}}), which is not followed: ask for the page that it names`)
+var Redirects = fact.New[Redirection]("redirects", 110, `it answered {{percentf "%.3g" .Share}} of its requests with a redirect (status {{count .Status}}), which is not followed: ask for {{with .To}}{{.}}{{else}}the page that it names{{end}}`)
 
 // Sticky has the number of workers, of kept connections, and of connections that wait for a worker.
 type Sticky struct{ Waiting, Connections, Workers int }

@@ -176,6 +176,7 @@ type Clients struct {
 	Pipeline    int     `json:"pipeline,omitempty"` // requests under way on a connection
 	Ramp        Span    `json:"ramp,omitzero"`      // time over which its clients start
 	Timeout     Span    `json:"timeout,omitzero"`
+	Speaks      Speaks  `json:"speaks,omitzero"`
 }
 
 // Closed reports whether the load is a closed loop: each client waits for a reply before its next request.

@@ -47,6 +47,7 @@ func written() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[stats.Decision]():    text,
 		reflect.TypeFor[record.Place]():      text,
 		reflect.TypeFor[record.Winner]():     text,
+		reflect.TypeFor[record.Speaks]():     text,
 		reflect.TypeFor[record.Span]():       number,
 		reflect.TypeFor[queueing.Span]():     number,
 		reflect.TypeFor[stats.Figures]():     {Type: "object", AdditionalProperties: number},

@@ -147,6 +147,7 @@ type ClientSide struct {
 	Steal       float64  `json:"steal"`                  // stolen seconds over all CPUs in the window
 	Throttled   float64  `json:"throttled"`              // cgroup-throttled seconds in the window
 	Dialled     uint64   `json:"dialled"`                // connections opened in the whole trial
+	Handshakes  uint64   `json:"handshakes,omitempty"`   // of TLS, in the whole trial
 	ConnAnswers []uint32 `json:"conn_answers,omitempty"` // replies per pre-opened connection, or per client of a closed loop
 	Asked       int      `json:"asked,omitempty"`        // connections that were given a request
 	Starved     int      `json:"starved,omitempty"`      // Asked connections that waited for a reply and got none

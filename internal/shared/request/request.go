@@ -57,27 +57,32 @@ const (
 	NoName      // the host's name has no address
 	Unreachable // no way to the host
 	Exhausted   // the generator had no local port or file descriptor left
+	NoHTTP2     // the server does not speak HTTP/2
+	// NoClientCert is a server that wants another certificate of its client, or one at all.
+	NoClientCert
 	outcomes
 )
 
 // endings has the word for each outcome, and its meaning where no reply was good. mend tells the reader how to
 // mend it; "" where there is no advice.
 var endings = [outcomes]struct{ word, means, mend string }{
-	Answered:    {"answered", "", ""},
-	TimedOut:    {"timed out", "no reply came within the timeout", ""},
-	Refused:     {"refused", "the port is closed, no server listens there", "start the server, or mend the port"},
-	Reset:       {"reset", "the server reset the connection", ""},
-	Cut:         {"cut off", "the attack ended first", ""},
-	Closed:      {"closed without a reply", "the server closed the connection without a reply", ""},
-	Short:       {"reply cut short", "the server closed the connection in the middle of its reply", ""},
-	Malformed:   {"malformed reply", "what came back is not HTTP", ""},
-	Untrusted:   {"untrusted certificate", "its certificate is signed by no authority that this machine knows", "--insecure takes any certificate"},
-	Expired:     {"expired certificate", "its certificate has expired, or is not valid yet", "--insecure takes any certificate"},
-	OtherHost:   {"certificate of another host", "its certificate is for another host", "ask by the name in the certificate, or --insecure takes any"},
-	NoTLS:       {"no TLS", "the TLS handshake failed", "ask for http:// if the server speaks no TLS"},
-	NoName:      {"name not found", "the host's name has no address", "mend the name"},
-	Unreachable: {"unreachable", "there is no way to the host", ""},
-	Exhausted:   {"no local port", "this machine ran out of local ports or file descriptors, which is not the server's fault", "keep connections, or raise ulimit -n"},
+	Answered:     {"answered", "", ""},
+	TimedOut:     {"timed out", "no reply came within the timeout", ""},
+	Refused:      {"refused", "the port is closed, no server listens there", "start the server, or mend the port"},
+	Reset:        {"reset", "the server reset the connection", ""},
+	Cut:          {"cut off", "the attack ended first", ""},
+	Closed:       {"closed without a reply", "the server closed the connection without a reply", ""},
+	Short:        {"reply cut short", "the server closed the connection in the middle of its reply", ""},
+	Malformed:    {"malformed reply", "what came back is not HTTP", ""},
+	Untrusted:    {"untrusted certificate", "its certificate is signed by no authority that this machine knows", "--insecure takes any certificate"},
+	Expired:      {"expired certificate", "its certificate has expired, or is not valid yet", "--insecure takes any certificate"},
+	OtherHost:    {"certificate of another host", "its certificate is for another host", "ask by the name in the certificate, or --insecure takes any"},
+	NoTLS:        {"no TLS", "the TLS handshake failed", "ask for http:// if the server speaks no TLS"},
+	NoName:       {"name not found", "the host's name has no address", "mend the name"},
+	NoHTTP2:      {"no HTTP/2", "the server does not speak HTTP/2", "ask in HTTP/1.1"},
+	NoClientCert: {"client certificate refused", "the server takes no client without a certificate that it trusts", "--cert and --key give one"},
+	Unreachable:  {"unreachable", "there is no way to the host", ""},
+	Exhausted:    {"no local port", "this machine ran out of local ports or file descriptors, which is not the server's fault", "keep connections, or raise ulimit -n"},
 }
 
 // Broke reports whether the connection failed, as when a server dies.

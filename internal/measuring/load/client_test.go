@@ -1,0 +1,272 @@
+package load
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"log"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"schedlab/internal/measuring/arrivals"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/request"
+)
+
+// An identity is a certificate that signed itself, as files and for a server.
+type identity struct {
+	certFile, keyFile string
+	pair              tls.Certificate
+}
+
+// signed makes an identity for a name and 127.0.0.1.
+func signed(t *testing.T, name string) identity {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		DNSNames: []string{name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(crand.Reader, form, form, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(file, kind string, bytes []byte) string {
+		file = filepath.Join(t.TempDir(), file)
+		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	id := identity{certFile: write("cert.pem", "CERTIFICATE", der), keyFile: write("key.pem", "PRIVATE KEY", pkcs8)}
+	if id.pair, err = tls.LoadX509KeyPair(id.certFile, id.keyFile); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// A watched server counts its connections and the most requests under way on one of them.
+type watched struct {
+	*httptest.Server
+	mu    sync.Mutex
+	under map[string]int // requests, by the client's address
+	most  int
+	proto map[string]int // requests, by version and host
+}
+
+// watch starts a server that takes wait for each request. config is nil for a server without TLS.
+func watch(t *testing.T, config *tls.Config, h2 bool, wait time.Duration) *watched {
+	t.Helper()
+	w := &watched{under: map[string]int{}, proto: map[string]int{}}
+	w.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		w.under[r.RemoteAddr]++
+		w.most = max(w.most, w.under[r.RemoteAddr])
+		w.proto[r.Proto+" "+r.Host]++
+		w.mu.Unlock()
+		time.Sleep(wait)
+		w.mu.Lock()
+		w.under[r.RemoteAddr]--
+		w.mu.Unlock()
+		_, _ = io.WriteString(rw, "hello")
+	}))
+	w.Config.ErrorLog = log.New(io.Discard, "", 0)
+	w.Config.Protocols = new(http.Protocols)
+	w.Config.Protocols.SetHTTP1(true)
+	w.Config.Protocols.SetHTTP2(h2)
+	w.Config.Protocols.SetUnencryptedHTTP2(h2)
+	if w.EnableHTTP2 = h2; config == nil {
+		w.Start()
+	} else {
+		w.TLS = config
+		w.StartTLS()
+	}
+	t.Cleanup(w.Close)
+	return w
+}
+
+// Clients speak what they are asked to, over as many connections as they are given, and name the host that they were given.
+func TestClientsSpeak(t *testing.T) {
+	t.Parallel()
+	id := signed(t, "api.example.com")
+	config := func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{id.pair}} }
+	for name, c := range map[string]struct {
+		server             *watched
+		clients            record.Clients
+		proto              string
+		handshakes, opened uint64 // at most, and at least 1 where it is above 0
+	}{
+		"https": {watch(t, config(), true, time.Millisecond), record.Clients{Speaks: record.Speaks{TLS: id.certFile, Host: "api.example.com"}, Connections: 4, KeepAlive: true}, "HTTP/1.1 api.example.com", 4, 4},
+		"h2":    {watch(t, config(), true, time.Millisecond), record.Clients{Speaks: record.Speaks{HTTP2: true, TLS: id.certFile, Host: "api.example.com"}, Connections: 4, KeepAlive: true}, "HTTP/2.0 api.example.com", 4, 4},
+		"h2c":   {watch(t, nil, true, time.Millisecond), record.Clients{Speaks: record.Speaks{HTTP2: true, Host: "api.example.com"}, Connections: 3, KeepAlive: true}, "HTTP/2.0 api.example.com", 0, 3},
+		"h2 on a connection for each request": {
+			watch(t, config(), true, 0), record.Clients{Speaks: record.Speaks{HTTP2: true, TLS: record.TrustAny}}, "HTTP/2.0 ", 200, 200,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.clients.Engine = EngineVegeta
+			res := vegetaRun(t, Options{
+				Clients: c.clients, Targets: []Target{{Method: "GET", URL: c.server.URL + "/a"}},
+				Trace: arrivals.Trace{At: evenly(1000, 200*time.Millisecond)},
+			})
+			for i, r := range res.Requests {
+				if !r.Good() || r.Bytes != 5 || !inStampOrder(r, res.Stamps[i]) {
+					t.Fatalf("request %d: %+v with %+v; want a good reply", i, r, res.Stamps[i])
+				}
+			}
+			for proto, n := range c.server.proto {
+				if !strings.HasPrefix(proto, c.proto) {
+					t.Errorf("%d requests in %s, want %s", n, proto, c.proto)
+				}
+			}
+			if res.Dialled < 1 || res.Dialled > c.opened || res.Handshakes > c.handshakes || (res.Handshakes == 0) != (c.handshakes == 0) {
+				t.Errorf("%d connections opened and %d handshakes; want up to %d and %d", res.Dialled, res.Handshakes, c.opened, c.handshakes)
+			}
+		})
+	}
+}
+
+// A connection of HTTP/2 carries as many requests as it may, and connections are used in turn.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	s := watch(t, nil, true, 50*time.Millisecond)
+	o := Options{
+		Clients: record.Clients{Engine: EngineVegeta, Connections: 2, KeepAlive: true, Speaks: record.Speaks{HTTP2: true, Streams: 3}},
+		Targets: []Target{{Method: "GET", URL: s.URL}}, Trace: arrivals.Trace{At: make([]time.Duration, 12)}, // all at once
+	}
+	res := vegetaRun(t, o)
+	if s.most != 3 || res.Dialled != 2 || len(s.under) != 2 {
+		t.Errorf("%d requests under way on a connection, %d connections opened, %d seen; want 3, 2 and 2", s.most, res.Dialled, len(s.under))
+	}
+	var ends []int64
+	for _, r := range res.Requests {
+		if !r.Good() {
+			t.Fatalf("%+v; want a good reply", r)
+		}
+		ends = append(ends, r.Done)
+	}
+	if slices.Sort(ends); ends[11] < int64(100*time.Millisecond) {
+		t.Errorf("12 requests over 6 places of 50 ms took %v; want two turns", time.Duration(ends[11]))
+	}
+}
+
+// A server that does not agree with the client says so by the cause.
+func TestServersRefuseClients(t *testing.T) {
+	t.Parallel()
+	id := signed(t, "a.example.com")
+	known := x509.NewCertPool()
+	known.AddCert(id.pair.Leaf)
+	mutual := &tls.Config{Certificates: []tls.Certificate{id.pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known}
+	old := mutual.Clone()
+	old.MaxVersion = tls.VersionTLS12
+	other := signed(t, "b.example.com")
+	one := record.Clients{Connections: 1, KeepAlive: true, Speaks: record.Speaks{TLS: record.TrustAny}, Timeout: record.Lasting(5 * time.Second)}
+	with := func(change func(*record.Speaks)) record.Clients {
+		c := one
+		change(&c.Speaks)
+		return c
+	}
+	for name, c := range map[string]struct {
+		server  *watched
+		clients record.Clients
+		want    request.End
+	}{
+		"a known client":             {watch(t, mutual, false, 0), with(func(c *record.Speaks) { c.Cert, c.Key = id.certFile, id.keyFile }), request.Answered},
+		"no certificate":             {watch(t, mutual, false, 0), one, request.NoClientCert},
+		"no certificate, TLS 1.2":    {watch(t, old, false, 0), one, request.NoTLS}, // its alert may mean anything
+		"another certificate":        {watch(t, mutual, false, 0), with(func(c *record.Speaks) { c.Cert, c.Key = other.certFile, other.keyFile }), request.NoClientCert},
+		"no HTTP/2":                  {watch(t, &tls.Config{Certificates: []tls.Certificate{id.pair}, NextProtos: []string{"http/1.1"}}, false, 0), with(func(c *record.Speaks) { c.HTTP2 = true }), request.NoHTTP2},
+		"no HTTP/2 without TLS":      {watch(t, nil, false, 0), with(func(c *record.Speaks) { c.HTTP2, c.TLS = true, "" }), request.NoHTTP2},
+		"another name":               {watch(t, &tls.Config{Certificates: []tls.Certificate{id.pair}}, false, 0), with(func(c *record.Speaks) { c.TLS, c.Host = id.certFile, "b.example.com" }), request.OtherHost},
+		"another authority":          {watch(t, &tls.Config{Certificates: []tls.Certificate{id.pair}}, false, 0), with(func(c *record.Speaks) { c.TLS, c.Host = other.certFile, "a.example.com" }), request.Untrusted},
+		"the name with another port": {watch(t, &tls.Config{Certificates: []tls.Certificate{id.pair}}, false, 0), with(func(c *record.Speaks) { c.TLS, c.Host = id.certFile, "a.example.com:8443" }), request.Answered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.clients.Engine = EngineVegeta
+			o := Options{Clients: c.clients, Targets: []Target{{Method: "GET", URL: c.server.URL}}, Trace: arrivals.Trace{At: []time.Duration{0}}}
+			if r := vegetaRun(t, o).Requests[0]; r.Outcome != c.want {
+				t.Errorf("got %v, want %v", r.Outcome, c.want)
+			}
+		})
+	}
+}
+
+// Files that cannot be used are told before anything is sent.
+func TestBadCertificates(t *testing.T) {
+	t.Parallel()
+	id := signed(t, "a.example.com")
+	for want, c := range map[string]record.Clients{
+		"no such file":                   {Speaks: record.Speaks{TLS: "/no/such/file"}},
+		"has none in PEM form":           {Speaks: record.Speaks{TLS: id.keyFile}},
+		"the client's certificate":       {Speaks: record.Speaks{TLS: record.TrustAny, Cert: id.certFile}},
+		"needs the engine vegeta":        {Speaks: record.Speaks{TLS: record.TrustAny}, Engine: EngineSpin},
+		"HTTP/2 needs the engine vegeta": {Speaks: record.Speaks{HTTP2: true}, Engine: EngineSpin},
+		"without HTTP/2":                 {Speaks: record.Speaks{TLS: record.TrustAny, Streams: 3}},
+	} {
+		if c.Engine == "" {
+			c.Engine = EngineVegeta
+		}
+		c.KeepAlive = true
+		o := Options{Clients: c, Targets: []Target{{Method: "GET", URL: "https://127.0.0.1:1/"}}, Trace: arrivals.Trace{At: []time.Duration{0}}}
+		if _, err := Attack(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// A closed loop over TLS counts what its clients did, and calls back at its moments.
+func TestClosedLoopOverTLS(t *testing.T) {
+	t.Parallel()
+	id := signed(t, "a.example.com")
+	s := watch(t, &tls.Config{Certificates: []tls.Certificate{id.pair}}, true, time.Millisecond)
+	for _, http2 := range []bool{false, true} {
+		var moments []int
+		o := Options{
+			Clients:  record.Clients{Loop: "closed", Engine: EngineVegeta, Speaks: record.Speaks{HTTP2: http2, TLS: record.TrustAny}, Connections: 8, KeepAlive: true},
+			Targets:  []Target{{Method: "GET", URL: s.URL}},
+			Duration: 300 * time.Millisecond, Warmup: 50 * time.Millisecond,
+			Moments: []time.Duration{50 * time.Millisecond, 350 * time.Millisecond}, Moment: func(i int) { moments = append(moments, i) },
+		}
+		res, err := Closed(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Each client has a reply at most every millisecond.
+		if res.Answered < 20 || res.Answered > 8*300 || res.Failed != 0 || res.Elapsed != o.Duration || len(res.Requests) != res.Answered {
+			t.Errorf("HTTP/2 %v: %d good, %d failed in %v, %d recorded", http2, res.Answered, res.Failed, res.Elapsed, len(res.Requests))
+		}
+		if !slices.Equal(moments, []int{0, 1}) || res.Handshakes < 1 || res.Handshakes > 8 || res.Proof.Work() <= 0 {
+			t.Errorf("HTTP/2 %v: moments %v, %d handshakes, work %v", http2, moments, res.Handshakes, res.Proof.Work())
+		}
+		for _, r := range res.Requests {
+			if !r.Good() || r.Done < int64(o.Warmup) || r.Done >= int64(o.Warmup+o.Duration) {
+				t.Fatalf("HTTP/2 %v: %+v is not a good reply within the measured time", http2, r)
+			}
+		}
+	}
+	o := Options{Clients: record.Clients{Loop: "closed", Engine: EngineVegeta, Speaks: record.Speaks{TLS: record.TrustAny}, Connections: 1, KeepAlive: true, Rate: 5}, Targets: []Target{{Method: "GET", URL: s.URL}}, Duration: time.Second}
+	if _, err := Closed(t.Context(), o); err == nil || !strings.Contains(err.Error(), "have no pace") {
+		t.Errorf("a pace: got %v, want it refused", err)
+	}
+}
