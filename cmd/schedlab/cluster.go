@@ -78,7 +78,7 @@ An arm that is no mode is an image, whose process may not be root:
 
 Ctrl-C ends the run early, fetches what was measured, and deletes the objects. If the
 connection is lost for good, the run goes on: see 'schedlab cluster collect'.`,
-		Example: `  schedlab cluster run --image registry.example/schedlab@sha256:... --shards 3
+		Example: `  schedlab cluster run --image registry.example/OWNER/schedlab@sha256:... --shards 3
   schedlab cluster run --image ... -n load-tests --server-nodes pool=servers --load-nodes pool=load -- compare quick --arms nethttp,pool
   schedlab cluster run --image ... -- capacity --slo 'p99<=10ms'
   schedlab cluster run --image ... --dry-run server -- compare ./mine.yaml`,
@@ -108,7 +108,7 @@ func newClusterRender() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render [flags] -- COMMAND...",
 		Short: "Print the objects that run would create, as YAML",
-		Example: `  schedlab cluster render --image registry.example/schedlab@sha256:... > run.yaml
+		Example: `  schedlab cluster render --image registry.example/OWNER/schedlab@sha256:... > run.yaml
   kubectl create -f run.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := order(cmd, args)
@@ -205,7 +205,7 @@ func bindCollect(fl *pflag.FlagSet, f *session.Cluster) {
 // bindSettings declares the flags of a new run, but for the namespace.
 func bindSettings(fl *pflag.FlagSet, f *session.Cluster) {
 	fl.StringVar(&f.Name, "name", "", "name of the run, and prefix of its objects' (default schedlab- and six random digits)")
-	fl.StringVar(&f.Image, "image", "", "schedlab's image, best by digest: registry.example/schedlab@sha256:... (deploy/Dockerfile builds it)")
+	fl.StringVar(&f.Image, "image", "", "schedlab's image, best by digest: registry.example/OWNER/schedlab@sha256:... (deploy/Dockerfile builds it)")
 	oneOf(fl, &f.Pull, "pull", "IfNotPresent", "when the image is pulled", "IfNotPresent", "Always", "Never")
 	fl.StringVar(&f.PullSecret, "pull-secret", "", "name of the Secret with which images are pulled (kubectl create secret docker-registry)")
 	fl.IntVar(&f.Shards, "shards", 2, "Pods that send the load, 1 to 1000")

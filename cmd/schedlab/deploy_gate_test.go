@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // A ciStep is a step of the GitHub action.
@@ -414,6 +415,30 @@ func TestGitLabJobPassesOnTheAnswer(t *testing.T) {
 		want := "gate|--old-ref|origin/main|--build|go build -o {out} ./cmd/app|--run|{out} -listen {addr}|--rate|2000/s|--output|markdown|"
 		if got := read(t, filepath.Join(dir, "gate.md")); got != want {
 			t.Errorf("gate.md: got %q, want %q", got, want)
+		}
+	}
+}
+
+// The GitLab job is as GitLab's own schema of .gitlab-ci.yml wants it (testdata/gitlab, as check-jsonschema 0.39 ships it). make lint runs
+// actionlint on the GitHub workflow.
+func TestGitLabJobFitsTheSchema(t *testing.T) {
+	t.Parallel()
+	var schema jsonschema.Schema
+	if err := json.Unmarshal([]byte(read(t, filepath.Join("testdata", "gitlab", "ci.schema.json"))), &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := read(t, filepath.Join(moduleRoot(t), "deploy", "gitlab", "gate.yml"))
+	for text, fits := range map[string]bool{job: true, strings.Replace(job, "allow_failure:", "allowed_failure:", 1): false} {
+		var file any
+		if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(file); (err == nil) != fits {
+			t.Errorf("got %v, want it to fit: %v, for\n%s", err, fits, text)
 		}
 	}
 }

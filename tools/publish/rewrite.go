@@ -18,8 +18,8 @@ import (
 // until marks a line of a page that is true only until schedlab is published.
 const until = "<!-- until it is published -->"
 
-// rewrite changes a file of the repository from one place to another: imports of Go files, the paths of
-// modules in go.mod, and the values of the place in all other text.
+// rewrite changes a file of the repository from one place to another: the paths of modules in go.mod, the
+// values of the place in all other text, and imports of Go files, too.
 func rewrite(file string, from, to Place) error {
 	info, err := os.Lstat(file)
 	if err != nil || !info.Mode().IsRegular() {
@@ -33,6 +33,9 @@ func rewrite(file string, from, to Place) error {
 	switch {
 	case filepath.Ext(file) == ".go":
 		changed, err = inGo(old, from.Module, to.Module)
+		if !strings.HasSuffix(file, "_test.go") { // a test's literals stay
+			changed = withValues(changed, from, to)
+		}
 	case filepath.Base(file) == "go.mod":
 		changed, err = inGoMod(file, old, from.Module, to.Module)
 	default:
@@ -119,6 +122,11 @@ func inGoMod(name string, old []byte, from, to string) ([]byte, error) {
 	return modfile.Format(f.Syntax), nil
 }
 
+// withValues returns text with the values of the new place.
+func withValues(old []byte, from, to Place) []byte {
+	return []byte(strings.NewReplacer(from.values(to)...).Replace(string(old)))
+}
+
 // inText returns text with the new place's values and without the lines that are true only until schedlab is
 // published. Packages, too, have their new paths: in the linter's rules, and where a page prints go test.
 func inText(old []byte, from, to Place) []byte {
@@ -132,7 +140,7 @@ func inText(old []byte, from, to Place) []byte {
 		}
 		text = kept.String()
 	}
-	text = strings.NewReplacer(from.values(to)...).Replace(text)
+	text = string(withValues([]byte(text), from, to))
 	if from.Module == from.Page { // the values had it
 		return []byte(text)
 	}
