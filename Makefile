@@ -122,7 +122,7 @@ dashboards: ## rewrite deploy/grafana/dashboards from tools/dashboards
 
 release-check: ## publish a copy as tools/publish-as does, then build, vet and install it as a user of its release would; two minutes
 	cd tools && SCHEDLAB_INSTALL=1 go test ./publish -count=1 -v -run TestUsersInstallIt
-	cd tools/release && go vet ./... && go mod tidy -diff
+	cd tools/release && go vet ./... && go test ./... && go mod tidy -diff
 
 snapshot: ## what a release has, of this commit, into dist: archives, .deb, .rpm, an image, SBOMs; publishes nothing
 	tools/release/snapshot
