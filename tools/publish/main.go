@@ -8,7 +8,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"flag"
@@ -30,7 +29,7 @@ func main() {
 	if err == nil {
 		err = run(strings.TrimSpace(root), os.Args[1:], os.Stdout)
 	}
-	if err == nil || errors.Is(err, flag.ErrHelp) {
+	if err == nil {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "publish-as: %v\n", err)
@@ -43,22 +42,25 @@ func main() {
 // run carries out one call of publish-as in the repository at root.
 func run(root string, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("publish-as", flag.ContinueOnError)
-	flags.SetOutput(out)
-	flags.Usage = func() {
-		fmt.Fprint(out, "Usage: tools/publish-as HOST/OWNER/schedlab [flags], or tools/publish-as --release\n\n")
-		flags.PrintDefaults()
-	}
-	version := flags.String("version", "", "the release that templates install, by default the one of "+placeFile)
-	kind := flags.String("forge", "", "github, gitlab or gitea (also Forgejo), by default as the host's name tells")
-	image := flags.String("image", "", "the container image, without a tag, by default in the host's own registry")
-	contact := flags.String("contact", "", "address or page where a vulnerability is reported, by default the host's page for that")
+	flags.SetOutput(io.Discard) // an error is printed by main
+	var asked Place
+	flags.StringVar(&asked.Version, "version", "", "the release that templates install, by default the one of "+placeFile)
+	flags.StringVar(&asked.Forge, "forge", "", "github, gitlab or gitea (also Forgejo), by default as the host's name tells")
+	flags.StringVar(&asked.Image, "image", "", "the container image, without a tag, by default in the host's own registry")
+	flags.StringVar(&asked.Contact, "contact", "", "address or page where a vulnerability is reported, by default the host's page for that")
 	release := flags.Bool("release", false, "write the SHA-256 of dist/checksums.txt into the templates")
 	page, err := parse(flags, args)
-	if err != nil {
+	asked.Page = page
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(out, "Usage: tools/publish-as HOST/OWNER/schedlab [flags], or tools/publish-as --release\n\n")
+		flags.SetOutput(out)
+		flags.PrintDefaults()
+		return nil
+	case err != nil:
 		return err
-	}
-	if *release != (page == "") {
-		return usageError("want HOST/OWNER/schedlab, such as github.com/OWNER/schedlab, or --release; see --help")
+	case *release && asked != (Place{}), !*release && page == "":
+		return usageError("want HOST/OWNER/schedlab, such as github.com/OWNER/schedlab, or --release alone; see --help")
 	}
 	changes, err := git(root, "status", "--porcelain")
 	if err != nil {
@@ -71,13 +73,12 @@ func run(root string, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	to, message := from, ""
+	to, message := from, "publish: the checksums of "+from.Version
 	if *release {
-		message = "publish: the checksums of " + from.Version
 		to.Checksums, err = checksumsOf(root, from)
 	} else {
-		message = "publish: as " + page + ", " + cmp.Or(*version, from.Version)
-		to, err = placeAt(page, cmp.Or(*version, from.Version), *kind, *image, *contact)
+		to, err = from.movedTo(asked)
+		message = "publish: as " + to.Page + ", " + to.Version
 	}
 	if err != nil {
 		return err

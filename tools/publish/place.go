@@ -21,6 +21,7 @@ type Place struct {
 	Module    string `json:"module"`    // path of the Go module; "schedlab" until it is published, later Page
 	Version   string `json:"version"`   // of the release, such as v0.1.0
 	Page      string `json:"page"`      // HOST/OWNER/schedlab
+	Forge     string `json:"forge"`     // kind of the host, of forges
 	Release   string `json:"release"`   // URL below which the files of the release are
 	Image     string `json:"image"`     // container image, without a tag: that is Version
 	Action    string `json:"action"`    // what a GitHub workflow says after "uses:"
@@ -28,28 +29,28 @@ type Place struct {
 	Checksums string `json:"checksums"` // SHA-256 of the release's checksums.txt, in hex
 }
 
-// A forge is a kind of host. %[1]s is HOST, %[2]s OWNER/schedlab, and %[3]s the version.
+// A forge is a kind of host. In its forms REPOSITORY is OWNER/schedlab.
 type forge struct {
 	release, image, action, contact string
 }
 
 var forges = map[string]forge{
 	"github": {
-		release: "https://%[1]s/%[2]s/releases/download/%[3]s",
-		image:   "ghcr.io/%[2]s",
-		action:  "%[2]s/deploy/github@",
-		contact: "https://%[1]s/%[2]s/security/advisories/new",
+		release: "https://HOST/REPOSITORY/releases/download/VERSION",
+		image:   "ghcr.io/REPOSITORY",
+		action:  "REPOSITORY/deploy/github@",
+		contact: "https://HOST/REPOSITORY/security/advisories/new",
 	},
 	"gitlab": {
-		release: "https://%[1]s/%[2]s/-/releases/%[3]s/downloads",
-		image:   "registry.%[1]s/%[2]s",
-		action:  "https://%[1]s/%[2]s/deploy/github@",
-		contact: "https://%[1]s/%[2]s/-/issues/new?issue[confidential]=true",
+		release: "https://HOST/REPOSITORY/-/releases/VERSION/downloads",
+		image:   "registry.HOST/REPOSITORY",
+		action:  "https://HOST/REPOSITORY/deploy/github@",
+		contact: "https://HOST/REPOSITORY/-/issues/new?issue[confidential]=true",
 	},
 	"gitea": { // Forgejo, too. It has no private reports.
-		release: "https://%[1]s/%[2]s/releases/download/%[3]s",
-		image:   "%[1]s/%[2]s",
-		action:  "https://%[1]s/%[2]s/deploy/github@",
+		release: "https://HOST/REPOSITORY/releases/download/VERSION",
+		image:   "HOST/REPOSITORY",
+		action:  "https://HOST/REPOSITORY/deploy/github@",
 	},
 }
 
@@ -64,42 +65,37 @@ func forgeOf(host string) string {
 	return "gitea"
 }
 
-// placeAt returns the place HOST/OWNER/schedlab. What the arguments after version leave empty is as usual
-// on such a host.
-func placeAt(page, version, kind, image, contact string) (Place, error) {
-	host, below, _ := strings.Cut(page, "/")
-	if err := module.CheckPath(page); err != nil || !strings.Contains(host, ".") || !strings.HasSuffix(below, "/schedlab") {
-		return Place{}, usageError(fmt.Sprintf("%q is no place for a Go module that others can install; want HOST/OWNER/schedlab, such as github.com/OWNER/schedlab", page))
+// movedTo returns the place that is asked for by its Page and, if they are not empty, Version, Forge, Image and
+// Contact. What is not asked for stays as it is, of another page as is usual on its host.
+func (p Place) movedTo(asked Place) (Place, error) {
+	to := Place{Module: asked.Page, Page: asked.Page, Version: cmp.Or(asked.Version, p.Version), Checksums: unbuilt}
+	host, below, _ := strings.Cut(to.Page, "/")
+	if err := module.CheckPath(to.Page); err != nil || !strings.Contains(host, ".") || !strings.HasSuffix(below, "/schedlab") {
+		return to, usageError(fmt.Sprintf("%q is no place for a Go module that others can install; want HOST/OWNER/schedlab, such as github.com/OWNER/schedlab", to.Page))
 	}
-	if semver.Canonical(version) != version || semver.Build(version) != "" || semver.Major(version) > "v1" {
-		return Place{}, usageError(fmt.Sprintf("--version %q is no version of this module; want v0.N.N or v1.N.N, such as v0.1.0", version))
+	if semver.Canonical(to.Version) != to.Version || semver.Major(to.Version) > "v1" {
+		return to, usageError(fmt.Sprintf("--version %q is no version of this module; want v0.N.N or v1.N.N, such as v0.1.0", to.Version))
 	}
-	kind = cmp.Or(kind, forgeOf(host))
-	f, ok := forges[kind]
+	if to.Page == p.Page {
+		asked.Forge, asked.Image, asked.Contact = cmp.Or(asked.Forge, p.Forge), cmp.Or(asked.Image, p.Image), cmp.Or(asked.Contact, p.Contact)
+	}
+	to.Forge = cmp.Or(asked.Forge, forgeOf(host))
+	f, ok := forges[to.Forge]
 	if !ok {
-		return Place{}, usageError(fmt.Sprintf("--forge %q is none of github, gitlab, gitea", kind))
+		return to, usageError(fmt.Sprintf("--forge %q is none of github, gitlab, gitea", to.Forge))
 	}
-	fill := func(form string) string {
-		return strings.NewReplacer("%[1]s", host, "%[2]s", below, "%[3]s", version).Replace(form)
+	fill := strings.NewReplacer("HOST", host, "REPOSITORY", below, "VERSION", to.Version).Replace
+	to.Release = fill(f.release)
+	to.Action = fill(f.action) + semver.Major(to.Version)
+	to.Image = cmp.Or(asked.Image, strings.ToLower(fill(f.image)))
+	to.Contact = cmp.Or(asked.Contact, fill(f.contact))
+	if to.Contact == "" {
+		return to, usageError(fmt.Sprintf("%s has no page for private reports; give --contact, an address or a page for vulnerabilities", host))
 	}
-	p := Place{
-		Module:    page,
-		Version:   version,
-		Page:      page,
-		Release:   fill(f.release),
-		Image:     cmp.Or(image, strings.ToLower(fill(f.image))),
-		Action:    fill(f.action) + semver.Major(version),
-		Contact:   cmp.Or(contact, fill(f.contact)),
-		Checksums: unbuilt,
-	}
-	if p.Contact == "" {
-		return Place{}, usageError(fmt.Sprintf("%s has no page for private reports; give --contact, an address or a page for vulnerabilities", host))
-	}
-	return p, nil
+	return to, nil
 }
 
-// values returns what stands in files, in pairs of old and new, the longest old value first: a value may
-// contain another.
+// values returns what stands in files, in pairs of old and new. A value that begins with another is before it.
 func (p Place) values(to Place) []string {
 	return []string{
 		p.Contact, to.Contact,

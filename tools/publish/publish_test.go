@@ -226,8 +226,11 @@ func releaseWritesTheChecksum(t *testing.T, dir string) {
 		t.Errorf("the commit changes %q, want %q", changed, want)
 	}
 	mistake(t, dir, "has that place, version and checksum already", "--release")
-	// The next version is not built yet.
-	publish(t, dir, here, "--contact", contact, "--version", "v0.2.0")
+	// The next version is not built yet. All else stays.
+	publish(t, dir, here, "--version", "v0.2.0")
+	if text := readText(t, dir, "SECURITY.md"); !strings.Contains(text, contact) {
+		t.Error("SECURITY.md has lost its contact")
+	}
 	if text := readText(t, dir, "deploy/gitlab/gate.yml"); !strings.Contains(text, unbuilt) {
 		t.Error("deploy/gitlab/gate.yml has the last release's checksum")
 	}
@@ -256,7 +259,8 @@ func mistakes(t *testing.T, dir string) {
 		{"https://github.com/team/schedlab", "is no place for a Go module"},
 		{"github.com/team/other", "is no place for a Go module"},
 		{"github.com/team/schedlab github.com/other/schedlab", "two places"},
-		{"github.com/team/schedlab --release", "or --release"},
+		{"github.com/team/schedlab --release", "or --release alone"},
+		{"--version v0.2.0 --release", "or --release alone"},
 		{"github.com/team/schedlab --version 0.1.0", `"0.1.0" is no version of this module`},
 		{"github.com/team/schedlab --version v2.0.0", `"v2.0.0" is no version of this module`},
 		{"github.com/team/schedlab --forge bitbucket", "none of github, gitlab, gitea"},
@@ -264,6 +268,10 @@ func mistakes(t *testing.T, dir string) {
 		{"github.com/team/schedlab --chekcsums x", "flag provided but not defined"},
 	} {
 		mistake(t, dir, m.words, strings.Fields(m.args)...)
+	}
+	var help strings.Builder
+	if err := run(dir, []string{"--help"}, &help); err != nil || !strings.Contains(help.String(), "Usage: tools/publish-as HOST/OWNER/schedlab") || !strings.Contains(help.String(), "-contact") {
+		t.Errorf("--help: %v\n%s", err, help.String())
 	}
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), nil, 0o644); err != nil {
 		t.Fatal(err)
