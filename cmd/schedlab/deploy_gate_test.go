@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -91,23 +92,9 @@ func newRelease(t *testing.T) *fakeRelease {
 	var list bytes.Buffer
 	for _, platform := range []string{"linux_amd64", "linux_arm64", "darwin_amd64"} {
 		name := "schedlab_0.1.0_" + platform
-		var archive bytes.Buffer
-		packed := gzip.NewWriter(&archive)
-		files := tar.NewWriter(packed)
-		if err := files.WriteHeader(&tar.Header{Name: name + "/schedlab", Mode: 0o755, Size: int64(len(fakeSchedlab))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(files, fakeSchedlab); err != nil {
-			t.Fatal(err)
-		}
-		if err := files.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := packed.Close(); err != nil {
-			t.Fatal(err)
-		}
-		r.files[name+".tar.gz"] = archive.Bytes()
-		fmt.Fprintf(&list, "%x  %s.tar.gz\n", sha256.Sum256(archive.Bytes()), name)
+		archive := packed(t, name, fakeSchedlab)
+		r.files[name+".tar.gz"] = archive
+		fmt.Fprintf(&list, "%x  %s.tar.gz\n", sha256.Sum256(archive), name)
 	}
 	r.files["checksums.txt"] = list.Bytes()
 	r.sum = fmt.Sprintf("%x", sha256.Sum256(list.Bytes()))
@@ -126,13 +113,30 @@ func newRelease(t *testing.T) *fakeRelease {
 	return r
 }
 
-// spoil changes every archive of the release after its list of checksums was made.
-func (r *fakeRelease) spoil() {
+// packed returns an archive as a release has it: a directory with the program.
+func packed(t *testing.T, name, program string) []byte {
+	t.Helper()
+	var archive bytes.Buffer
+	zipped := gzip.NewWriter(&archive)
+	files := tar.NewWriter(zipped)
+	err := files.WriteHeader(&tar.Header{Name: name + "/schedlab", Mode: 0o755, Size: int64(len(program))})
+	if err == nil {
+		_, err = io.WriteString(files, program)
+	}
+	if err := errors.Join(err, files.Close(), zipped.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return archive.Bytes()
+}
+
+// spoil gives every archive of the release another program after its list of checksums was made.
+func (r *fakeRelease) spoil(t *testing.T) {
+	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name := range r.files {
 		if name != "checksums.txt" {
-			r.files[name] = []byte("not what was built")
+			r.files[name] = packed(t, strings.TrimSuffix(name, ".tar.gz"), "#!/bin/sh\necho not what was built\n")
 		}
 	}
 }
@@ -174,7 +178,7 @@ func TestTemplatesInstallAReleaseByChecksum(t *testing.T) {
 					t.Errorf("%s: installed %q: %v\n%s", what, installed(dir), err, out)
 				}
 			}
-			release.spoil()
+			release.spoil(t)
 			dir = t.TempDir()
 			if out, err := tt.install(t, dir, url, release.sum); err == nil || installed(dir) != "" {
 				t.Errorf("a changed archive: installed %q: %v\n%s", installed(dir), err, out)
