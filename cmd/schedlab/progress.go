@@ -210,17 +210,17 @@ func (p *progress) Say(text string) { p.note(text, text) }
 // Look prints the answer after a look, so that Ctrl-C is a sensible end: the user sees what would
 // be lost. An answer that differs from the last one in figures only is not printed. The live screen
 // shows each answer, and so do lines for a program.
-func (p *progress) Look(r *record.Comparison) {
+func (p *progress) Look(r record.Result, blocks int) {
 	answer := report.Headline(r)
-	if p.screen.Answer = fmt.Sprintf("so far, after %d blocks: %s", r.Valid, answer); p.live || p.lines != nil {
+	if p.screen.Answer = fmt.Sprintf("so far, after %d blocks: %s", blocks, answer); p.live || p.lines != nil {
 		return
 	}
-	look := r.Scenario + ": " + figures.ReplaceAllString(answer, "")
+	look := r.Head().Scenario + ": " + figures.ReplaceAllString(answer, "")
 	if look == p.look {
 		return
 	}
 	p.look = look
-	p.note(fmt.Sprint(look, r.Valid), p.screen.Answer)
+	p.note(fmt.Sprint(look, blocks), p.screen.Answer)
 }
 
 // figures finds the figures of an answer, which change from look to look: "12 blocks", "9 of 9 blocks",

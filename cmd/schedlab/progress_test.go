@@ -31,7 +31,7 @@ func TestAnswerSoFarIsToldOnce(t *testing.T) {
 		"pool,workers=8 against nethttp is open after 24 blocks and leans slower (p50 ×2.5): 24 of 24 blocks show it; 4 more would decide.",
 		"Open: a request takes 56.6 µs with 64 locks, and 1,200/s end.",
 	} {
-		show.Look(&record.Comparison{Common: record.Common{Scenario: "demo", Headline: headline}, Valid: 10 + 2*i})
+		show.Look(&record.Comparison{Common: record.Common{Scenario: "demo", Headline: headline}, Valid: 10 + 2*i}, 10+2*i)
 	}
 	var told []string
 	for line := range strings.Lines(b.String()) {
@@ -40,7 +40,7 @@ func TestAnswerSoFarIsToldOnce(t *testing.T) {
 	if want := "so far, after 10 blocks: O so far, after 14 blocks: p so far, after 18 blocks: p so far, after 22 blocks: O"; strings.Join(told, " ") != want {
 		t.Errorf("told %q, want %q", told, want)
 	}
-	show.Look(&record.Comparison{Common: record.Common{Scenario: "other", Headline: "Open: a request takes 56.6 µs with 64 locks, and 1,200/s end."}, Valid: 10})
+	show.Look(&record.Comparison{Common: record.Common{Scenario: "other", Headline: "Open: a request takes 56.6 µs with 64 locks, and 1,200/s end."}, Valid: 10}, 10)
 	if n := strings.Count(b.String(), "\n"); n != 5 {
 		t.Errorf("%d lines, want another for another scenario", n)
 	}
@@ -77,7 +77,7 @@ func TestProgressForPrograms(t *testing.T) {
 	show.Step("block 13: pool", 49, 160, 83*time.Second)
 	show.Say("once")
 	show.Say("once")
-	show.Look(&record.Comparison{Valid: 14, Common: record.Common{Headline: "pool is slower"}})
+	show.Look(&record.Comparison{Valid: 14, Common: record.Common{Headline: "pool is slower"}}, 14)
 	dir, err := record.Create(t.TempDir(), "quick", time.Now(), func() uint32 { return 1 })
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"schedlab/internal/capabilities/cluster"
 	"schedlab/internal/capabilities/explain"
 	"schedlab/internal/capabilities/profiling"
+	"schedlab/internal/capabilities/race"
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/shared/record"
 )
@@ -23,6 +24,9 @@ func judged(dir *record.Dir, run record.Run) (record.Result, error) {
 func Judge(dir *record.Dir, run record.Run) (record.Result, error) {
 	if site := run.Env.Site; site != nil {
 		site.Words = cluster.Words // the only kind of site
+	}
+	if race.Asked(run.Plan) {
+		return race.Question{}.Result(dir, run)
 	}
 	if run.Plan.InBlocks() {
 		return judge.FromRecord(dir, run)

@@ -49,6 +49,9 @@ func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer
 	if len(c.Scenarios) == 0 {
 		c.Scenarios = []string{DefaultScenario}
 	}
+	if c.races() {
+		return r.race(ctx, c)
+	}
 	// Questions first, then the machine, then plans: mistakes in files are found before anything
 	// takes time.
 	asked, err := c.questions()

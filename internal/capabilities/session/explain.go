@@ -11,6 +11,7 @@ import (
 
 	"schedlab/internal/capabilities/explain"
 	"schedlab/internal/capabilities/profiling"
+	"schedlab/internal/capabilities/race"
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/runner"
 	"schedlab/internal/measuring/scenario"
@@ -62,6 +63,9 @@ func (r Explain) Run(ctx context.Context, p Program, show Observer) (*explain.Ex
 	// A search for capacity has no blocks to pair.
 	if !run.Plan.InBlocks() {
 		return nil, Usagef("run %s is a search for capacity, which compares no arms: explain a run of 'schedlab compare'", run.Name)
+	}
+	if race.Asked(run.Plan) {
+		return nil, Usagef("run %s is a race, in which arms left before the end: explain a run of 'schedlab compare --arms A,B'", run.Name)
 	}
 	e := explaining{Program: p, Explain: r, seed: seedOf(r.Seed), show: show}
 	x, stopped := e.explain(ctx, dir, run)
@@ -118,7 +122,7 @@ type ofTests struct{ runner.Observer }
 
 func (ofTests) Doubt(fact.Fact) {}
 
-func (ofTests) Look(*record.Comparison) {}
+func (ofTests) Look(record.Result, int) {}
 
 // test runs the comparison that would confirm the causes. With an error it returns the untested
 // explanation. The test gets a separate record.

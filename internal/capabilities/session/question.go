@@ -33,6 +33,9 @@ func (c *conduct) check() error {
 	if chosen && (len(c.Arms) == 0 || slices.Contains(c.Arms, "")) {
 		return Usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(c.Arms, ","))
 	}
+	if err := refuseEvery(c.Arms); err != nil {
+		return err
+	}
 	if err := checkWaitIdle(c.WaitIdle, c.o.Site != nil); err != nil {
 		return err
 	}
@@ -190,8 +193,15 @@ func (c *conduct) withArms(s scenario.Scenario) (scenario.Scenario, error) {
 		added = append(added, a)
 	}
 	// Arms first: the settings below apply to the arms that are chosen.
-	if err := s.Select(c.Arms, added); err != nil {
+	names := c.Arms
+	if c.races() {
+		names = nil
+	}
+	if err := s.Select(names, added); err != nil {
 		return s, Usagef("--arms: %w", err)
+	}
+	if c.races() {
+		c.withEveryMode(&s)
 	}
 	// The scenario's own word on connections gives way.
 	if c.Close {

@@ -20,7 +20,7 @@ func (h *heard) Say(s string)                         { h.said = append(h.said, 
 func (h *heard) Machine(s string)                     { h.said = append(h.said, s) }
 func (h *heard) Doubt(fact.Fact)                      {}
 func (h *heard) Trouble(record.Trouble)               {}
-func (h *heard) Look(*record.Comparison)              {}
+func (h *heard) Look(record.Result, int)              {}
 func (h *heard) Window(record.Plan, window.Window)    {}
 func (h *heard) Ended(*record.Dir, record.Run)        {}
 func (h *heard) Done()                                {}

@@ -11,6 +11,7 @@ import (
 
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/measuring/window"
 	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/fact"
@@ -182,7 +183,7 @@ func (r *running) run(ctx context.Context) ([]fact.Fact, error) {
 		case ends:
 			return nil, nil
 		case soFar != nil:
-			p.opts.Observer.Look(soFar)
+			p.opts.Observer.Look(soFar, soFar.Valid)
 		}
 	}
 	return nil, nil
@@ -216,16 +217,23 @@ func (r *running) runBlock(ctx context.Context, block, room int, each time.Durat
 		r.judge.Take(t, nil)
 		w := r.judge.Taken(block+1, a.Name)
 		p.opts.Observer.Window(p.recorded(), w)
-		// Without any good reply in its first window, the arm is set up wrongly: more blocks would
-		// waste time. Not so if its queue is longer than the window or than the timeout: then good
-		// replies came to earlier requests, or a mode of ours gave no reply at all.
-		overloaded := w.Values[stats.Goodput].Float() > 0 || a.asked.Mode != "" && w.Status[0] == 1
-		if block == 0 && w.Requests > 0 && w.Good == 0 && !overloaded {
-			return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed: %s); try it with curl first",
-				a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(cmdline.AddrMark)[0].URL, "http://"+cmdline.AddrMark), w.Requests, request.Mostly(w.Failures))
+		if err := p.silent(a, block, w); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// silent returns an error if an arm gave no good reply in its first window: it is set up wrongly, and more blocks would waste time. Not so if
+// its queue is longer than the window or than the timeout: then good replies came to earlier requests, or a mode of ours gave no
+// reply at all.
+func (p plan) silent(a arm, block int, w window.Window) error {
+	overloaded := w.Values[stats.Goodput].Float() > 0 || a.asked.Mode != "" && w.Status[0] == 1
+	if block > 0 || w.Requests == 0 || w.Good > 0 || overloaded {
+		return nil
+	}
+	return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed: %s); try it with curl first",
+		a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(cmdline.AddrMark)[0].URL, "http://"+cmdline.AddrMark), w.Requests, request.Mostly(w.Failures))
 }
 
 // reaches reports whether the run comes to its first look, if each further block takes each.

@@ -52,9 +52,10 @@ type Options struct {
 	// nothing runs them.
 	ForImages string
 	// Aim is the question of the run, which ends as soon as that is answered; nil is judge.Winner{}. With a Search the
-	// run is no comparison in blocks, and has no aim.
+	// run is no comparison in blocks, and has no aim; a Race is its aim itself.
 	Aim    judge.Aim
 	Search Search
+	Race   Race
 	// Pack is the identity that the runs of one pack or grid share; "" for a run alone.
 	Pack     string
 	Observer Observer // nil: nobody

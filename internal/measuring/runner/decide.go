@@ -33,6 +33,7 @@ type times struct{ window, budget time.Duration }
 type limits struct {
 	needs    judge.Needs
 	first    int           // blocks of the first look with a verdict
+	roomy    int           // blocks for which there must be room before a window grows, if more than first
 	rate     float64       // the lowest of the arms, per second; 0 while it is not known
 	floor    float64       // no lower rate will be chosen, per second; +Inf where rates are given
 	relative bool          // probes choose the rate
@@ -48,10 +49,11 @@ type limits struct {
 // limits returns what the plan's window and budget depend on.
 func (p plan) limits() limits {
 	needs := p.needs()
+	first := cmp.Or(stats.FirstLook(needs.Comparisons, needs.Bases), scenario.MaxBlocks+1)
 	return limits{
 		// More comparisons share the probability of error and leave a smaller one to each, and so need more
 		// blocks. With too many, no number of blocks decides.
-		needs: needs, first: cmp.Or(stats.FirstLook(needs.Comparisons, needs.Bases), scenario.MaxBlocks+1),
+		needs: needs, first: first, roomy: p.raceBlocks(first),
 		rate: p.leastRate(), floor: p.leastFloor(), relative: p.relative(), shaped: p.shaped(), longest: p.longestWindow(),
 		blocks: p.opts.Blocks, window: p.opts.Window > 0, budget: p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0,
 		cost: p.costOf,
@@ -89,7 +91,7 @@ func (l limits) decide(given times) (record.Feasibility, time.Duration) {
 		}
 		need := l.windowFor(m.Quantile, window)
 		all = max(all, need)
-		if !l.window && need <= l.longest && l.cost(need, l.first) <= given.budget {
+		if !l.window && need <= l.longest && l.cost(need, max(l.first, l.roomy)) <= given.budget {
 			length = max(length, need)
 		}
 	}

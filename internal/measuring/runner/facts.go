@@ -61,10 +61,14 @@ type (
 	chosen         struct{ Engine string }
 	readyPath      struct{ Path string }
 	pipeline       struct{ Most, Pipeline int }
-	leftOut        struct{ Expectations int }
-	logFile        struct{ File string }
-	halves         struct{ Apart float64 } // ratio
-	sendable       struct {
+	waiting        struct {
+		Loops int
+		Held  time.Duration // that a request takes of a loop
+	}
+	leftOut  struct{ Expectations int }
+	logFile  struct{ File string }
+	halves   struct{ Apart float64 } // ratio
+	sendable struct {
 		Rate float64
 		CPUs string // the load's
 	}
@@ -148,5 +152,6 @@ var (
 	windowsLonger     = fact.New[longerWindows]("windows-longer", 0, `windows last {{time .Window}} instead of {{time .Planned}}, to hold enough requests for what {{.Flag}} asks{{with .Budget}}; this takes {{time .}} at most (--budget){{end}}`)
 	windowsShortened  = fact.New[shorterWindows]("windows-shortened", 180, `does not keep up, and its queue takes long to empty: the budget has no room for {{count .First}} blocks with windows of {{time .Was}}; from block {{count .Next}} on windows last {{time .Window}}{{with .Lost}}, too short for {{.}}{{end}}, and the {{plural .Blocks "block"}} before do not count; --window {{time .Was}} --budget {{time .Needed}} keeps them`)
 	expectationsShort = fact.New[shortExpectations]("expectations-short", 0, `{{count .Short}} of {{plural .All "expectation"}} will be refused, because a window holds too few requests for the quantile: {{.Which}}`)
+	loopWaits         = fact.New[waiting]("loop-waits", 0, `its handlers run on {{plural .Loops "event loop"}}, and a loop serves nothing else for the {{millisf "%.3g" .Held}} that a request holds it`)
 	cannotBeDecided   = fact.New[undecidable]("cannot-be-decided", 0, `{{template "short" .}}{{if .Would}}; {{.Would}} would do{{else if eq .Asked "no"}}; no expectation asks for it{{end}}`)
 )

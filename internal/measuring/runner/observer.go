@@ -13,8 +13,8 @@ type Observer interface {
 	Doubt(d fact.Fact)
 	// Trouble tells, once for each cause, what takes CPU time from server or load.
 	Trouble(t record.Trouble)
-	// Look tells the result so far after each look that does not end the run.
-	Look(r *record.Comparison)
+	// Look tells the result so far, after this number of blocks that count, after each look that does not end the run.
+	Look(r record.Result, blocks int)
 	// Window tells the figures of each window of a comparison when its trial has ended.
 	Window(p record.Plan, w window.Window)
 }
@@ -24,5 +24,5 @@ type unobserved struct{}
 
 func (unobserved) Doubt(fact.Fact)                   {}
 func (unobserved) Trouble(record.Trouble)            {}
-func (unobserved) Look(*record.Comparison)           {}
+func (unobserved) Look(record.Result, int)           {}
 func (unobserved) Window(record.Plan, window.Window) {}

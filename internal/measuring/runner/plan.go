@@ -114,7 +114,10 @@ func (p *plan) settle() error {
 // newPlan plans a run: it sets the arms, and then windows and budget, both as the strategy wants them. Only the rate may
 // still be open. The error is an *[Impossible], or about this machine.
 func newPlan(s scenario.Scenario, o Options) (plan, error) {
-	if o.Aim == nil {
+	switch {
+	case o.Race != nil:
+		o.Aim = o.Race
+	case o.Aim == nil:
 		o.Aim = judge.Winner{}
 	}
 	if o.Observer == nil {
@@ -395,8 +398,12 @@ func (p plan) iters() float64 { return cmp.Or(p.opts.Iters, 1) }
 func (p *plan) takeTimes() error {
 	o, asked, needs := p.opts, p.scenario.Protocol, p.needs()
 	finer, usual := needs.Stretch, scenario.Quick
-	if needs.Capacity {
+	spare := p.strategy.policy().spare
+	switch {
+	case needs.Capacity:
 		usual = scenario.Saturated
+	case spare > 0:
+		usual = scenario.Racing
 	}
 	stretched := func(d time.Duration) time.Duration { return time.Duration(float64(d) * finer) }
 	window := cmp.Or(o.Window, stretched(cmp.Or(time.Duration(asked.Window), usual.Window)))
@@ -419,8 +426,13 @@ func (p *plan) takeTimes() error {
 		p.budget = roundUp(time.Duration(float64(p.budget)*float64(here+o.Site.TrialCost())/float64(here)), time.Second)
 	}
 	p.budget = cmp.Or(o.Budget, p.budget)
-	// Fewer blocks than MinBlocks decide nothing, so do not even start.
-	if cost := p.cost(scenario.MinBlocks); cost > p.budget {
+	// A race has shorter windows than the scenario's, where these would leave no time for it.
+	for l := p.limits(); spare > 0 && o.Window == 0 && window > ShortestWindow && p.costOf(window, l.roomy) > p.budget; {
+		window = max(window-windowStep, ShortestWindow)
+	}
+	p.Window = record.Lasting(window)
+	// Fewer blocks than MinBlocks decide nothing, so do not even start. A race needs more, which it checks itself.
+	if cost := p.cost(scenario.MinBlocks); spare == 0 && cost > p.budget {
 		return &Impossible{Needs: roundUp(cost, time.Second), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
 			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, cost.Round(time.Second), p.budget)}
 	}

@@ -211,6 +211,9 @@ func (p plan) sameAs(arm int) int {
 // expectation. The copy is never probed itself.
 func (p plan) probes(a arm) bool {
 	bounded := func(a arm) bool { return a.load.MaxRate != scenario.Rate{} }
+	if p.strategy.policy().first && a.Role != record.Baseline {
+		return false
+	}
 	return a.Role != record.Copy && (p.measures() || a.Clients.Closed() || slices.ContainsFunc(p.Arms, bounded))
 }
 

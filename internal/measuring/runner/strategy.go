@@ -8,7 +8,8 @@ import (
 	"schedlab/internal/shared/record"
 )
 
-// A strategy is how a plan is made, measured and judged: in blocks of all arms, or by a search in windows of single arms.
+// A strategy is how a plan is made, measured and judged: in blocks of all arms, by a race in blocks of fewer and fewer arms, or by a search
+// in windows of single arms.
 type strategy interface {
 	// Record notes in a plan what a reader of the record needs.
 	Record(p *record.Plan)
@@ -40,15 +41,20 @@ type contestant struct {
 type policy struct {
 	probe   time.Duration // how long the throughput of every arm is probed; 0: only where the plan needs it, and as long as that takes
 	probes  int           // how often an arm is probed at most, until others took next to nothing of its CPU time
+	first   bool          // only the first arm is probed: the rates follow from it
 	loses   bool          // an arm that cannot be measured is left out, and the others go on; else it ends the run
 	rates   bool          // the arms are offered the rates of the plan; else the strategy chooses rates
 	bounded bool          // the budget ends the run
+	spare   float64       // how many times the blocks of a first look must fit into the budget before windows grow; else 0
 }
 
 // strategyOf returns the strategy that the options ask for.
 func strategyOf(o Options) strategy {
-	if o.Search != nil {
+	switch {
+	case o.Search != nil:
 		return bySearch{o.Search}
+	case o.Race != nil:
+		return byRace{inBlocks{o.Race}, o.Race}
 	}
 	return inBlocks{o.Aim}
 }

@@ -399,10 +399,11 @@ type Timing struct {
 }
 
 // Quick is the default, which gives a first answer in about a minute. Full is for smaller differences. Saturated is for a
-// comparison that saturates each server after its window, which tells more of its CPU time than a longer window would. They are
-// only read.
+// comparison that saturates each server after its window, which tells more of its CPU time than a longer window would. Racing is for
+// a race of many arms. They are only read.
 var (
 	Quick     = Timing{Warmup: 200 * time.Millisecond, Window: 500 * time.Millisecond, Budget: 75 * time.Second}
+	Racing    = Timing{Warmup: 60 * time.Millisecond, Window: 500 * time.Millisecond, Budget: 2 * time.Minute}
 	Saturated = Timing{Warmup: 60 * time.Millisecond, Window: 150 * time.Millisecond, Budget: 75 * time.Second}
 	Full      = Timing{Warmup: 400 * time.Millisecond, Window: 3600 * time.Millisecond, Budget: 10 * time.Minute}
 )

@@ -11,7 +11,9 @@ import (
 // Facts without values, each about an arm.
 var (
 	GeneratorLimit = fact.Plain("generator-limit", 240, `its backlog grows through the window while the load's own CPUs are full: the generator is too slow, which says nothing about the server; lower --rate, or give the load more CPUs with --cpus`)
-	Overloaded     = fact.Plain("overloaded", 220, `overloaded: its backlog grows through the window, so only goodput is judged`)
+	// LeftOutOfRace tells of an arm that a race leaves out because it cannot serve the load, whatever is measured. It rests on the reason.
+	LeftOutOfRace = fact.Plain("left-out-of-race", 0, `does not fit the load: {{template "because" .}}`)
+	Overloaded    = fact.Plain("overloaded", 220, `overloaded: its backlog grows through the window, so only goodput is judged`)
 )
 
 // Silence names the blocks in which an arm gave no good reply before the window ended.

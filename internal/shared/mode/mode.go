@@ -88,6 +88,9 @@ const (
 // only some modes have.
 func (m Mode) Has(flag string) bool { return slices.Contains(m.Flags, flag) }
 
+// HandlersOnLoop reports whether an event loop runs the handlers itself, and so serves nothing else while one waits.
+func (m Mode) HandlersOnLoop() bool { return m.Loops && !m.Has("workers") }
+
 // Allows reports whether the mode supports that overflow policy.
 func (m Mode) Allows(overflow string) bool {
 	return slices.Contains(strings.Split(m.Axes.Overflow, "|"), overflow)

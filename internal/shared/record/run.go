@@ -121,7 +121,7 @@ type Plan struct {
 	Before  *Before `json:"before,omitempty"`
 	Asked   string  `json:"asked,omitempty"`   // what a request does, in words
 	SLO     string  `json:"slo,omitempty"`     // the objective of a search, which has no blocks
-	Budget  Span    `json:"budget,omitzero"`   // of a search, for each arm
+	Budget  Span    `json:"budget,omitzero"`   // of a search, for each arm; of a race, for all
 	Windows int     `json:"windows,omitempty"` // of a search, most windows for each arm
 }
 

@@ -27,6 +27,7 @@ import (
 	"schedlab/internal/capabilities/capacity"
 	"schedlab/internal/capabilities/explain"
 	"schedlab/internal/capabilities/profiling"
+	"schedlab/internal/capabilities/race"
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/queueing"
@@ -54,7 +55,8 @@ func written() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[stats.Series]():      {Type: "object", AdditionalProperties: &jsonschema.Schema{Types: []string{"null", "array"}, Items: number}},
 		reflect.TypeFor[record.Comparison](): {Ref: "result.json"},
 		reflect.TypeFor[capacity.Search]():   {Ref: "capacity.json"},
-		reflect.TypeFor[record.Result]():     {AnyOf: []*jsonschema.Schema{{Ref: "result.json"}, {Ref: "capacity.json"}}},
+		reflect.TypeFor[race.Race]():         {Ref: "race.json"},
+		reflect.TypeFor[record.Result]():     {AnyOf: []*jsonschema.Schema{{Ref: "result.json"}, {Ref: "capacity.json"}, {Ref: "race.json"}}},
 		reflect.TypeFor[record.Env]():        {Ref: "env.json"},
 	}
 }
@@ -174,6 +176,7 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 		"run.json":      schemaOf[record.Run](t, "run.json of a record: what was planned, and what it came to"),
 		"result.json":   result,
 		"capacity.json": schemaOf[capacity.Search](t, "what 'schedlab capacity' prints with --output json"),
+		"race.json":     schemaOf[race.Race](t, "what 'schedlab compare --arms all' prints with --output json"),
 		"env.json":      schemaOf[record.Env](t, "the machine and the programs that a run's figures depend on, in a run and in its result"),
 		"audit.json":    schemaOf[audit.Report](t, "what 'schedlab audit' prints with --output json"),
 		"progress.json": schemaOf[session.Progress](t, "a line that --progress json writes on stderr, between windows; a line that is no JSON is an error, at the end"),

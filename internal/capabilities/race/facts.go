@@ -1,0 +1,33 @@
+package race
+
+import "schedlab/internal/shared/fact"
+
+// Answers of a race, and reasons why an arm is out.
+type (
+	beatenBy struct {
+		Ratio, Low, High float64 // of the arm's time to the other's, with its interval
+		After            int     // blocks
+	}
+	afterBlocks struct{ After int }
+	ended       struct {
+		After int
+		Error string
+	}
+	standing struct {
+		Arms   string // those that are left
+		Best   int    // their number
+		Raced  int
+		Blocks int
+	}
+)
+
+var (
+	beaten       = fact.New[beatenBy]("race-beaten", 0, `{{.Baseline}} is better: its {{.Metric}} is {{printf "%.3g" .Ratio}} times that of {{.Baseline}} ({{printf "%.3g" .Low}} to {{printf "%.3g" .High}}), after {{plural .After "block"}}`)
+	faulty       = fact.New[afterBlocks]("race-faulty", 0, `{{template "because" .}}, after {{plural .After "block"}}`)
+	lost         = fact.New[ended]("race-lost", 0, `{{.Error}}, after {{plural .After "block"}}`)
+	oneLeft      = fact.New[standing]("race-one-left", 0, `{{.Arm}} is the best of {{count .Raced}}`)
+	sameLeft     = fact.New[standing]("race-same-left", 0, `{{.Arms}} are the best of {{count .Raced}}, and the same`)
+	tradeLeft    = fact.New[standing]("race-trade-left", 0, `{{.Arms}} are the best of {{count .Raced}}; what one of them is better at, another is worse at`)
+	openLeft     = fact.New[standing]("race-open-left", 0, `{{.Arms}} are the best of {{count .Raced}}, and not told apart after {{plural .Blocks "block"}}`)
+	nothingRaced = fact.New[standing]("race-nothing", 0, `no arm is known to be the best of {{count .Raced}}`)
+)

@@ -1,0 +1,176 @@
+package race
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"schedlab/internal/measuring/judge"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+)
+
+// A referee judges a race while it runs, and again from its record. Use it once.
+type referee struct {
+	*judge.Judge
+	of      evidence // the judge, but in a simulation
+	run     record.Run
+	metrics []stats.Figure
+	shares  int // among which stats.Alpha is divided: every pair of arms at every metric
+	racing  []string
+	out     map[string]Out
+	blocks  int // that ended
+	over    bool
+}
+
+// evidence is what the trials so far tell of two arms, and of one.
+type evidence interface {
+	Match(base, arm string, metrics []stats.Figure, shares int) judge.Match
+	Lone(arm string) judge.Lone
+}
+
+// newReferee returns the referee of a run that has no trials yet.
+func newReferee(runName, path string, run record.Run) (*referee, error) {
+	j, err := judge.New(runName, path, run, Question{})
+	if err != nil {
+		return nil, err
+	}
+	r := &referee{Judge: j, of: j, run: run, metrics: metrics(run), out: map[string]Out{}}
+	r.shares = pairs(len(run.Plan.Arms)) * len(r.metrics)
+	for _, a := range run.Plan.Arms {
+		r.racing = append(r.racing, a.Name)
+	}
+	return r, nil
+}
+
+// Lost takes an arm out that cannot be measured any more.
+func (r *referee) Lost(arm string) {
+	r.leave(arm, Out{After: r.of.Lone(arm).Blocks})
+}
+
+// leave takes an arm out of the race.
+func (r *referee) leave(arm string, how Out) {
+	r.racing = slices.DeleteFunc(slices.Clone(r.racing), func(name string) bool { return name == arm })
+	r.out[arm] = how
+}
+
+// faultyFrom is the number of windows, each with a fault, from which on an arm is out before any look. If a sound arm has a fault in one
+// window of five by chance, it has one in all six of them in 6 races of 100,000.
+const faultyFrom = 6
+
+// Look ends a block, and tells which arms still race. The result is nil unless the block is one of the plan's looks, or an arm left.
+func (r *referee) Look(block int) (record.Result, []string) {
+	before := len(r.racing)
+	r.end(block)
+	if len(r.racing) == before && !slices.Contains(r.run.Plan.Looks, block) {
+		return nil, r.racing
+	}
+	if r.over {
+		return r.result(), nil
+	}
+	return r.result(), r.racing
+}
+
+// end ends a block: arms with a fault of their own and, after a look, arms that another one beats leave the race.
+func (r *referee) end(block int) {
+	r.blocks = block
+	look := slices.Contains(r.run.Plan.Looks, block)
+	r.faulty(look)
+	if !look {
+		r.over = len(r.racing) < 2
+		return
+	}
+	lost := map[string][]Out{}
+	open := false
+	for i, arm := range r.racing {
+		for _, other := range r.racing[:i] {
+			m := r.of.Match(other, arm, r.metrics, r.shares)
+			switch loser, by := settled(m); {
+			case loser != "":
+				lost[loser] = append(lost[loser], Out{After: block, By: by, Verdict: deciding(m)})
+			case m.Place.Outcome != outcome.Yes || m.Place.Worse() || m.Place.Better():
+				open = true
+			}
+		}
+	}
+	// Three arms that beat each other in a circle would leave none.
+	if len(lost) == len(r.racing) {
+		lost, open = nil, true
+	}
+	for arm, ways := range lost {
+		r.leave(arm, slices.MaxFunc(ways, func(a, b Out) int { return a.compare(b, lost) }))
+	}
+	r.over = len(r.racing) < 2 || !open
+}
+
+// faulty takes out arms that cannot be judged by their times because of what they did themselves, unless all arms are such.
+func (r *referee) faulty(look bool) {
+	out := map[string]Out{}
+	for _, arm := range r.racing {
+		if l := r.of.Lone(arm); !l.Fault.None() && l.Blocks > 0 && (look || l.Always && l.Blocks >= faultyFrom) {
+			out[arm] = Out{After: r.blocks, Why: l.Fault}
+		}
+	}
+	if len(out) == len(r.racing) {
+		return
+	}
+	for arm, how := range out {
+		r.leave(arm, how)
+	}
+}
+
+// settled returns which arm of a match is out, and by whom; "" if neither is. An arm is better if it is surely better at one metric and
+// surely worse at none, and if no open metric points the other way: such a metric may make it a trade.
+func settled(m judge.Match) (loser, by string) {
+	if !m.Place.Better() && !m.Place.Worse() {
+		return "", ""
+	}
+	loser, by = m.Arm, m.Baseline
+	if m.Place.Better() {
+		loser, by = by, loser
+	}
+	for _, v := range m.Verdicts {
+		row := v.Metric.Row()
+		contrary := v.Verdict.Outcome == outcome.Open && v.Lean != "" && row.Better(v.Lean) == m.Place.Worse()
+		if v.Primary && contrary {
+			return "", ""
+		}
+	}
+	return loser, by
+}
+
+// deciding returns the verdict of a match with the largest sure difference, as one of the arm that is out against the other.
+func deciding(m judge.Match) *record.Verdict {
+	var most *record.Verdict
+	for i, v := range m.Verdicts {
+		right := v.Worse() == m.Place.Worse() && v.Verdict.Rank.Differs()
+		goodput := m.Place == record.Placed(stats.Lower) || m.Place == record.Placed(stats.Higher)
+		if right && v.Primary != goodput && (most == nil || math.Abs(math.Log(v.Ratio)) > math.Abs(math.Log(most.Ratio))) {
+			most = &m.Verdicts[i]
+		}
+	}
+	if most == nil || !m.Place.Better() {
+		return most
+	}
+	return turned(*most)
+}
+
+// turned returns a verdict as seen from the other arm.
+func turned(v record.Verdict) *record.Verdict {
+	v.Arm, v.Baseline = v.Baseline, v.Arm
+	if v.Ratio > 0 {
+		v.Ratio = 1 / v.Ratio
+	}
+	if v.Low > 0 {
+		v.Low, v.High = 1/v.High, 1/v.Low
+	}
+	v.Won, v.Lost = v.Lost, v.Won
+	v.Verdict.Rank, v.Lean = cmp.Or(opposite[v.Verdict.Rank], v.Verdict.Rank), cmp.Or(opposite[v.Lean], v.Lean)
+	return &v
+}
+
+// opposite maps a rank to the one as seen from the other arm.
+var opposite = map[stats.Rank]stats.Rank{
+	stats.Faster: stats.Slower, stats.Slower: stats.Faster, stats.Higher: stats.Lower, stats.Lower: stats.Higher,
+}

@@ -1,0 +1,141 @@
+package race
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/request"
+	"schedlab/internal/shared/stats"
+)
+
+// A field is a made-up race: how long the requests of each arm take, as a multiple of 2 ms with some scatter.
+type field struct {
+	arms  []string
+	times map[string]float64               // factor of the arm's times; 1 for one that is not there
+	edit  func(t *record.TrialRecord)      // changes a trial; may be nil
+	ends  map[string]record.ArmEnd         // of the run
+	lacks func(block int, arm string) bool // trials that are not there; may be nil
+}
+
+const fieldRate, fieldBlocks = 1200, 40
+
+func (f field) run() record.Run {
+	p := record.Plan{
+		Scenario: "demo", Question: "Which is best?", Blocks: fieldBlocks, Budget: record.Lasting(Budget),
+		Warmup: record.Lasting(100 * time.Millisecond), Window: record.Lasting(time.Second), Rate: fieldRate,
+	}
+	Question{}.Record(&p)
+	for i, name := range f.arms {
+		a := record.PlanArm{Name: name, Mode: name, Role: record.Challenger, Clients: record.Clients{Loop: "open", Rate: fieldRate}}
+		if i == 0 {
+			a.Role = record.Baseline
+		}
+		p.Arms = append(p.Arms, a)
+	}
+	for _, n := range stats.Looks() {
+		if n >= stats.FirstLook(Question{}.Needs(nil, len(p.Arms)).Comparisons, 1) {
+			p.Looks = append(p.Looks, n)
+		}
+	}
+	for range fieldBlocks {
+		p.Order = append(p.Order, rand.New(rand.NewPCG(1, 1)).Perm(len(p.Arms)))
+	}
+	return record.Run{Name: "run", Status: record.Complete, Plan: p, Env: record.Env{CPUs: 2, ServerCPUs: "0", LoadCPUs: "1"}, Ends: f.ends}
+}
+
+// trial is one trial of an arm.
+func (f field) trial(number, block int, arm string) record.TrialRecord {
+	rng := rand.New(rand.NewPCG(uint64(block), uint64(len(arm))<<8+uint64(arm[0])))
+	n, factor := int(fieldRate*1.1), f.times[arm]
+	if factor == 0 {
+		factor = 1
+	}
+	factor *= math.Exp(.01 * rng.NormFloat64())
+	t := record.TrialRecord{Trial: record.Trial{
+		Number: number, Block: block, Arm: arm, Seed: uint64(block), Warmup: record.Lasting(100 * time.Millisecond), Window: record.Lasting(time.Second),
+		Server: record.ServerSide{CPU: .3, Foreign: .001, Accepted: float64(n), Done: float64(n)}, Client: record.ClientSide{CPU: .2, Dialled: uint64(n)},
+	}}
+	for i := range n {
+		at := int64(float64(i) / fieldRate * 1e9)
+		took := factor * (2e6 - 1e5*math.Log1p(-float64((i*7919)%n)/float64(n)))
+		t.Requests = append(t.Requests, request.Request{Scheduled: at, Sent: at + 20_000, Done: at + int64(took), Bytes: 3, Status: 200})
+	}
+	if f.edit != nil {
+		f.edit(&t)
+	}
+	return t
+}
+
+// race runs the race as the runner does, and returns its result and the trials.
+func (f field) race(t *testing.T) (*Race, []record.TrialRecord) {
+	t.Helper()
+	run := f.run()
+	r, err := newReferee("run", "dir", run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trials []record.TrialRecord
+	racing := f.arms
+	for block := 1; block <= fieldBlocks && len(racing) > 1; block++ {
+		for _, arm := range racing {
+			if f.lacks != nil && f.lacks(block, arm) {
+				r.Lost(arm)
+				continue
+			}
+			trials = append(trials, f.trial(len(trials)+1, block, arm))
+			r.Take(trials[len(trials)-1], nil)
+		}
+		_, racing = r.Look(block)
+	}
+	return r.result(), trials
+}
+
+// outs lists the arms that are out, as "arm by other after blocks".
+func outs(r *Race) (all []string) {
+	for _, a := range r.Arms {
+		if a.Out != nil {
+			all = append(all, fmt.Sprintf("%s by %s after %d", a.Name, a.Out.By, a.Out.After))
+		}
+	}
+	return all
+}
+
+func TestTheBestIsLeftAndTheOthersAreToldWhy(t *testing.T) {
+	t.Parallel()
+	r, trials := field{arms: []string{"a", "bb", "ccc", "dddd"}, times: map[string]float64{"ccc": 1.3, "dddd": 2}}.race(t)
+	if got, want := outs(r), []string{"ccc by bb after 12", "dddd by bb after 12"}; !slices.Equal(got, want) {
+		t.Errorf("out are %q, want %q", got, want)
+	}
+	// The two that are left are the same, which ends the race.
+	if slices.Sort(r.Best); !slices.Equal(r.Best, []string{"a", "bb"}) || r.Outcome != outcome.Yes || !strings.Contains(r.Fact.String(), "and the same") {
+		t.Errorf("best %q, %s: %s", r.Best, r.Outcome, r.Fact)
+	}
+	if r.Blocks >= fieldBlocks {
+		t.Errorf("the race went on for %d blocks", r.Blocks)
+	}
+	// An arm that is out takes no more windows.
+	for _, trial := range trials {
+		if trial.Block > 12 && trial.Arm != "a" && trial.Arm != "bb" {
+			t.Errorf("%s has a window in block %d", trial.Arm, trial.Block)
+		}
+	}
+	for _, a := range r.Arms {
+		if a.Name != "dddd" {
+			continue
+		}
+		v := a.Out.Verdict
+		if v == nil || v.Ratio < 1.9 || v.Ratio > 2.1 || v.Low > v.Ratio || v.High < v.Ratio || v.Arm != "dddd" || v.Baseline != "bb" {
+			t.Errorf("verdict %+v", v)
+		}
+		if why := a.Out.Why.String(); !strings.Contains(why, "after 12 blocks") || !strings.Contains(why, "bb is better: ") {
+			t.Errorf("why: %s", why)
+		}
+	}
+}
