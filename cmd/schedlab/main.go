@@ -322,6 +322,7 @@ func newNullServer() *cobra.Command {
 	var addr string
 	var service time.Duration
 	var stations int
+	var secure, http2 bool
 	cmd := &cobra.Command{
 		Use:    runner.NullServer,
 		Short:  "Serve the same short reply to everything, for the load's own floor",
@@ -336,11 +337,16 @@ func newNullServer() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "{\"addr\":%q}\n", ln.Addr()) // for tools/peers
+			if secure || http2 {
+				return null.ServeSpoken(cmd.Context(), ln, secure, http2)
+			}
 			return null.Serve(cmd.Context(), ln.(*net.TCPListener), service, stations)
 		},
 	}
 	cmd.Flags().DurationVar(&service, "service", 0, "how long a request takes")
 	cmd.Flags().IntVar(&stations, "stations", 0, "how many requests are served at a time (0: any number)")
 	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8080", "address to listen on")
+	cmd.Flags().BoolVar(&secure, "tls", false, "speak TLS, with a certificate that it makes")
+	cmd.Flags().BoolVar(&http2, "http2", false, "speak HTTP/2")
 	return cmd
 }

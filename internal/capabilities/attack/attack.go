@@ -34,11 +34,12 @@ import (
 // open loop, too.
 type Load struct {
 	load.Options
-	Name     string // a URL, or a file of targets
-	Scenario string // that gave the requests; "" for none
-	Rest     string // how the load rests between requests: a constant of package runner
-	LeftOut  string // the lines of an access log that were left out, in words
-	Version  string // of schedlab
+	Name     string        // a URL, or a file of targets
+	Scenario string        // that gave the requests; "" for none
+	Rest     string        // how the load rests between requests: a constant of package runner
+	LeftOut  string        // the lines of an access log that were left out, in words
+	Version  string        // of schedlab
+	Floor    *record.Floor // what the load itself adds to each time, where it is not the engine spin's; nil if not measured
 }
 
 // Run sends a load. It returns the result, one arm in one window, and the distribution of its response times. Requests of an
@@ -269,9 +270,12 @@ func (s *sending) doubts(w *window.Window, got *load.ClosedResult, status record
 			all = append(all, f)
 		}
 	}
-	raise(load.EngineFor(l.Clients) != "", attackSender.Of(sender{
-		Engine: l.Engine, Opened: int(got.Dialled), Handshakes: int(got.Handshakes), TLS: l.Speaks.TLS != "", HTTP2: l.Speaks.HTTP2,
-	}))
+	by := sender{Engine: l.Engine, Opened: int(got.Dialled), Handshakes: int(got.Handshakes), TLS: l.Speaks.TLS != "", HTTP2: l.Speaks.HTTP2}
+	// A load that was late in the measurement of itself shows a disturbance.
+	if f := l.Floor; f != nil && f.LagP99 < lagDoubt.Seconds() {
+		by.P50, by.P99, by.Rate = record.Duration(f.P50), record.Duration(f.P99), f.Rate
+	}
+	raise(load.EngineFor(l.Clients) != "", attackSender.Of(by))
 	raise(l.LeftOut != "", doubt.LogLinesLeftOut.Of(doubt.Lines{Said: l.LeftOut}))
 	raise(w.Starved > 0, attackStarved.Of(starvation{Starved: w.Starved, Asked: w.Asked, Served: w.Asked - w.Starved}))
 	raise(float64(lost) > unanswered*float64(w.Requests), Lost.Of(losses{lost, w.Requests}))

@@ -39,8 +39,10 @@ type (
 	share      struct{ Share float64 }     // ratio of the time
 	sender     struct {
 		Engine             string
-		Opened, Handshakes int  // connections of the whole load, and TLS handshakes
-		TLS, HTTP2         bool // what it speaks
+		Opened, Handshakes int           // connections of the whole load, and TLS handshakes
+		TLS, HTTP2         bool          // what it speaks
+		P50, P99           time.Duration // that the load itself adds to each time; 0 if it is not known
+		Rate               float64       // at which that was measured
 	}
 	idleness struct{ Asked, Answered, Lost int } // connections that were to be idle during the load
 )
@@ -60,7 +62,7 @@ var (
 	attackAtLimit    = fact.New[share]("attack-at-limit", 0, `the load was at its limit: it had something to do for {{percent .Share}} of the time`)
 	attackIdleLost   = fact.New[idleness]("attack-idle-lost", 0, `of {{count .Asked}} idle connections {{count .Answered}} were answered and {{count .Lost}} lost, so not all of them were open during the load`)
 	// attackSender is no doubt about the load: it tells by what it was sent.
-	attackSender     = fact.New[sender]("attack-sender", 0, `the engine {{.Engine}} (spin speaks HTTP/1.1 without TLS only), {{if .HTTP2}}HTTP/2{{else}}HTTP/1.1{{end}}{{if .TLS}} over TLS{{end}}: {{plural .Opened "connection"}} opened{{if .TLS}} with {{plural .Handshakes "TLS handshake"}}{{end}}; Go's client adds some 0.1 to 0.3 ms of its own to each time`)
+	attackSender     = fact.New[sender]("attack-sender", 0, `the engine {{.Engine}} (spin speaks HTTP/1.1 without TLS only), {{if .HTTP2}}HTTP/2{{else}}HTTP/1.1{{end}}{{if .TLS}} over TLS{{end}}: {{plural .Opened "connection"}} opened{{if .TLS}} with {{plural .Handshakes "TLS handshake"}}{{end}}{{if .P50}}; with a server that does nothing it measures p50 {{lasts .P50}} and p99 {{lasts .P99}} at {{per .Rate}}: that much of every time is the load's{{else}}; how much of every time is the load's is not known{{end}}`)
 	CutOff           = fact.New[Cut]("attack-cut-off", 0, `{{count .Requests}} requests were under way when the attack was stopped, and are in no figure`)
 	attackClosedLoop = fact.Plain("attack-closed-loop", 0, `a closed loop asks less of a slow server: these times leave out what the waiting clients did not send, so no limit should rest on them`)
 )

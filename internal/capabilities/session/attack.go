@@ -15,6 +15,7 @@ import (
 	"schedlab/internal/capabilities/attack"
 	"schedlab/internal/measuring/arrivals"
 	"schedlab/internal/measuring/load"
+	"schedlab/internal/measuring/runner"
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/record"
@@ -83,6 +84,13 @@ func (r Attack) Run(ctx context.Context, p Program, say func(line string)) (*rec
 	}
 	if err := p.begin(ctx); err != nil {
 		return nil, err
+	}
+	if load.EngineFor(l.Clients) != "" {
+		// Without it the answer is the same, but for a sentence. It takes a second, for what nobody could guess.
+		if cpus, err := runner.CPUs(runner.Options{}); err == nil {
+			say("measuring the load itself")
+			l.Floor, _ = runner.Floor(ctx, cpus, p.Self, l.Clients)
+		}
 	}
 	files, err := attack.OpenFiles(r.Results, r.HGRM, l.Targets, l.Trace.Which, r.Stamp)
 	if err != nil {

@@ -115,7 +115,7 @@ func (e *examining) measure(ctx context.Context, cpus host.Sides, m *doctor.Mach
 		m.Gap.Longest, m.Gap.Replies, m.Gap.Err = runner.Gap(ctx, cpus, e.Self, nullMode, nullSpan)
 		if ctx.Err() == nil {
 			e.show.Step("measuring the load engine itself", 0, 1, nullSpan)
-			floor, err := runner.Floor(ctx, cpus, e.Self)
+			floor, err := runner.Floor(ctx, cpus, e.Self, record.Clients{})
 			if m.Engine.Err = err; err == nil {
 				m.Engine = doctor.Engine{Rate: floor.Rate, P50: floor.P50, P99: floor.P99}
 			}

@@ -156,9 +156,9 @@ func (a *vegetaAttack) ask(seq int) (resp *http.Response, ended request.Request,
 	var secured atomic.Bool       // a TLS handshake has begun
 	since := func(stamp *atomic.Int64) { stamp.Store(max(1, int64(time.Since(a.res.Start)))) }
 	resp, n, err := a.exchange(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(info httptrace.GotConnInfo) {
-			since(&ready)
-			if !info.Reused {
+		GotConn: func(httptrace.GotConnInfo) { since(&ready) },
+		ConnectDone: func(_, _ string, err error) {
+			if err == nil {
 				atomic.AddUint64(&a.res.Dialled, 1)
 			}
 		},
@@ -224,8 +224,7 @@ func failedExchange(err error, begun bool) request.End {
 // failedPreface returns the outcome of a request over HTTP/2 without TLS that got no reply: NoHTTP2 if the network is well, so
 // that the server answered something else or closed, else Closed.
 func failedPreface(err error) request.End {
-	var broken net.Error
-	if errors.As(err, &broken) {
+	if _, broken := errors.AsType[net.Error](err); broken {
 		return request.Closed
 	}
 	return request.NoHTTP2

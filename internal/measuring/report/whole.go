@@ -415,8 +415,15 @@ func floor(f *record.Floor) string {
 		return fmt.Sprintf("how much of every time is the load's and the kernel's is not known: their measurement, "+
 			"with a server that does nothing, was disturbed (sends %s late at p99)", say.Seconds(f.LagP99))
 	}
-	return fmt.Sprintf("with a server that does nothing it measures p50 %s and p99 %s at %s: that much of every time is the load's and the kernel's",
-		say.Seconds(f.P50), say.Seconds(f.P99), say.Rate(f.Rate))
+	over := ""
+	if f.Speaks.HTTP2 {
+		over = ", over HTTP/2"
+	}
+	if f.Speaks.TLS != "" {
+		over = cmp.Or(over, ",") + " over TLS"
+	}
+	return fmt.Sprintf("with a server that does nothing it measures p50 %s and p99 %s at %s%s: that much of every time is the load's and the kernel's",
+		say.Seconds(f.P50), say.Seconds(f.P99), say.Rate(f.Rate), over)
 }
 
 // visiting tells that the load shares CPUs with the servers, and whether it has priority there; "" if the load has its own CPUs.

@@ -80,8 +80,10 @@ func (l lab) start(ctx context.Context, p probed, a arm) (*process.Process, erro
 
 // to returns the launcher for the server of an arm, which is asked as the arm's clients ask it. The error names a file that the
 // arm's settings name.
-func (l lab) to(a arm) (*process.Launcher, error) {
-	c := a.Clients.Speaks
+func (l lab) to(a arm) (*process.Launcher, error) { return l.through(a.Clients.Speaks) }
+
+// through returns the launcher for servers that clients with these settings ask.
+func (l lab) through(c record.Speaks) (*process.Launcher, error) {
 	if c == (record.Speaks{}) {
 		return l.launcher, nil
 	}
@@ -109,8 +111,20 @@ const NullServer = "null-server"
 
 // startNull starts the null server of the program self. It does next to nothing, so a
 // load on it shows the cost of the load and the kernel alone.
-func (l lab) startNull(ctx context.Context, self string) (*process.Process, error) {
-	server, err := l.launcher.Start(ctx, []string{self, NullServer, "--addr", cmdline.AddrMark}, "/")
+// It speaks as clients with these settings do.
+func (l lab) startNull(ctx context.Context, self string, c record.Speaks) (*process.Process, error) {
+	launcher, err := l.through(c)
+	if err != nil {
+		return nil, err
+	}
+	argv := []string{self, NullServer, "--addr", cmdline.AddrMark}
+	if c.TLS != "" {
+		argv = append(argv, "--tls")
+	}
+	if c.HTTP2 {
+		argv = append(argv, "--http2")
+	}
+	server, err := launcher.Start(ctx, argv, "/")
 	if err != nil {
 		return nil, fmt.Errorf("starting the null server: %w", err)
 	}

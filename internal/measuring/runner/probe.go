@@ -68,7 +68,7 @@ func (l lab) probe(ctx context.Context, p plan) (findings, error) {
 	if p.self != "" {
 		l.tell(p, "measuring the load itself", 0, len(p.Arms))
 		var err error
-		if floor, err = l.floor(ctx, p.self, p.Arms[0].Clients.Engine, p.cpus.Shared); err != nil {
+		if floor, err = l.floor(ctx, p.self, p.dearest(), p.cpus.Shared); err != nil {
 			return findings{}, err
 		}
 	}
@@ -395,11 +395,12 @@ func (l lab) sharedMost(ctx context.Context, p plan) (rate float64, err error) {
 		return 0, nil
 	}
 	l.tell(p, "measuring what the load takes of the CPU it shares", 0, len(p.Arms))
-	server, err := l.startNull(ctx, p.self)
+	server, err := l.startNull(ctx, p.self, asNull(a.Clients).Speaks)
 	if err != nil {
 		return 0, err
 	}
 	defer server.Kill()
+	a.Clients = asNull(a.Clients)
 	planned := 0.0
 	for _, other := range p.Arms {
 		planned = max(planned, other.Clients.Rate)
@@ -440,23 +441,42 @@ const (
 	sharedFloorWindow = time.Second
 )
 
+// asNull returns the clients of a load on the null server: its certificate is known to nobody, and it asks for none.
+func asNull(c record.Clients) record.Clients {
+	c.Speaks = record.Speaks{HTTP2: c.Speaks.HTTP2, TLS: c.Speaks.TLS}
+	if c.Speaks.TLS != "" {
+		c.Speaks.TLS = record.TrustAny
+	}
+	return c
+}
+
+// dearest returns the clients of the arm that cost the load most: of those that speak TLS, or else HTTP/2.
+func (p plan) dearest() record.Clients {
+	cost := func(a arm) int {
+		return 2*stats.Count(a.Clients.Speaks.TLS != "") + stats.Count(a.Clients.Speaks.HTTP2)
+	}
+	return slices.MaxFunc(p.Arms, func(a, b arm) int { return cmp.Compare(cost(a), cost(b)) }).Clients
+}
+
 // floor measures the part of every response time that is due to the load and the kernel. It
-// measures the null server of the program self, on the servers' CPUs, with the given engine. Times
-// are in seconds. Response times near it tell little about a server.
-func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*record.Floor, error) {
-	server, err := l.startNull(ctx, self)
+// measures the null server of the program self, on the servers' CPUs, with the engine of the clients c, which
+// speak as c do. Times are in seconds. Response times near it tell little about a server.
+func (l lab) floor(ctx context.Context, self string, c record.Clients, shared bool) (*record.Floor, error) {
+	spoken := asNull(c).Speaks
+	server, err := l.startNull(ctx, self, spoken)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Kill()
 	rate, span := float64(floorRate), floorWindow
-	if shared {
+	// With TLS or HTTP/2 both sides can do less, too.
+	if shared || spoken != (record.Speaks{}) {
 		rate, span = sharedFloorRate, sharedFloorWindow
 	}
 	defer pauseGC(quietRoom)()
 	got, _, err := send(ctx, l.site, load.Options{
-		Clients: record.Clients{Engine: engine, Connections: floorConns, KeepAlive: true},
-		Targets: []load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, Shared: shared,
+		Clients: record.Clients{Engine: c.Engine, Connections: floorConns, KeepAlive: true, Speaks: spoken},
+		Targets: load.Secured([]load.Target{{Method: "GET", URL: "http://" + server.Addr + "/"}}, spoken.TLS != ""), Shared: shared,
 		// The seed is fixed: every measurement gets the same arrivals.
 		Trace: arrivals.Process{}.Draw(rate, floorWarmup+span, rand.New(rand.NewPCG(1, 1))),
 	}, workload.Dist{})
@@ -471,6 +491,6 @@ func (l lab) floor(ctx context.Context, self, engine string, shared bool) (*reco
 	}
 	return &record.Floor{
 		Rate: rate, P50: w.Values[stats.P50].Float(), P99: w.Values[stats.P99].Float(),
-		LagP50: w.Late[stats.P50].Float(), LagP99: w.Late[stats.P99].Float(), Rest: got.Proof.Rest,
+		LagP50: w.Late[stats.P50].Float(), LagP99: w.Late[stats.P99].Float(), Rest: got.Proof.Rest, Speaks: spoken,
 	}, nil
 }

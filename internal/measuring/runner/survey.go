@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,12 @@ func longestGap(r load.ClosedResult, span time.Duration) time.Duration {
 
 // Floor measures, in half a second, the time that the load itself adds to every response time. It
 // uses a server that does next to nothing, of the program self. The result tells at which rate.
-func Floor(ctx context.Context, cpus host.Sides, self string) (f *record.Floor, err error) {
+// The load is sent by the engine of c, and speaks as c do.
+func Floor(ctx context.Context, cpus host.Sides, self string, c record.Clients) (f *record.Floor, err error) {
+	c.Engine = cmp.Or(c.Engine, load.DefaultEngine)
+	cpus.Vegeta = c.Engine == load.EngineVegeta
 	err = withLab(cpus, lab{}, func(l lab) error {
-		f, err = l.floor(ctx, self, load.DefaultEngine, cpus.Shared)
+		f, err = l.floor(ctx, self, c, cpus.Shared)
 		return err
 	})
 	return f, err

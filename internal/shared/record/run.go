@@ -267,7 +267,8 @@ type Floor struct {
 	P99    float64 `json:"p99"`
 	LagP50 float64 `json:"lag_p50"` // how late the load sent
 	LagP99 float64 `json:"lag_p99"`
-	Rest   string  `json:"rest"` // what the load did between requests: see Proof
+	Rest   string  `json:"rest"`            // what the load did between requests: see Proof
+	Speaks Speaks  `json:"speaks,omitzero"` // what load and server spoke: a certificate was not checked
 }
 
 // Levels of stamping in a [Plan]. The third level is basic.

@@ -1,0 +1,98 @@
+package null
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"time"
+)
+
+// reply11 is the reply to every request of HTTP/1.1 over TLS.
+const reply11 = "HTTP/1.1 200 OK\r\nServer: null\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n"
+
+// ServeSpoken answers clients that speak TLS, HTTP/2 or both, until the context ends, and closes ln. Its certificate is
+// signed by itself. crypto/tls and net/http's HTTP/2 do the work, so it costs more than Serve.
+func ServeSpoken(ctx context.Context, ln net.Listener, secure, http2 bool) error {
+	stop := context.AfterFunc(ctx, func() { _ = ln.Close() })
+	defer stop()
+	var config *tls.Config
+	if secure {
+		own, err := certificate()
+		if err != nil {
+			return fmt.Errorf("making a certificate: %w", err)
+		}
+		config = &tls.Config{Certificates: []tls.Certificate{own}}
+	}
+	if http2 {
+		return serveHTTP2(ctx, ln, config)
+	}
+	for {
+		nc, err := ln.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		go answerAll(tls.Server(nc, config))
+	}
+}
+
+// serveHTTP2 answers over HTTP/2 alone; config is nil for connections without TLS.
+func serveHTTP2(ctx context.Context, ln net.Listener, config *tls.Config) error {
+	s := &http.Server{
+		Handler:   http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }),
+		TLSConfig: config, Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute,
+	}
+	s.Protocols.SetHTTP2(config != nil)
+	s.Protocols.SetUnencryptedHTTP2(config == nil)
+	serve := s.Serve
+	if config != nil {
+		serve = func(ln net.Listener) error { return s.ServeTLS(ln, "", "") }
+	}
+	err := serve(ln)
+	_ = s.Close()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// answerAll answers each request on a connection, which has no body, until the client closes it.
+func answerAll(nc net.Conn) {
+	defer nc.Close()
+	in := bufio.NewReader(nc)
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return
+		}
+		if len(line) > 2 { // not yet the empty line
+			continue
+		}
+		if _, err := io.WriteString(nc, reply11); err != nil {
+			return
+		}
+	}
+}
+
+// certificate makes a certificate that is signed by itself.
+func certificate() (own tls.Certificate, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return own, err
+	}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
