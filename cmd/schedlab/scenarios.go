@@ -12,17 +12,22 @@ import (
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/runner"
+	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/record"
 )
 
 // newScenarios makes the command that lists, prints and checks scenarios. A faulty scenario is
 // wrong usage. One that needs a larger machine is not: it may be meant for another.
 func newScenarios() *cobra.Command {
 	var output, target string
+	var schema bool
 	cmd := &cobra.Command{
 		Use:   "scenarios [NAME|FILE|DIR...]",
 		Short: "List the ready scenarios, print one, or check your own",
 		Long: `Without an argument, list the embedded scenarios with their questions. With an
-embedded scenario's name, print its YAML, to start your own from. With files, or
+embedded scenario's name, print its YAML, to start your own from. Its first line
+tells editors (by the YAML language server) of the file that --schema prints: with
+it they complete keys, explain them and mark mistakes. With files, or
 a directory of them, check them: every problem is named with line and column, and
 the exit code is 2.
 
@@ -34,12 +39,15 @@ A scenario that needs more CPUs than are here is listed, printed and checked all
 the same, and marked; only compare refuses it.`,
 		Example: `  schedlab scenarios
   schedlab scenarios quick > mine.yaml
+  schedlab scenarios --schema > ` + scenario.SchemaFile + `
   schedlab scenarios mine.yaml
   schedlab scenarios ./mine
   schedlab scenarios quick --output vegeta > quick.sh`,
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case schema:
+				return record.WriteJSON(cmd.OutOrStdout(), scenario.Schema(modeNames()))
 			case output == "vegeta":
 				return printVegeta(cmd, args, target)
 			case cmd.Flags().Changed("target"):
@@ -58,7 +66,7 @@ the same, and marked; only compare refuses it.`,
 				}
 				// A user has the text of a file, but not of an embedded scenario.
 				if slices.Contains(session.Scenarios.Names(), arg) {
-					fmt.Fprint(cmd.OutOrStdout(), p.Scenario.Source)
+					fmt.Fprint(cmd.OutOrStdout(), scenario.Modeline, p.Scenario.Source)
 				} else {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s: %s\n", arg, p.Scenario.Name, p.Scenario.Question)
 				}
@@ -70,6 +78,7 @@ the same, and marked; only compare refuses it.`,
 		},
 	}
 	oneOf(cmd.Flags(), &output, "output", "yaml", "yaml or vegeta", "yaml", "vegeta")
+	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of scenario files, for editors")
 	cmd.Flags().StringVar(&target, "target", "http://127.0.0.1:8080", "of --output vegeta: the server to ask")
 	return cmd
 }

@@ -38,33 +38,32 @@ import (
 // Where the file has no key, the field is zero until setDefaults. A copy shares slices and maps with the
 // original.
 //
-// Name is for records and reports, and the run answers Question. Workload tells the requests, Load their
-// arrivals and clients. Arms are compared with each other; Claims are sentences that the run confirms or not.
+// The tag help of a field is what editors tell of its key; see [Schema].
 type Scenario struct {
-	Name     string               `yaml:"name"`
-	Question string               `yaml:"question"`
-	Workload Workload             `yaml:"workload"`
-	Load     Load                 `yaml:"load"`
-	Arms     []Arm                `yaml:"arms"`
-	Protocol Protocol             `yaml:"protocol"`
-	Needs    Needs                `yaml:"needs"`
-	Expect   []expect.Expectation `yaml:"expect"`
-	Claims   []Claim              `yaml:"claims"`
-	Predict  []string             `yaml:"predict"` // says nothing any more; still read, so that older files are
+	Name     string               `yaml:"name" help:"short name for records and reports: lower-case letters, digits and dashes, up to 40"`
+	Question string               `yaml:"question" help:"what the scenario asks, in a sentence"`
+	Workload Workload             `yaml:"workload" help:"what one request asks"`
+	Load     Load                 `yaml:"load" help:"how requests arrive, and their clients"`
+	Arms     []Arm                `yaml:"arms" help:"the servers to compare; the first is the baseline"`
+	Protocol Protocol             `yaml:"protocol" help:"number and length of the windows"`
+	Needs    Needs                `yaml:"needs" help:"what a machine must have for the question to make sense"`
+	Expect   []expect.Expectation `yaml:"expect" help:"assertions that the run keeps or not, like p99(\"pool\") < 20ms"`
+	Claims   []Claim              `yaml:"claims" help:"assertions with a sentence each, with which the answer begins"`
+	Predict  []string             `yaml:"predict" help:"says nothing any more; read, so that older files are"`
 
 	Source string         `yaml:"-"` // the file's text
 	Cell   []record.Level `yaml:"-"` // where it lies on a grid; nil if it is no cell of one
 
 	asks []load.Target     // requests that take turns: of Workload.Requests, or read from a file (see Open)
-	Log  *arrivals.Process // the access log to replay, set by Open; nil without one
+	Log  *arrivals.Process `yaml:"-"` // the access log to replay, set by Open; nil without one
 }
 
 // A Claim is an assertion with the sentence that it decides. Figures in the sentence stand in braces
 // and are filled in from the run: {mean("pool")}.
 // For example, says: Sixteen workers are enough, and when: p99("pool,workers=16") < 20ms.
 type Claim struct {
-	Says expect.Sentence    `yaml:"says"`
-	When expect.Expectation `yaml:"when"` // as under expect
+	Says expect.Sentence    `yaml:"says" help:"a sentence; {p99(\"pool\")} in it becomes the median over the blocks"`
+	When expect.Expectation `yaml:"when" help:"the assertion that decides it, as under expect"`
 }
 
 // Workload tells what a request asks for: CPU time and sleep at /work, a path, a list of requests, or
@@ -74,15 +73,14 @@ type Claim struct {
 // CPU and Sleep are distributions of times, one draw for each request. Method and Body belong
 // to the request for the work or for Path.
 type Workload struct {
-	CPU    workload.Dist `yaml:"cpu"`
-	Sleep  workload.Dist `yaml:"sleep"`
-	Path   string        `yaml:"path"`   // instead of cpu and sleep
-	Method string        `yaml:"method"` // default GET
-	Body   string        `yaml:"body"`
+	CPU    workload.Dist `yaml:"cpu" help:"CPU time of a request to /work: 200us, exp(200us), lognormal(200us,4), or a mix like 0.8*0s+0.2*10ms"`
+	Sleep  workload.Dist `yaml:"sleep" help:"time that a request to /work is blocked, in the forms of cpu"`
+	Path   string        `yaml:"path" help:"ask this path, instead of cpu and sleep"`
+	Method string        `yaml:"method" help:"method of the request (default GET)"`
+	Body   string        `yaml:"body" help:"body of the request"`
 
-	Targets string `yaml:"targets"` // instead of all these: a file of targets; the servers in it are replaced
-	// Requests are requests that take turns, instead of all these: "METHOD /path" or "METHOD /path body".
-	Requests []string `yaml:"requests"`
+	Targets  string   `yaml:"targets" help:"instead of all these: a file of requests in vegeta's format; the servers in it are replaced"`
+	Requests []string `yaml:"requests" help:"instead of all these: requests that take turns, like GET /path, or PUT /path body"`
 }
 
 // Load tells how requests arrive. In an open loop they arrive at a rate, whatever the server does. In
@@ -91,45 +89,42 @@ type Workload struct {
 // Zero values mean not set. An arm may override each setting; see Clients. Check tells which settings
 // exclude each other.
 type Load struct {
-	Loop        string        `yaml:"loop"`        // open (default) or closed
-	Arrivals    string        `yaml:"arrivals"`    // open loop: poisson (default), or another process that arrivals.Parse reads
-	Rate        Rate          `yaml:"rate"`        // 3000/s, or 0.7x of the slowest arm's closed-loop throughput; in a closed loop the pace of all clients together
-	MinRate     Rate          `yaml:"min_rate"`    // lower limit of a relative rate
-	MaxRate     Rate          `yaml:"max_rate"`    // upper limit of an absolute rate, as a ratio of the slowest arm's throughput; a lowered rate raises a doubt
-	Connections int           `yaml:"connections"` // keep-alive connections, opened before the window; in a closed loop the number of clients
-	KeepAlive   bool          `yaml:"keepalive"`
-	Idle        int           `yaml:"idle"`     // open loop: further connections, held open without requests
-	Think       workload.Dist `yaml:"think"`    // closed loop: pause between a reply and the next request
-	Session     int           `yaml:"session"`  // closed loop: requests before a client reconnects
-	Pipeline    int           `yaml:"pipeline"` // closed loop: requests in flight on a connection
-	Ramp        Duration      `yaml:"ramp"`     // closed loop: clients start one after the other over this time, within the warm-up
-	Timeout     Duration      `yaml:"timeout"`  // of one request; default 10s
-	// HTTP is what the clients speak: 1.1 (default) or 2. TLS says which certificates they take: of the authorities that this
-	// machine knows (on), any (insecure), or those of a file; an https URL has on by default. Cert and Key are files with the
-	// clients' own certificate. Host is the name to ask for, where it is not the address; Streams limits the requests under
-	// way on a connection of HTTP/2.
-	HTTP    string `yaml:"http"`
-	TLS     string `yaml:"tls"`
-	Cert    string `yaml:"cert"`
-	Key     string `yaml:"key"`
-	Host    string `yaml:"host"`
-	Streams int    `yaml:"streams"`
-	Vary    varied `yaml:"vary"` // settings above with several values; every arm runs with each
+	Loop        string        `yaml:"loop" help:"open: arrivals ignore completions (default); closed: clients that wait for their replies"`
+	Arrivals    string        `yaml:"arrivals" help:"open loop: poisson (default), constant, ramp(500/s,3000/s), sine(0.5,2s), burst(12), in-phase, trace(FILE) or log(FILE)"`
+	Rate        Rate          `yaml:"rate" help:"requests per second like 3000/s, or a share of the slowest arm's closed-loop throughput like 0.7x; in a closed loop the pace of all clients together"`
+	MinRate     Rate          `yaml:"min_rate" help:"lower limit of a relative rate, like 1100/s"`
+	MaxRate     Rate          `yaml:"max_rate" help:"upper limit of a rate like 3000/s, as a share of the slowest arm's throughput, like 0.85x; a lowered rate raises a doubt"`
+	Connections int           `yaml:"connections" help:"kept connections, opened before the window (default 64 with keepalive); in a closed loop the number of clients"`
+	KeepAlive   bool          `yaml:"keepalive" help:"true keeps connections; false opens one for each request (default)"`
+	Idle        int           `yaml:"idle" help:"open loop: more connections, held open without requests"`
+	Think       workload.Dist `yaml:"think" help:"closed loop: pause between a reply and the next request, like exp(10ms)"`
+	Session     int           `yaml:"session" help:"closed loop: requests before a client reconnects"`
+	Pipeline    int           `yaml:"pipeline" help:"closed loop: requests under way on a connection"`
+	Ramp        Duration      `yaml:"ramp" help:"closed loop: clients start one after the other over this time, within the warm-up"`
+	Timeout     Duration      `yaml:"timeout" help:"longest time of one request (default 10s)"`
+	// HTTP, TLS, Cert, Key, Host and Streams say how the clients speak to the servers. An https URL has TLS on by default.
+	HTTP    string `yaml:"http" help:"what the clients speak: 1.1 (default) or 2"`
+	TLS     string `yaml:"tls" help:"the servers' certificates that clients take: of the authorities that this machine knows (on), any (insecure), or those of a file"`
+	Cert    string `yaml:"cert" help:"file with the clients' own certificate"`
+	Key     string `yaml:"key" help:"file with the key of cert"`
+	Host    string `yaml:"host" help:"name to ask for, where it is not the address"`
+	Streams int    `yaml:"streams" help:"HTTP/2: most requests under way on a connection"`
+	Vary    varied `yaml:"vary" help:"settings of the load with several values each; every arm runs with each of them"`
 }
 
 // Protocol sets the number and length of windows. Zero values leave the defaults (Quick). Warmup is the time
 // under load before each window, which is the measured part.
 type Protocol struct {
-	Kind   string   `yaml:"kind"`   // old spelling: full is the window and the budget of Full; quick says nothing
-	Blocks int      `yaml:"blocks"` // the most blocks, MinBlocks to MaxBlocks
-	Warmup Duration `yaml:"warmup"`
-	Window Duration `yaml:"window"`
-	Budget Duration `yaml:"budget"` // longest duration of the whole comparison; default 75s
+	Kind   string   `yaml:"kind" help:"old spelling: full is window 3.6s and budget 10m; quick says nothing"`
+	Blocks int      `yaml:"blocks" help:"the most blocks there may be, 10 to 40; a run ends as soon as everything is decided"`
+	Warmup Duration `yaml:"warmup" help:"how long each server is loaded before it is measured (default 200ms)"`
+	Window Duration `yaml:"window" help:"how long each server is measured in a block (default 500ms)"`
+	Budget Duration `yaml:"budget" help:"longest time of the whole comparison (default 75s)"`
 }
 
 // Needs are the properties that a machine must have for the question to make sense. 0 needs nothing.
 type Needs struct {
-	ServerCPUs int `yaml:"server_cpus"`
+	ServerCPUs int `yaml:"server_cpus" help:"CPUs of the servers; refused where there are fewer"`
 }
 
 // A Duration is a time like 1.05s. In a file it is above 0, so that 0 can mean not set.

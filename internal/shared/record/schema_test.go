@@ -185,10 +185,69 @@ func schemas(t *testing.T) map[string]*jsonschema.Schema {
 	}
 }
 
+// open lets every object have more properties than it has today: a later schedlab may add some under the same number. The
+// tests here hold what is written to the schemas as they are before that, so that no property is missing in them.
+func open(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	// Of an object that is a map it is the schema of the values.
+	if closed := s.AdditionalProperties; closed != nil && closed.Not != nil {
+		s.AdditionalProperties = nil
+	}
+	open(s.AdditionalProperties)
+	open(s.Items)
+	for _, inner := range s.AnyOf {
+		open(inner)
+	}
+	for _, all := range []map[string]*jsonschema.Schema{s.Properties, s.Defs} {
+		for _, inner := range all {
+			open(inner)
+		}
+	}
+}
+
+// Whoever validates by the published schemas can read a later schedlab: every object may have new fields.
+func TestPublishedSchemasAreOpen(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "reference", "schema", "*.json"))
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d schemas, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Users write scenarios: there a key that does not exist is a mistake.
+		if open := !bytes.Contains(text, []byte(`"additionalProperties": false`)); open != (filepath.Base(file) != "scenario.json") {
+			t.Errorf("%s: new fields are allowed: %v", file, open)
+		}
+	}
+	all := schemas(t)
+	extended := func(text string) []byte {
+		return []byte(strings.Replace(strings.Replace(text, "{", `{"new_field": [1],`, 1), `"arms": [`+"\n    {", `"arms": [{"new_field": {},`, 1))
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "measuring", "report", "testdata", "quick.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if valid(t, all, "result.json", extended(string(text))) == nil {
+		t.Error("today's types allow a field that they do not have")
+	}
+	for _, s := range all {
+		open(s)
+	}
+	if err := valid(t, all, "result.json", extended(string(text))); err != nil {
+		t.Errorf("a result with new fields: %v", err)
+	}
+}
+
 // docs/reference/schema holds the schemas of today's types.
 func TestSchemasAreKept(t *testing.T) {
 	t.Parallel()
 	for name, s := range schemas(t) {
+		open(s)
 		got, err := json.MarshalIndent(s, "", "  ")
 		if err != nil {
 			t.Fatal(err)
