@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -33,12 +34,14 @@ func need(t *testing.T, program string) string {
 func moduleRoot(t *testing.T) string {
 	t.Helper()
 	need(t, "go")
-	gomod, err := exec.Command("go", "env", "GOMOD").Output()
+	file, err := goMod()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Dir(strings.TrimSpace(string(gomod)))
+	return filepath.Dir(strings.TrimSpace(string(file)))
 }
+
+var goMod = sync.OnceValues(func() ([]byte, error) { return exec.Command("go", "env", "GOMOD").Output() })
 
 // output runs a command to its end and returns its standard output.
 func output(t *testing.T, cmd *exec.Cmd) string {

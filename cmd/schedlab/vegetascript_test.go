@@ -26,9 +26,7 @@ var (
 func TestScenariosPrintForVegeta(t *testing.T) {
 	t.Parallel()
 	addr := serve(t, "nethttp").addr
-	find := exec.Command("go", "tool", "-n", "vegeta") // once; it takes longer than an attack
-	find.Dir = moduleRoot(t)
-	tool := strings.TrimSpace(output(t, find))
+	tool := vegetaCommand(t).Path
 	for _, name := range session.Scenarios.Names() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

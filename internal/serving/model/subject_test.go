@@ -117,22 +117,32 @@ func start(t testing.TB, mode model.Mode, changes ...func(*setup)) *subject {
 	return s
 }
 
-// sample reads the counts until ctx is done; the channel closes after the last.
+// sample reads the counts until ctx is done; the channel closes after the last. While they stay as they are it reads
+// them less often: dozens of idle subjects would keep a CPU busy.
 func (s *subject) sample(ctx context.Context) <-chan struct{} {
+	const often, seldom = 200 * time.Microsecond, 2 * time.Millisecond
 	ended := make(chan struct{})
-	tick := time.NewTicker(200 * time.Microsecond)
 	go func() {
 		defer close(ended)
-		defer tick.Stop()
+		var last model.Counts
+		pause := often
+		next := time.NewTimer(pause)
+		defer next.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-tick.C:
-				if c := s.ln.Counts(); c.Accepted != c.Done+c.Turned()+c.Open || c.GaveUp > c.Done {
+			case <-next.C:
+				c := s.ln.Counts()
+				if c.Accepted != c.Done+c.Turned()+c.Open || c.GaveUp > c.Done {
 					s.t.Errorf("counts do not add up: %+v", c)
 					return
 				}
+				if pause = often; c == last {
+					pause = seldom
+				}
+				last = c
+				next.Reset(pause)
 			}
 		}
 	}()

@@ -26,6 +26,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	flag.Parse()
+	flag.Set("test.parallel", "8") // tests here wait for timeouts more than they compute
 	goleak.VerifyTestMain(m,
 		// fasthttp's clock and its cleaner of idle workers, which outlive any server.
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
