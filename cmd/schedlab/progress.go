@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 
 	"golang.org/x/term"
 
+	"schedlab/internal/capabilities/race"
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/report"
@@ -212,6 +214,7 @@ func (p *progress) Say(text string) { p.note(text, text) }
 // shows each answer, and so do lines for a program.
 func (p *progress) Look(r record.Result, blocks int) {
 	answer := report.Headline(r)
+	p.screen.leave(r)
 	if p.screen.Answer = fmt.Sprintf("so far, after %d blocks: %s", blocks, answer); p.live || p.lines != nil {
 		return
 	}
@@ -278,6 +281,22 @@ func (s *screen) take(p record.Plan, w window.Window) {
 	}
 }
 
+// leave notes which arms of a race are out, and why.
+func (s *screen) leave(r record.Result) {
+	of, is := r.(*race.Race)
+	if !is {
+		return
+	}
+	for _, a := range of.Arms {
+		if i := slices.IndexFunc(s.Arms, func(shown session.ArmProgress) bool { return shown.Name == a.Name }); i >= 0 && a.Out != nil {
+			s.Arms[i].Out = fmt.Sprintf("out after %s: %s", prose.Plural(a.Out.After, "block"), a.Out.Short())
+			if a.Out.By != "" {
+				s.Arms[i].Out += " against " + a.Out.By
+			}
+		}
+	}
+}
+
 // Styles of a line, as ANSI codes.
 const bold, faint = "1", "2"
 
@@ -324,12 +343,18 @@ func (s screen) draw(columns, rows int, colour bool) string {
 		spark = "p99"
 	}
 	line(faint, row("", names, "p50", "p99", "goodput", "accepted", "done", "open", spark))
-	shown := s.Arms
+	// Arms that are out of a race come last.
+	shown := slices.Clone(s.Arms)
+	slices.SortStableFunc(shown, func(a, b session.ArmProgress) int { return cmp.Compare(min(len(a.Out), 1), min(len(b.Out), 1)) })
 	if free := rows - len(drawn); len(shown) > free {
 		shown = shown[:max(free-1, 0)]
 	}
 	low, high := s.span()
 	for _, a := range shown {
+		if a.Out != "" {
+			line(faint, fmt.Sprintf("%-*s %s", names, s.label(a.Name, names), a.Out))
+			continue
+		}
 		accepted, done, open := "-", "-", "-"
 		if c := a.Connections; c != nil {
 			accepted, done, open = fmt.Sprint(c.Accepted), fmt.Sprint(c.Done), fmt.Sprint(c.Open)

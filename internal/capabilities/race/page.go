@@ -45,22 +45,29 @@ func (r *Race) Found() string {
 	return strings.Join(append([]string{r.Fact.String()}, r.outs()...), ". ") + "."
 }
 
-// outs tells which arms went out after which block.
+// outs tells which arms went out after which block, and by how much.
 func (r *Race) outs() (sentences []string) {
 	after := map[int][]string{}
 	for _, a := range r.Arms {
 		if a.Out != nil {
-			after[a.Out.After] = append(after[a.Out.After], a.Name)
+			after[a.Out.After] = append(after[a.Out.After], fmt.Sprintf("%s (%s)", a.Name, a.Out.Short()))
 		}
 	}
-	var parts []string
 	for _, block := range slices.Sorted(maps.Keys(after)) {
-		parts = append(parts, fmt.Sprintf("%s after %s", strings.Join(after[block], ", "), say.Plural(block, "block")))
-	}
-	if len(parts) > 0 {
-		sentences = append(sentences, "Out: "+strings.Join(parts, "; "))
+		sentences = append(sentences, fmt.Sprintf("Out after %s: %s", say.Plural(block, "block"), strings.Join(after[block], ", ")))
 	}
 	return sentences
+}
+
+// Short tells in a few words why an arm is out, as "p99 +31 %".
+func (o Out) Short() string {
+	switch {
+	case o.Verdict != nil:
+		return o.Verdict.Metric.Row().Label + " " + say.Change(o.Verdict.Ratio)
+	case !o.Fault.None():
+		return "by its own fault"
+	}
+	return "it ended"
 }
 
 // inOrder returns the indices of the arms as the table shows them: the best first, then those that are out, the last first.

@@ -77,10 +77,20 @@ func (r *referee) end(block int) {
 	r.blocks = block
 	look := slices.Contains(r.run.Plan.Looks, block)
 	r.faulty(look)
-	if !look {
-		r.over = len(r.racing) < 2
-		return
+	if r.over = len(r.racing) < 2; look {
+		r.compare()
 	}
+}
+
+// last compares the arms once more when the race has ended, if it had a look: blocks since then may have told more.
+func (r *referee) last() {
+	if looks := r.run.Plan.Looks; len(looks) > 0 && r.blocks > looks[0] {
+		r.compare()
+	}
+}
+
+// compare takes out the arms that another one beats.
+func (r *referee) compare() {
 	lost := map[string][]Out{}
 	open := false
 	for i, arm := range r.racing {
@@ -88,7 +98,7 @@ func (r *referee) end(block int) {
 			m := r.of.Match(other, arm, r.metrics, r.shares)
 			switch loser, by := settled(m); {
 			case loser != "":
-				lost[loser] = append(lost[loser], Out{After: block, By: by, Verdict: deciding(m)})
+				lost[loser] = append(lost[loser], Out{After: r.blocks, By: by, Verdict: deciding(m)})
 			case m.Place.Outcome != outcome.Yes || m.Place.Worse() || m.Place.Better():
 				open = true
 			}
@@ -109,7 +119,7 @@ func (r *referee) faulty(look bool) {
 	out := map[string]Out{}
 	for _, arm := range r.racing {
 		if l := r.of.Lone(arm); !l.Fault.None() && l.Blocks > 0 && (look || l.Always && l.Blocks >= faultyFrom) {
-			out[arm] = Out{After: r.blocks, Why: l.Fault}
+			out[arm] = Out{After: r.blocks, Fault: l.Fault}
 		}
 	}
 	if len(out) == len(r.racing) {
@@ -120,8 +130,9 @@ func (r *referee) faulty(look bool) {
 	}
 }
 
-// settled returns which arm of a match is out, and by whom; "" if neither is. An arm is better if it is surely better at one metric and
-// surely worse at none, and if no open metric points the other way: such a metric may make it a trade.
+// settled returns which arm of a match is out, and by whom; "" if neither is. An arm is out if the other is surely better at one metric and
+// surely worse at none, as in a comparison. Since no more windows follow, that has to last: at no metric may the arm be likely to be better
+// by what counts as a difference, which might make it a trade, and at one it is likely to be worse by as much.
 func settled(m judge.Match) (loser, by string) {
 	if !m.Place.Better() && !m.Place.Worse() {
 		return "", ""
@@ -130,14 +141,30 @@ func settled(m judge.Match) (loser, by string) {
 	if m.Place.Better() {
 		loser, by = by, loser
 	}
-	for _, v := range m.Verdicts {
-		row := v.Metric.Row()
-		contrary := v.Verdict.Outcome == outcome.Open && v.Lean != "" && row.Better(v.Lean) == m.Place.Worse()
-		if v.Primary && contrary {
+	lasts := byGoodput(m.Place)
+	for i, v := range m.Verdicts {
+		if !v.Primary || v.Verdict.Outcome == outcome.Refused {
+			continue
+		}
+		least := m.Likely[i].Low // of the ratio of the loser's time to the other's
+		if m.Place.Better() {
+			least = 1 / m.Likely[i].High
+		}
+		effect := 1 + v.Metric.Row().Effect
+		if least*effect < 1 {
 			return "", ""
 		}
+		lasts = lasts || least >= effect
+	}
+	if !lasts {
+		return "", ""
 	}
 	return loser, by
+}
+
+// byGoodput reports whether a place is by goodput: one of the arms does not keep up, or fails requests.
+func byGoodput(p record.Place) bool {
+	return p == record.Placed(stats.Lower) || p == record.Placed(stats.Higher)
 }
 
 // deciding returns the verdict of a match with the largest sure difference, as one of the arm that is out against the other.
@@ -145,8 +172,7 @@ func deciding(m judge.Match) *record.Verdict {
 	var most *record.Verdict
 	for i, v := range m.Verdicts {
 		right := v.Worse() == m.Place.Worse() && v.Verdict.Rank.Differs()
-		goodput := m.Place == record.Placed(stats.Lower) || m.Place == record.Placed(stats.Higher)
-		if right && v.Primary != goodput && (most == nil || math.Abs(math.Log(v.Ratio)) > math.Abs(math.Log(most.Ratio))) {
+		if right && v.Primary != byGoodput(m.Place) && (most == nil || math.Abs(math.Log(v.Ratio)) > math.Abs(math.Log(most.Ratio))) {
 			most = &m.Verdicts[i]
 		}
 	}

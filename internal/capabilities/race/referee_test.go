@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
@@ -137,5 +140,95 @@ func TestTheBestIsLeftAndTheOthersAreToldWhy(t *testing.T) {
 		if why := a.Out.Why.String(); !strings.Contains(why, "after 12 blocks") || !strings.Contains(why, "bb is better: ") {
 			t.Errorf("why: %s", why)
 		}
+	}
+}
+
+// The record gives the answer that the race had when it ran, also where the last block was cut off.
+func TestTheRecordGivesTheSameAnswer(t *testing.T) {
+	t.Parallel()
+	f := field{arms: []string{"a", "bb", "ccc"}, times: map[string]float64{"ccc": 1.3}}
+	live, trials := f.race(t)
+	for name, trials := range map[string][]record.TrialRecord{
+		"whole":           trials,
+		"in a cut block":  append(slices.Clone(trials), f.trial(len(trials)+1, live.Blocks+1, "a")),
+		"of an arm again": append(slices.Clone(trials), f.trial(len(trials)+1, live.Blocks, "a")),
+	} {
+		run := f.run()
+		dir, err := record.Create(t.TempDir(), run.Plan.Scenario, time.Unix(1_800_000_000, 0), func() uint32 { return 1 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, trial := range trials {
+			if err := dir.WriteTrial(trial.Trial, trial.Requests, record.Files{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again, err := Question{}.Result(dir, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := again.(*Race)
+		if diff := cmp.Diff(live.Arms, r.Arms, cmpopts.EquateEmpty()); diff != "" || r.Blocks != live.Blocks || !slices.Equal(r.Best, live.Best) || !r.Fact.Equal(live.Fact) {
+			t.Errorf("%s: %d blocks, best %q, %s; as it ran: %d blocks, best %q, %s (-, +):\n%s", name, r.Blocks, r.Best, r.Fact, live.Blocks, live.Best, live.Fact, diff)
+		}
+	}
+}
+
+// An arm that is better at the median and worse in the tail than another is not beaten by it, nor does it beat it.
+func TestATradeIsNotOut(t *testing.T) {
+	t.Parallel()
+	r, _ := field{arms: []string{"a", "bb"}, edit: func(t *record.TrialRecord) {
+		for i := range t.Requests {
+			q := &t.Requests[i]
+			switch took := q.Done - q.Scheduled; {
+			case t.Arm == "bb" && took > 2.15e6: // the slowest tenth
+				q.Done = q.Scheduled + 2*took
+			case t.Arm == "bb":
+				q.Done = q.Scheduled + took*3/4
+			}
+		}
+	}}.race(t)
+	if len(r.Best) != 2 || r.Outcome != outcome.Yes || r.Fact.Code != tradeLeft.Code {
+		t.Errorf("best %q, %s: %s", r.Best, r.Outcome, r.Fact)
+	}
+}
+
+// An arm that fails its requests in each window is out before the first look, by its own fault, unless all arms do.
+func TestAnArmThatFailsIsOutByItsOwnFault(t *testing.T) {
+	t.Parallel()
+	failing := func(arms ...string) func(t *record.TrialRecord) {
+		return func(t *record.TrialRecord) {
+			for i := range t.Requests {
+				if slices.Contains(arms, t.Arm) && i%10 == 0 {
+					t.Requests[i].Status = 500
+				}
+			}
+		}
+	}
+	r, _ := field{arms: []string{"a", "bb", "ccc"}, edit: failing("bb")}.race(t)
+	if got := outs(r); !slices.Equal(got, []string{"bb by  after 6"}) || !r.Decided() {
+		t.Errorf("out are %q, %s", got, r.Fact)
+	}
+	if why := r.Arms[1].Out.Why.String(); !strings.Contains(why, "errors: bb failed ") || !strings.Contains(why, "after 6 blocks") {
+		t.Errorf("why: %s", why)
+	}
+	r, _ = field{arms: []string{"a", "bb"}, edit: failing("a", "bb")}.race(t)
+	if got := outs(r); len(got) > 0 || r.Decided() {
+		t.Errorf("where all fail: out are %q, %s", got, r.Fact)
+	}
+}
+
+// An arm that ended is out; the others race on.
+func TestAnArmThatEndsIsOut(t *testing.T) {
+	t.Parallel()
+	r, _ := field{
+		arms: []string{"a", "bb", "ccc"}, ends: map[string]record.ArmEnd{"ccc": {Died: true, Why: "out of memory"}},
+		lacks: func(block int, arm string) bool { return arm == "ccc" && block > 2 },
+	}.race(t)
+	if got := outs(r); !slices.Equal(got, []string{"ccc by  after 2"}) || len(r.Best) != 2 {
+		t.Errorf("out are %q, best %q", got, r.Best)
+	}
+	if why := r.Arms[2].Out.Why.String(); why != "out of memory, after 2 blocks" {
+		t.Errorf("why: %s", why)
 	}
 }

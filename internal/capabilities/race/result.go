@@ -50,7 +50,8 @@ type Out struct {
 	By    string `json:"by,omitempty"` // the arm that is surely better; "" if a fault of its own is the reason
 	// Verdict is the one with the largest sure difference from By; nil without By.
 	Verdict *record.Verdict `json:"verdict,omitempty"`
-	Why     fact.Fact       `json:"why"` // in words
+	Fault   fact.Fact       `json:"fault,omitzero"` // why its own times are not judged; no fact if that is not the reason
+	Why     fact.Fact       `json:"why"`            // in words
 }
 
 // compare orders the ways in which an arm is out, the one to tell last: by an arm that is not out itself, and by the largest difference.
@@ -110,6 +111,9 @@ func (Question) Result(dir *record.Dir, run record.Run) (record.Result, error) {
 			r.Lost(arm)
 		}
 	}
+	if !r.over {
+		r.last()
+	}
 	return r.result(), nil
 }
 
@@ -120,6 +124,7 @@ func (r *referee) ended(block int, ran map[string]bool) {
 		if _, lost := r.run.Ends[arm]; !ran[arm] && lost {
 			r.Lost(arm)
 		} else if !ran[arm] {
+			r.Drop(block)
 			return
 		}
 	}
@@ -191,8 +196,8 @@ func (r *referee) why(arm string, how Out) fact.Fact {
 	case how.Verdict != nil:
 		v := how.Verdict
 		return beaten.Of(beatenBy{Ratio: v.Ratio, Low: v.Low, High: v.High, After: how.After}).On(arm).Against(how.By).At(v.Metric.Row().Label)
-	case !how.Why.None():
-		return faulty.Of(afterBlocks{how.After}).On(arm).Since(how.Why)
+	case !how.Fault.None():
+		return faulty.Of(afterBlocks{how.After}).On(arm).Since(how.Fault)
 	}
 	return lost.Of(ended{how.After, r.run.Ends[arm].Why}).On(arm)
 }

@@ -31,6 +31,7 @@ type ArmProgress struct {
 	P99         BlockFigures    `json:"p99"`
 	Goodput     BlockFigures    `json:"goodput"` // per second
 	Connections *record.Reading `json:"connections,omitempty"`
+	Out         string          `json:"out,omitempty"` // since when and why it takes no more windows, in a race
 }
 
 // BlockFigures is a figure in each block so far, nil where it is not known, with the median over the

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
@@ -12,7 +13,12 @@ import (
 type Match struct {
 	record.Standing                  // of the arm against the other
 	Verdicts        []record.Verdict // of the arm against the other: on the metrics that were asked for, and last on goodput
+	// Likely are the plain 90 % intervals of the same ratios, which hold one by one and not together; zero where a verdict is refused.
+	Likely []Interval
 }
+
+// An Interval is of a ratio.
+type Interval struct{ Low, High float64 }
 
 // Match compares an arm with another at these metrics, by the rules of a comparison: on the blocks in which both were measured, if
 // the data of both are right there. It gets one of shares equal shares of [stats.Alpha] for each metric. Goodput is no metric of
@@ -20,13 +26,18 @@ type Match struct {
 func (j *Judge) Match(base, arm string, metrics []stats.Figure, shares int) Match {
 	b := j.only(base, arm)
 	of, against := b.outline(arm), b.outline(base)
+	likely := []Interval{}
 	p := pair{arm: of, against: against, load: incomparable(of.Clients, against.Clients)}
 	for _, f := range append(slices.Clone(metrics), stats.Goodput) {
 		c := b.compared(f.Row(), base, arm, shares)
-		p.verdicts = append(p.verdicts, verdict(c, against, of, b.against(c, against, of, b.refusePair(c.Metric, against, of), ruler{})))
+		v := verdict(c, against, of, b.against(c, against, of, b.refusePair(c.Metric, against, of), ruler{}))
+		p.verdicts, likely = append(p.verdicts, v), append(likely, Interval{})
+		if v.Verdict.Outcome != outcome.Refused {
+			likely[len(likely)-1] = Likely(b.values(base, arm, f))
+		}
 	}
 	standing, _ := p.stand()
-	return Match{standing, p.verdicts}
+	return Match{standing, p.verdicts, likely}
 }
 
 // A Lone is what an arm's own windows tell of it.
@@ -63,6 +74,9 @@ func (b blocks) fault(a record.Arm) (none fact.Fact) {
 	return none
 }
 
+// Drop leaves out the windows of a block that was cut off.
+func (j *Judge) Drop(block int) { delete(j.windows, block) }
+
 // only returns the blocks in which these arms were measured, as those of a run of these arms alone.
 func (j *Judge) only(arms ...string) blocks {
 	run, taken := j.run, windows{}
@@ -98,4 +112,16 @@ func (b blocks) outline(name string) (a record.Arm) {
 		}
 	}
 	return a
+}
+
+// likelyAlpha is the error of a plain interval.
+const likelyAlpha = .1
+
+// Likely returns the plain interval of the median of the ratios arm/base, one of each block.
+func Likely(base, arm []float64) (in Interval) {
+	ratios := slices.Sorted(slices.Values(paired(base, arm, func(b, a float64) float64 { return a / b })))
+	if k := stats.IntervalRank(len(ratios), likelyAlpha); k > 0 {
+		in = Interval{ratios[k-1], ratios[len(ratios)-k]}
+	}
+	return in
 }
