@@ -24,6 +24,9 @@ func TestUsersInstallIt(t *testing.T) {
 	}
 	dir := repository(t)
 	publish(t, dir, here, "--contact", contact)
+	for _, module := range []string{".", "tools", "loadtests/arms"} {
+		succeed(t, filepath.Join(dir, module), nil, "go", "mod", "tidy", "-diff")
+	}
 	program := filepath.Join(t.TempDir(), "schedlab")
 	succeed(t, dir, nil, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/schedlab")
 	succeed(t, dir, nil, "go", "vet", "-trimpath", "./...")
