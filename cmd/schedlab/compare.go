@@ -31,6 +31,9 @@ each has a record of its own, and a table tells every expectation as kept, not
 kept, open or refused. One is not kept only when the blocks are sure of it. So does
 --grid: one comparison for each cell, and a table of who wins where.
 
+--arms all races every mode that fits the load: an arm that another one surely beats
+takes no more windows. It ends with the best, and those not told apart from it.
+
 Any server is an arm: --arm name='CMD {addr}' starts one, where {addr} or {host} and
 {port} become an address, {admin} a second one and {dir} an empty directory, and
 VARIABLE=VALUE words before it are its environment; --arm name=http://127.0.0.1:9000
@@ -41,6 +44,7 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 		Example: `  schedlab compare
   schedlab compare plaintext --seed 7
   schedlab compare --arms nethttp,pool --window 3.6s --budget 10m
+  schedlab compare --arms all
   schedlab compare --arm 'pool,workers=64'
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
   schedlab compare --path / --arm pool --vary workers=4,8,16 --close
@@ -59,7 +63,7 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 	}
 	f.bind(cmd, &r.Common)
 	fl := cmd.Flags()
-	fl.StringSliceVar(&r.Arms, "arms", nil, "which arms to compare, the baseline first: names of the scenario's arms, of those of --arm, or modes (default all)")
+	fl.StringSliceVar(&r.Arms, "arms", nil, "which arms to compare, the baseline first: names of the scenario's arms, of those of --arm, or modes (default those of the scenario); all races every mode that fits, in 2 minutes")
 	fl.StringArrayVar(&r.Vary, "vary", nil, "an arm for each value of a flag of serve or a setting of the load, like workers=4,8,16 (repeatable: every combination)")
 	fl.StringArrayVar(&r.Grid, "grid", nil, "a comparison for each value of a part of the workload (cpu, sleep, sleep-share), of a setting of the load or of a flag of serve, like cpu=20us,100us (twice: every pair of values)")
 	fl.StringArrayVar(&r.Expect, "expect", nil, "one more assertion, like 'not slower(\"p99\", \"new\")'; exit code 3 when it fails (repeatable; docs/reference/scenarios.md)")
@@ -81,7 +85,9 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 	fl.BoolVar(&r.Explain, "explain", false, "then explain the largest difference, as 'schedlab explain' does, in up to "+session.TestBudget.String()+" more than --budget")
 	completeBy(cmd, "vary", completeFactor(scenario.VaryFactors()...))
 	completeBy(cmd, "grid", completeFactor(append([]string{"cpu", "sleep", "sleep-share"}, scenario.VaryFactors()...)...))
-	completeBy(cmd, "arms", listOf(knownArms))
+	completeBy(cmd, "arms", listOf(func(cmd *cobra.Command, args []string) []string {
+		return append([]string{session.EveryMode}, knownArms(cmd, args)...)
+	}))
 	completeBy(cmd, "resume", completeRuns)
 	bindConfig(cmd)
 	inSections(cmd,

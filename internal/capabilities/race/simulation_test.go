@@ -14,7 +14,7 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-var races = flag.Int("races", 20, "simulated races of each kind of noise; 500 are what docs/decisions tells")
+var races = flag.Int("races", 20, "simulated races of each kind of noise; docs/reference/verdicts.md tells of 300")
 
 // A noise is how much a figure differs from block to block. Its deviations are of the log ratios of a server and its copy in a record of
 // internal/frozen: at the median and in the tail.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 
 	"schedlab/internal/measuring/expect"
 	"schedlab/internal/measuring/judge"
@@ -49,7 +50,7 @@ func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer
 	if len(c.Scenarios) == 0 {
 		c.Scenarios = []string{DefaultScenario}
 	}
-	if c.races() {
+	if slices.Contains(c.Arms, EveryMode) {
 		return r.race(ctx, c)
 	}
 	// Questions first, then the machine, then plans: mistakes in files are found before anything

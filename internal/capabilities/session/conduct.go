@@ -35,6 +35,7 @@ type conduct struct {
 	explain bool                 // explain the largest difference at the end
 	kept    []*record.Comparison // what the pack that goes on has already
 	builds  []scenario.Arm
+	every   bool // every mode is an arm, and they race
 }
 
 // newConduct completes the options for a plan: where servers run, a seed, this program and its modes, and the observer

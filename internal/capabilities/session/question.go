@@ -33,9 +33,6 @@ func (c *conduct) check() error {
 	if chosen && (len(c.Arms) == 0 || slices.Contains(c.Arms, "")) {
 		return Usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(c.Arms, ","))
 	}
-	if err := refuseEvery(c.Arms); err != nil {
-		return err
-	}
 	if err := checkWaitIdle(c.WaitIdle, c.o.Site != nil); err != nil {
 		return err
 	}
@@ -194,13 +191,13 @@ func (c *conduct) withArms(s scenario.Scenario) (scenario.Scenario, error) {
 	}
 	// Arms first: the settings below apply to the arms that are chosen.
 	names := c.Arms
-	if c.races() {
+	if c.every {
 		names = nil
 	}
 	if err := s.Select(names, added); err != nil {
 		return s, Usagef("--arms: %w", err)
 	}
-	if c.races() {
+	if c.every {
 		c.withEveryMode(&s)
 	}
 	// The scenario's own word on connections gives way.

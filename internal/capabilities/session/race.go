@@ -17,17 +17,22 @@ import (
 // EveryMode in place of a list of arms asks for the scenario's arms and every mode that fits the workload. They race.
 const EveryMode = "all"
 
-// races reports whether a comparison is a race of every mode. A scenario's arm of that name goes before.
-func (c *conduct) races() bool { return len(c.Arms) == 1 && c.Arms[0] == EveryMode }
-
 // race runs a comparison of every mode as a race. The code is NoAnswer if nothing is decided: no arm is out, and those that raced are not
 // told apart.
 func (r Compare) race(ctx context.Context, c *conduct) (none Answer, err error) {
-	for flag, given := range map[string]bool{
-		"grid": len(r.Grid) > 0, "expect": len(r.Expect) > 0, "slo": r.Keep != "", "strict": r.Strict, "explain": r.Explain, "profiles": r.Profiles, "resume": r.Resume != "",
+	if len(c.Arms) > 1 {
+		return none, Usagef("--arms %q: %s stands for every mode; give it alone, and add other arms with --arm", strings.Join(c.Arms, ","), EveryMode)
+	}
+	c.every = true
+	for _, f := range []struct {
+		flag  string
+		given bool
+	}{
+		{"grid", len(r.Grid) > 0}, {"expect", len(r.Expect) > 0}, {"slo", r.Keep != ""}, {"strict", r.Strict}, {"explain", r.Explain},
+		{"profiles", r.Profiles}, {"resume", r.Resume != ""},
 	} {
-		if given {
-			return none, Usagef("--%s is about arms that run to the end, and with --arms %s an arm that cannot be the best is left out; name the arms, or leave --%[1]s out", flag, EveryMode)
+		if f.given {
+			return none, Usagef("--%s is about arms that run to the end, and with --arms %s an arm that cannot be the best is left out; name the arms, or leave --%[1]s out", f.flag, EveryMode)
 		}
 	}
 	asked, err := c.questions()
@@ -107,12 +112,4 @@ func enoughWorkers(rate, held float64) int {
 		return 0
 	}
 	return int(math.Ceil(busy + 2*math.Sqrt(busy)))
-}
-
-// refuseEvery refuses EveryMode beside other arms.
-func refuseEvery(arms []string) error {
-	if len(arms) > 1 && slices.Contains(arms, EveryMode) {
-		return Usagef("--arms %q: %s stands for every mode; give it alone, and add other arms with --arm", strings.Join(arms, ","), EveryMode)
-	}
-	return nil
 }
