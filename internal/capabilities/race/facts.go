@@ -5,7 +5,7 @@ import "schedlab/internal/shared/fact"
 // Answers of a race, and reasons why an arm is out.
 type (
 	beatenBy struct {
-		Ratio, Low, High float64 // of the arm's time to the other's, with its interval
+		Ratio, Low, High float64 // of the arm's figure to that of the one that beats it, with its interval
 		After            int     // blocks
 	}
 	afterBlocks struct{ After int }
@@ -22,7 +22,7 @@ type (
 )
 
 var (
-	beaten       = fact.New[beatenBy]("race-beaten", 0, `{{.Baseline}} is better: its {{.Metric}} is {{printf "%.3g" .Ratio}} times that of {{.Baseline}} ({{printf "%.3g" .Low}} to {{printf "%.3g" .High}}), after {{plural .After "block"}}`)
+	beaten       = fact.New[beatenBy]("race-beaten", 0, `{{.Metric}} is {{printf "%.3g" .Ratio}} times that of {{.Baseline}} ({{printf "%.3g" .Low}} to {{printf "%.3g" .High}}), after {{plural .After "block"}}`)
 	faulty       = fact.New[afterBlocks]("race-faulty", 0, `{{template "because" .}}, after {{plural .After "block"}}`)
 	lost         = fact.New[ended]("race-lost", 0, `{{.Error}}, after {{plural .After "block"}}`)
 	oneLeft      = fact.New[standing]("race-one-left", 0, `{{.Arm}} is the best of {{count .Raced}}`)

@@ -141,16 +141,28 @@ func mark(v *record.Verdict) string {
 func (r *Race) place(a Arm) string {
 	switch {
 	case a.Out != nil:
-		return "out after " + say.Count(a.Out.After)
+		return fmt.Sprintf("out after %s: %s", say.Count(a.Out.After), a.Out.Short())
 	case len(r.Best) == 1:
 		return "best"
 	}
 	return "among the best"
 }
 
-// Screen is the table, and why arms are out.
+// Screen is the table, and which arms did not race. Why each arm is out is in the whole report.
 func (r *Race) Screen() (figures document.Table, means []string) {
-	return document.Table{Rows: r.table()}, append(r.legend(), r.lines()...)
+	means = r.legend()
+	if left := r.leftOut(); len(left) > 0 {
+		means = append(means, "not in the race, since they do not fit the load: "+list(left))
+	}
+	return document.Table{Rows: r.table()}, means
+}
+
+// leftOut returns the names of the arms that did not race.
+func (r *Race) leftOut() (names []string) {
+	for _, f := range r.LeftOut {
+		names = append(names, f.Arm)
+	}
+	return names
 }
 
 // legend explains the marks of the table.

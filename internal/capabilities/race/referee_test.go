@@ -137,7 +137,7 @@ func TestTheBestIsLeftAndTheOthersAreToldWhy(t *testing.T) {
 		if v == nil || v.Ratio < 1.9 || v.Ratio > 2.1 || v.Low > v.Ratio || v.High < v.Ratio || v.Arm != "dddd" || v.Baseline != "bb" {
 			t.Errorf("verdict %+v", v)
 		}
-		if why := a.Out.Why.String(); !strings.Contains(why, "after 12 blocks") || !strings.Contains(why, "bb is better: ") {
+		if why := a.Out.Why.String(); !strings.Contains(why, "after 12 blocks") || !strings.Contains(why, " times that of bb (") {
 			t.Errorf("why: %s", why)
 		}
 	}
