@@ -187,10 +187,11 @@ func LowestRate(p record.Plan) float64 {
 }
 
 // Accounts reports whether an arm's server stamps the requests of its clients. Only our own
-// servers stamp. With a deep pipeline a server has no room for the stamps.
+// servers stamp. With a deep pipeline a server has no room for the stamps, and over HTTP/2 requests share a connection, to which
+// the stamps belong.
 func Accounts(p record.Plan, arm string) bool {
 	a := planned(p, arm)
-	if a == nil || a.Mode == "" || a.Clients.Pipeline > timeline.MaxPending {
+	if a == nil || a.Mode == "" || a.Clients.Pipeline > timeline.MaxPending || a.Clients.Speaks.HTTP2 {
 		return false
 	}
 	stamps := cmp.Or(a.Stamps, p.Stamps)

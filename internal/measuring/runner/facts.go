@@ -142,6 +142,7 @@ var (
 	otherProgram        = fact.New[readyPath]("other-program", -20, `another program: whether it does the work that is asked of it ({{.Path}}) is not checked`)
 	runsAlready         = fact.Plain("runs-already", -10, `was running already: its trials share its state, and it is neither pinned nor fresh`)
 	pipelineTooDeep     = fact.New[pipeline]("pipeline-too-deep", 0, `there is no breakdown of its time: a server stamps at most {{count .Most}} requests in flight on a connection, and its pipeline has {{count .Pipeline}}`)
+	streamsUnstamped    = fact.Plain("streams-unstamped", 0, `there is no breakdown of its time: over HTTP/2 requests share a connection, to which a server's stamps belong`)
 	expectationsLeftOut = fact.New[leftOut]("expectations-left-out", 0, `left out of the scenario: {{plural .Expectations "expectation"}} about arms that are not compared here`)
 	wholeSeconds        = fact.New[logFile]("whole-seconds", 0, `{{.File}} tells whole seconds: within one its requests are spread at random, so bursts shorter than that are not replayed`)
 	unevenProbe         = fact.New[halves]("uneven-probe", 0, `the two halves of the measurement of its highest rate (X_max) were {{percent .Apart}} apart, so a rate that is a share of it is as uncertain`)

@@ -360,6 +360,10 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 		stamps = record.StampsOff
 		doubt(pipelineTooDeep.Of(pipeline{Most: timeline.MaxPending, Pipeline: l.Pipeline}))
 	}
+	if asked.Mode != "" && l.HTTP == "2" {
+		stamps = record.StampsOff
+		doubt(streamsUnstamped)
+	}
 	a := arm{asked: asked, load: l, PlanArm: record.PlanArm{
 		Name: asked.Name, Mode: typed, Role: role, CopyOf: asked.CopyOf, Command: asked.Argv(o.Self, o.Iters, stamps), KeepAlive: l.KeepAlive,
 		Clients: l.Recorded(o.Engine), Stamps: asked.Flags["stamps"], Levels: asked.Levels, Family: asked.Family,

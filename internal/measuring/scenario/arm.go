@@ -166,11 +166,24 @@ func (a *Arm) Sets(setting string) bool {
 // Title returns a name made of the arm's mode and settings, like pool,workers=4.
 // Without settings it is the mode alone. Settings are in alphabetical order within their kind.
 func (a *Arm) Title() string {
-	parts := slices.Concat([]string{a.Mode}, assignments(a.Flags), assignments(a.Clients))
+	parts := slices.Concat([]string{a.Mode}, assignments(withoutFiles(a.Flags)), assignments(withoutFiles(a.Clients)))
+	if a.Flags["tls-cert"] != "" {
+		parts = append(parts, "tls")
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
 		parts = append(parts, envPrefix+name+"="+nameOf(envPrefix+name, a.Env[name]))
 	}
 	return strings.Join(parts, ",")
+}
+
+// fileSettings are the settings of which the value is a file's name, or may be one.
+var fileSettings = []string{"tls-cert", "tls-key", "tls", "cert", "key"}
+
+// withoutFiles returns settings without those that name files: such names say little, and need not be possible in a name.
+func withoutFiles(settings map[string]string) map[string]string {
+	rest := maps.Clone(settings)
+	maps.DeleteFunc(rest, func(key, _ string) bool { return slices.Contains(fileSettings, key) })
+	return rest
 }
 
 // Renamed returns the arm with the present spelling of its mode and flags, where they have an old one
@@ -390,7 +403,7 @@ func ParseArm(s string) (Arm, error) {
 	if strings.ContainsAny(mode, " =/") {
 		return Arm{}, fmt.Errorf("%q is none of MODE[,setting=value...], name='CMD %s' and name=http://HOST:PORT: a command must say %s where it listens", s, cmdline.AddrMark, cmdline.AddrMark)
 	}
-	if len(a.Env) > 0 {
+	if len(a.Env) > 0 || slices.ContainsFunc(fileSettings, a.Sets) {
 		a.Name = a.Title() // the values may contain characters that a name must not
 	}
 	return a, a.check()

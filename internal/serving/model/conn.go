@@ -1,6 +1,7 @@
 package model
 
 import (
+	"crypto/tls"
 	"io"
 	"maps"
 	"math"
@@ -22,7 +23,9 @@ import (
 type Conn struct {
 	*net.TCPConn
 	entry
-	framing *framing // nil: framing is not watched
+	framing *framing  // nil: framing is not watched
+	tls     *tls.Conn // nil: it speaks no TLS; see secure.go
+	shaken  bool      // the TLS handshake is over
 }
 
 // An openConn is an open connection as the listener and the drain see it, safe for concurrent use.
@@ -51,6 +54,8 @@ type entry struct {
 	hangUp   atomic.Bool  // close it, unannounced, once all bytes read are answered
 	begun    bool         // fasthttp has begun the first request since it was given the connection
 	brokeOff bool         // a read has failed or found the end of the stream, on fasthttp's stack
+	streams  bool         // it speaks HTTP/2: several requests may be served at a time
+	quiet    atomic.Bool  // with streams: no request is served
 	head     headPlace    // of the next byte that is read; only the goroutine that serves the connection uses it
 }
 
@@ -68,12 +73,11 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if c.hangsUp() {
 		return 0, io.EOF
 	}
-	n, err := c.receive(p)
+	n, err := c.readPlain(p)
 	if n <= 0 && c.framing == nil {
 		c.brokeOff = true
 	}
-	if n > 0 { // net/http interrupts one read for each request
-		c.read.Add(uint64(n))
+	if n > 0 && !c.streams {
 		if c.framing != nil {
 			c.framing.scan(p[:n])
 		} else {
@@ -105,11 +109,11 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if c.stamps != nil {
 		c.stamps.flush()
 	}
-	if c.framing != nil {
+	if c.framing != nil && !c.streams {
 		c.framing.countOwnAnswer(p)
 		c.framing.readBeforeWrite = c.read.Load()
 	}
-	return c.TCPConn.Write(p)
+	return c.writePlain(p)
 }
 
 // beginRequest notes that a request is being served. This matters only when the request was
@@ -137,6 +141,7 @@ func (c *Conn) Close() error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return net.ErrClosed
 	}
+	c.closeNotify()
 	if c.linger.Load() {
 		c.discardInput()
 	}

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -44,6 +45,7 @@ type Socket struct {
 	// KernelStamps adds the time at which the kernel received the bytes. Linux only.
 	Timeline     *timeline.Ring
 	KernelStamps bool
+	TLS          *tls.Config // for modes without event loops; nil: no TLS
 }
 
 // sendBuffer limits the kernel memory, in bytes, that a client can hold by not reading.
@@ -221,6 +223,7 @@ func (s *socket) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &Conn{TCPConn: tc, entry: entry{listener: s.Listener, socket: s}}
+	c.secure(s.asked.TLS)
 	s.stamp(&c.entry)
 	s.enter(c)
 	if s.cut.Load() { // force may have run before c was entered

@@ -10,6 +10,7 @@
 //	model.go        Model, and the settings of all models
 //	modes.go        every mode with the constructor of its model
 //	listener.go     sockets, accepting, the cap on connections
+//	secure.go       TLS within a connection
 //	conn.go         a connection, how it ends, and the counts of all
 //	drain.go        the end of a server
 //	requests.go     one request, from the HTTP library to the handler and back
@@ -61,6 +62,7 @@ type Config struct {
 	Wait              time.Duration `flag:"wait"`           // longest wait for a turn, where the mode bounds it; 0: no wait
 	CloseAfter        int           `flag:"close-after"`    // number of answers on one connection, the last with Connection: close; 0: no limit
 	Silently          bool          `flag:"close-silently"` // the last answer does not announce the close, which comes once all bytes read are answered
+	HTTP2             bool          // speak HTTP/2 as well, where the mode can: net/http's, over TLS
 	Log               *slog.Logger  // rare events only, never requests
 }
 

@@ -39,6 +39,9 @@ func withPool(more ...string) []string {
 	return slices.Concat(poolFlags, more, []string{"codel-target", "codel-interval"})
 }
 
+// secure returns the flags of a mode that can speak TLS, after its own.
+func secure(own ...string) []string { return append(own, "tls-cert", "tls-key") }
+
 // forget removes traits from the ones for which another mode can stand. The rows share their maps.
 func forget(m *mode.Mode, traits ...string) {
 	m.Without = maps.Clone(m.Without)
@@ -92,6 +95,7 @@ func Modes() []Mode {
 			Imitates: "the standard library",
 			Wins:     "most workloads that wait more than they compute; nothing to size",
 			Starves:  "nobody: past capacity everybody slows down together, without bound",
+			Flags:    secure(),
 			Station:  "goroutines",
 			Without:  map[string]string{mode.OneAcceptor: "reuseport", mode.NewestFirst: "loop"},
 		}, newNethttp},
@@ -102,7 +106,7 @@ func Modes() []Mode {
 			Imitates: "golang.org/x/net/netutil.LimitListener, with the wait where it can be seen",
 			Wins:     "where nethttp does, when what connections hold (memory, a database) must be bounded",
 			Starves:  "keep-alive clients beyond the places, while those served stay busy, as pool",
-			Flags:    []string{"workers"},
+			Flags:    secure("workers"),
 			Station:  "pool", Sticky: true,
 		}, newGate},
 		{mode.Mode{
@@ -112,7 +116,7 @@ func Modes() []Mode {
 			Imitates: "net/http's scheduling without net/http's parser: the control between the two stacks; with --locked a thread per connection, as before there were goroutines",
 			Wins:     "where fasthttp does; shows what fasthttp's own pool adds, and with --locked what goroutines save",
 			Starves:  "nobody, as nethttp",
-			Flags:    []string{"locked"},
+			Flags:    secure("locked"),
 			Parts:    []mode.Part{lockedConns},
 			Station:  "goroutines",
 			Without:  map[string]string{mode.OneAcceptor: "reuseport", mode.NewestFirst: "loop"},
@@ -124,6 +128,7 @@ func Modes() []Mode {
 			Imitates: "fasthttp.Server.Serve",
 			Wins:     "many short requests on kept connections: less CPU and memory for each",
 			Starves:  "nobody below --max-conns",
+			Flags:    secure(),
 			Station:  "goroutines",
 			Without:  map[string]string{mode.OneAcceptor: "reuseport", mode.NewestFirst: "loop"},
 		}, newFasthttp},
@@ -169,7 +174,7 @@ func Modes() []Mode {
 			Imitates: "a buffered channel as semaphore around the handler: what Go programs use instead of a pool",
 			Wins:     "CPU-bound requests near capacity: the bound of pool-request without its hand-off",
 			Starves:  "requests that get no turn within --wait: refused with 503 and Retry-After",
-			Flags:    []string{"workers", "wait"},
+			Flags:    secure("workers", "wait"),
 			Station:  "pool",
 		}, newSemaphore},
 		{mode.Mode{

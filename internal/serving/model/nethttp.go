@@ -19,6 +19,10 @@ import (
 // nethttpModel runs net/http unchanged: a goroutine per connection and, during a keep-alive
 // request, a second one that watches for the client to hang up.
 //
+// Over TLS it speaks HTTP/2, too. There WriteTimeout ends a stream and its context, and over HTTP/1.1 neither: the handler
+// runs on. A handler that waits before it has read its body keeps the window of the connection, and can so stop the other
+// streams; so ServeHTTP reads each body first.
+//
 // It is itself the http.Handler. What net/http accepts although it should not, framing finds in the
 // bytes that Conn reads. bodies keeps buffers for request bodies.
 type nethttpModel struct {
@@ -49,6 +53,12 @@ func newNethttp(cfg Config) Model {
 		ErrorLog:                     DebugLog(cfg.Log),
 		DisableGeneralOptionsHandler: true,
 	}
+	// A Conn decrypts by itself, so net/http finds the preface of HTTP/2 on what is a plain connection to it.
+	if cfg.HTTP2 {
+		m.server.Protocols = new(http.Protocols)
+		m.server.Protocols.SetHTTP1(true)
+		m.server.Protocols.SetUnencryptedHTTP2(true)
+	}
 	return m
 }
 
@@ -73,8 +83,17 @@ func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 	case http.StateNew:
 		// net/http reports a new connection before it starts the goroutine, so Wait misses none.
 		m.conns.Add(1)
+	case http.StateActive:
+		if c := nc.(*Conn); c.streams {
+			c.quiet.Store(false)
+		}
 	case http.StateIdle:
 		c := nc.(*Conn)
+		if c.streams {
+			c.quiet.Store(true)
+			c.markAnswered()
+			return
+		}
 		c.framing.serving = false
 		// The second goroutine may have read the first byte of the client's next request by now.
 		c.answered.Store(c.framing.readBeforeWrite)
@@ -116,11 +135,15 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if x.Query != "" || c.stamps != nil { // /work draws its demand from the request's number
 		x.Seq = field(r.Header, seqHeader)
 	}
-	c.framing.serving = true
-	c.framing.requests++
-	flaw := c.framing.flaw(r)
-	if r.ProtoMajor != 1 { // HTTP/2's preface, which net/http passes on for servers that hijack the connection
+	flaw := noFlaw
+	switch {
+	case c.streams: // HTTP/2 has no lines to be ambiguous
+	case r.ProtoMajor != 1: // HTTP/2's preface, which net/http passes on for servers that hijack the connection
 		flaw = wrongVersion
+	default:
+		c.framing.serving = true
+		c.framing.requests++
+		flaw = c.framing.flaw(r)
 	}
 	if flaw != noFlaw {
 		m.decline(x, refusals[flaw].status, refusals[flaw].body)
@@ -138,7 +161,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.Body = buf.Bytes()
 	}
 	m.serve(x, c, m.clock())
-	if c.framing.mustClose(r) {
+	if !c.streams && c.framing.mustClose(r) {
 		x.Close = true
 	}
 	write(w, r, x)

@@ -150,7 +150,7 @@ func (r *requests) serve(x *workload.Exchange, conn openConn, began time.Duratio
 	if c.listener.Draining() {
 		x.Close = true
 	}
-	if most := r.cfg.CloseAfter; most > 0 {
+	if most := r.cfg.CloseAfter; most > 0 && !c.streams {
 		if c.answers++; c.answers >= most {
 			c.hangUp.Store(r.cfg.Silently)
 			x.Close = x.Close || !r.cfg.Silently

@@ -67,6 +67,8 @@ type Config struct {
 	Processes    int           `flag:"processes"` // number of processes of prefork; 0: GOMAXPROCS
 	Threads      int           `flag:"threads"`   // GOMAXPROCS of each process of prefork; 0: 1
 	KVLocks      int           `flag:"kv-locks"`  // number of locks among which the keys of /kv are divided; 0: one
+	TLSCert      string        `flag:"tls-cert"`  // file of a certificate; "": no TLS
+	TLSKey       string        `flag:"tls-key"`   // file of its key
 	DrainTimeout time.Duration `flag:"drain-timeout"`
 	DrainGrace   time.Duration `flag:"drain-grace"` // from the start of a drain until idle connections are closed
 	Stamps       string        `flag:"stamps"`      // stamps on every request: "off", "basic", or "full", which adds the kernel's
@@ -293,6 +295,8 @@ func (c *Config) checkLimits() error {
 		}
 	}
 	switch {
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		return badConfig("--tls-cert %q and --tls-key %q belong together: the file of a certificate and the file of its key", c.TLSCert, c.TLSKey)
 	case c.DrainGrace <= 0:
 		return badConfig("--drain-grace %v must be above 0: without it a drain loses requests that come as it closes their connections", c.DrainGrace)
 	case c.CloseAfter < 0:

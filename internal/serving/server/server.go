@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,6 +33,7 @@ type Server struct {
 	model   model.Model
 	metrics *metrics.Metrics
 	ring    *timeline.Ring // nil: this process stamps nothing
+	tls     *tls.Config    // nil: no TLS
 	ln      backend
 	admin   *admin
 	history history       // readings of the connection counters; empty without an admin side
@@ -97,6 +99,13 @@ func New(cfg Config) (*Server, error) {
 	// Every mode runs this one handler set, with these callbacks. The model only decides when and
 	// where a request runs.
 	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU, PlantLock: cfg.Plant.Lock})
+	if cfg.TLSCert != "" {
+		http2 := mode.Axes.Stack == "nethttp"
+		if s.tls, err = model.ServerTLS(cfg.TLSCert, cfg.TLSKey, http2); err != nil {
+			return nil, badConfig("--tls-cert: %v", err)
+		}
+		cfg.HTTP2 = http2
+	}
 	mc := cfg.Config
 	mc.Handle = app.Serve
 	mc.Observe = s.metrics.Observe
@@ -143,7 +152,7 @@ func (s *Server) listen(ctx context.Context) error {
 		Sockets: s.cfg.Listeners, Random: s.cfg.Deal == dealRandom, Shared: s.cfg.Child != nil,
 		Grace: s.cfg.DrainGrace,
 		Pause: s.cfg.Plant.Accept, First: s.cfg.Plant.Pin,
-		Timeline: s.ring, KernelStamps: s.cfg.Stamps == "full",
+		Timeline: s.ring, KernelStamps: s.cfg.Stamps == "full", TLS: s.tls,
 	}
 	if s.supervises() {
 		fleet, err := newFleet(ctx, s.cfg, socket)

@@ -58,6 +58,8 @@ var Flags = []Flag{
 	{Name: "idle-timeout", Help: "time between two requests of a connection"},
 	{Name: "close-after", Help: "answers on one connection, the last of which says Connection: close; 0 keeps a connection for as long as its client does"},
 	{Name: "close-silently", Help: "with --close-after, the last answer does not say that the connection closes"},
+	{Name: "tls-cert", Help: "file of the certificate (PEM) with which to speak TLS: HTTP/1.1, and HTTP/2 in nethttp and nethttp-gate"},
+	{Name: "tls-key", Help: "file of its key (PEM)"},
 	{Name: "max-head", Bytes: true, Least: 8 << 10, Most: 1 << 20, // net/http adds 4 KiB to any limit
 		Help: "largest request head, like 16KiB"},
 	{Name: "max-body", Bytes: true, Least: 1, Most: 1 << 30, Help: "largest request body, like 1MiB"},

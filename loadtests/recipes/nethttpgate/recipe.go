@@ -4,6 +4,9 @@
 // It wins where net/http does, when what connections hold (memory, a database) must be bounded. It
 // starves keep-alive clients beyond the places until the idle timeout frees one: so IdleTimeout is
 // short, and there should be as many places as kept connections.
+//
+// The gate is of connections. Over HTTP/2 clients send all requests on one, and a gate within the handler, in its place, must
+// read the request's body before it waits: an unread body can stop the other streams of the connection.
 package nethttpgate
 
 import (
