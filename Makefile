@@ -58,14 +58,15 @@ RACED = $(LONGEST) $(filter-out $(LONGEST),$(addprefix ./,$(sort internal/measur
 	$(shell grep -rlE --include='*.go' '^\s*go [a-z]|sync/atomic|sync\.(Cond|Map|Mutex|Pool|RWMutex|WaitGroup)' cmd internal loadtests/recipes)))))
 # What of these it can find nothing in, and would take minutes of: simulations; a browser,
 # Prometheus, nginx, vegeta and a program built without the detector, where our own processes
-# do what they do in other tests; commands that plan, refuse and print; what a server of a process
+# do what they do in other tests; commands that plan, refuse and print; grids, whole searches and profiles, of which
+# compare_interrupted, capacity_interrupted and TestProfileUnderLoad do the same in less time; what a server of a process
 # of its own costs, and a load of as many connections as there can be, where few do the same in
 # other tests. A test that is not named runs.
 UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine TestCoDelFaresAsInTheSimulator TestReplyReaderInRandomPieces TestRunEndsWhenItKnows \
 	TestClockIsSet TestToolsTest Browser Prom Nginx TestTwoBuildsAsArms TestRunningServerAsArm TestLogReplayed TestVegetaAttacks TestVegetaReadsResults TestScenariosPrintForVegeta \
 	TestNumbersOfAForeignRecord TestHostileCrowdsCost TestLockedWorkersCost TestSpinMostConnections \
 	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
-	TestScripts/^(arms|audit|capacity|compare_disk|compare_pack|config|doctor|environment|help|modes|recipe|scenarios|size|version|.*_mistakes)$$
+	TestScripts/^(arms|audit|capacity|capacity_run|compare_disk|compare_grid|compare_pack|config|doctor|environment|help|modes|profiles|recipe|scenarios|size|version|.*_mistakes)$$
 
 OTHERS = $(filter-out $(patsubst ./%/,$(shell go list -m)/%,$(RACED)),$(shell go list ./...))
 unraced := '$(subst $(space),|,$(strip $(UNRACED)))'

@@ -1,8 +1,9 @@
 package audit
 
 import (
-	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 
 	"schedlab/internal/shared/fact"
 )
@@ -138,26 +139,43 @@ func init() {
 	}
 }
 
-var (
-	named = regexp.MustCompile(`[A-Za-z_][\w.]*`) // a name in an expression
-	used  = regexp.MustCompile(`\.[A-Z]\w*`)      // a value in a sentence
-)
+// namesIn returns the names of figures in an expression, and its numbers, which name no figure. It runs whenever the
+// program starts, so it is no regular expression.
+func namesIn(expression string) []string {
+	return strings.FieldsFunc(expression, func(r rune) bool { return r != '.' && !inWord(r) })
+}
+
+// valuesIn returns the values that a sentence uses, without their dots.
+func valuesIn(sentence string) (all []string) {
+	for _, behind := range strings.Split(sentence, ".")[1:] {
+		end := strings.IndexFunc(behind, func(r rune) bool { return !inWord(r) })
+		if end < 0 {
+			end = len(behind)
+		}
+		if end > 0 && 'A' <= behind[0] && behind[0] <= 'Z' {
+			all = append(all, behind[:end])
+		}
+	}
+	return all
+}
+
+func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // register registers the kind of a check's findings. Its sentences can use the numbers that its equations and its uses
 // name, and the names of tool and loop.
 func (k *check) register() {
 	known := slices.Clone(k.uses)
 	for _, e := range slices.Concat(k.with, k.holds) {
-		known = append(known, named.FindAllString(e.text, -1)...)
+		known = append(known, namesIn(e.text)...)
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)
-	var fields []string
+	var values []string
 	for _, text := range k.sentences {
-		fields = append(fields, used.FindAllString(text, -1)...)
+		values = append(values, valuesIn(text)...)
 	}
 	for _, name := range known {
-		if slices.Contains(fields, "."+fact.Field(name)) {
+		if slices.Contains(values, fact.Field(name)) {
 			k.numbers = append(k.numbers, name)
 		}
 	}
