@@ -42,12 +42,13 @@ func TestReportInBrowser(t *testing.T) {
 	site.open(t, chromium, "--screenshot="+shot, "--window-size=1200,3000")
 
 	want := map[string]int{
-		"<h1>" + result.Headline + "</h1>": 1,
-		`<svg class="chart zooms"`:         1 + len(stats.Quantiles()), // curves, and the blocks of each quantile
-		"<figure>":                         2 + len(stats.Quantiles()), // verdicts, curves, and the blocks of each quantile
-		`<table class="forest">`:           1,
-		`<circle class="median`:            len(result.Verdicts) + len(result.AA),
-		`<th scope="row">p99</th>`:         len(result.Arms) - 1, // each arm but the baseline
+		"<h1>" + report.Short(result) + "</h1>": 1,
+		`<table class="overview">`:              1,
+		`<svg class="chart zooms"`:              1 + len(stats.Quantiles()), // curves, and the blocks of each quantile
+		"<figure>":                              3 + len(stats.Quantiles()), // the overview, verdicts, curves, and the blocks of each quantile
+		`<table class="forest">`:                1,
+		`<circle class="median`:                 2*len(result.Verdicts) + len(result.AA), // in the overview and in the forest
+		`<th scope="row">p99</th>`:              len(result.Arms) - 1,                    // each arm but the baseline
 	}
 	for text, n := range want {
 		if got := strings.Count(dom, text); got != n {

@@ -121,7 +121,7 @@ func (p *progress) write(line session.Progress) {
 // trial has no record.
 func (p *progress) Ended(dir *record.Dir, run record.Run) {
 	if run.Result != nil && run.Trials > 0 {
-		p.kept(dir, report.Headline(run.Result))
+		p.kept(dir, report.Short(run.Result))
 	}
 	p.Done()
 }
@@ -213,7 +213,7 @@ func (p *progress) Say(text string) { p.note(text, text) }
 // be lost. An answer that differs from the last one in figures only is not printed. The live screen
 // shows each answer, and so do lines for a program.
 func (p *progress) Look(r record.Result, blocks int) {
-	answer := report.Headline(r)
+	answer := report.Short(r)
 	p.screen.leave(r)
 	if p.screen.Answer = fmt.Sprintf("so far, after %d blocks: %s", blocks, answer); p.live || p.lines != nil {
 		return

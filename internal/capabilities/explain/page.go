@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -37,9 +36,13 @@ func explanation(x *Explanation) document.Document {
 	if x.Slower == "" && x.Outcome != outcome.Refused { // a question why would take the difference for granted
 		question = "Do %s and %s differ?"
 	}
+	answer, more := document.Split(answerOf(x), document.Anywhere)
+	if busy := say.TooBusy(x.Busy); busy != "" {
+		answer, more = busy, say.BelowTooBusy(x.Busy, answerOf(x))
+	}
 	return document.Document{
-		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: cmp.Or(say.TooBusy(x.Busy), answerOf(x)),
-		Context: append(say.BelowTooBusy(x.Busy, answerOf(x)), fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", say.Plural(x.Blocks, "block"), cmdline.Quote(x.Dir), say.NBSP)),
+		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: answer, Lead: more,
+		Context: []string{fmt.Sprintf("%s of the run %s; a figure is the mean over them, its interval Student's with 95%s%%", say.Plural(x.Blocks, "block"), cmdline.Quote(x.Dir), say.NBSP)},
 		Parts:   divided(x),
 	}
 }

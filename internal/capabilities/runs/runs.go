@@ -31,6 +31,7 @@ type Run struct {
 	Status   string    `json:"status"`
 	Arms     []string  `json:"arms"`
 	Answer   string    `json:"answer"`
+	Short    string    `json:"-"`       // the answer in few words
 	Machine  string    `json:"machine"` // CPU, number of CPUs, kernel
 	Version  string    `json:"version"` // of schedlab
 	Bytes    int64     `json:"bytes"`   // size of the record
@@ -86,7 +87,7 @@ func Read(root, name string) Run {
 		}
 	}
 	if run.Result != nil {
-		p.Answer = report.Headline(run.Result)
+		p.Answer, p.Short = report.Headline(run.Result), report.Short(run.Result)
 	}
 	if c := run.Comparison(); c != nil {
 		for i := range c.Arms {
@@ -118,7 +119,7 @@ func Table(all []Run) document.Table {
 		if p.Cell != "" {
 			where = p.Cell + ": "
 		}
-		rows = append(rows, []string{p.Name, cmp.Or(p.Status, "unreadable"), Megabytes(p.Bytes), document.Cut(cmp.Or(p.Problem, where+p.Answer), 70)})
+		rows = append(rows, []string{p.Name, cmp.Or(p.Status, "unreadable"), Megabytes(p.Bytes), document.Cut(cmp.Or(p.Problem, where+p.Short), 70)})
 	}
 	return document.Table{Rows: rows, Words: true}
 }

@@ -20,9 +20,8 @@ import (
 
 // Sizes of a brief report, so that it fits a screen of 24 lines, the height of a terminal by default.
 const (
-	briefLines  = 24
-	answerLines = 4
-	briefArms   = 8 // in the table
+	briefLines = 24
+	briefArms  = 8 // in the table
 )
 
 // Brief writes r for a first look in a terminal: the answer, the figures with their differences, the reasons, how sure the answer
@@ -42,23 +41,24 @@ func (p comparisonPage) brief(width int) document.Document { return screenOf(p).
 // A screen is what one screen says about a comparison, in the order in which it says it. screenOf makes it from the
 // result; its methods only arrange it.
 type screen struct {
-	name, scenario, state, answer string
-	context                       []string
-	figures                       document.Part // the table, with its legend and notes
-	reasons                       []string
-	asked                         int    // number of reasons, from the first, that the user asked for: they are never cut
-	means                         string // how the means in the reasons differ from the figures in the answer; "" if the answer has none
-	sure, expected                []string
-	doubts                        []fact.Fact
-	causes                        []func(fact.Fact) bool // kinds of doubts that are never cut
-	where                         document.Facts         // the full report
+	name, state    string
+	top            top
+	context        []string
+	figures        document.Part // the table, with its legend and notes
+	reasons        []string
+	asked          int    // number of reasons, from the first, that the user asked for: they are never cut
+	means          string // how the means in the reasons differ from the figures in the answer; "" if the answer has none
+	sure, expected []string
+	doubts         []fact.Fact
+	causes         []func(fact.Fact) bool // kinds of doubts that are never cut
+	where          document.Facts         // the full report
 }
 
 // screenOf takes from the result what its screen says.
 func screenOf(p comparisonPage) screen {
 	r := p.Comparison
 	s := screen{
-		name: named(r), scenario: r.Scenario, state: state(r), answer: Headline(r), context: append(context(r), askedBriefly(r)),
+		name: named(r), state: state(r), top: topOf(r), context: []string{askedBriefly(r)},
 		sure: sure(r), expected: unmet(r), doubts: others(r.Doubts), causes: alwaysShown(r), where: whereReportIs(&r.Common),
 	}
 	hasFigure := func(a record.Arm) bool {
@@ -79,16 +79,16 @@ func screenOf(p comparisonPage) screen {
 // least needed lines: the third reason; the second reason and the doubt; the last reason and the expectations that are not kept.
 // Their counts stay. Sentences wrap, so only writing the document tells its height.
 func (s screen) fitting(width int) document.Document {
-	d := s.document(width, 3)
+	d := s.document(3)
 	for most := 2; most >= 0 && strings.Count(d.Text(document.Options{Width: width}), "\n") > briefLines; most-- {
-		d = s.document(width, most)
+		d = s.document(most)
 	}
 	return d
 }
 
 // document arranges the screen. It keeps at most most "Why" lines, most+1 lines on expectations, and one doubt if most is 2 or
 // more.
-func (s screen) document(width, most int) document.Document {
+func (s screen) document(most int) document.Document {
 	why := few(s.reasons, max(most, s.asked))
 	if len(why) > 0 && s.means != "" {
 		why = append(why, s.means)
@@ -108,7 +108,7 @@ func (s screen) document(width, most int) document.Document {
 	}
 	facts = append(facts, doubtsOf(s.doubts, s.causes, min(most/2, 1), place)...)
 	return document.Document{
-		Name: s.name, State: s.state, Answer: cutTo(answerLines, width, s.scenario, s.answer), Context: s.context,
+		Name: s.name, State: s.state, Answer: cmp.Or(s.top.answer, "No answer."), Chips: s.top.chips, Lead: s.top.lead, Context: s.context,
 		Parts: []document.Part{s.figures, append(facts, s.where...)},
 	}
 }
@@ -182,11 +182,6 @@ func rest(r *record.Common, doubts []fact.Fact, causes []func(fact.Fact) bool) d
 	return append(doubtsOf(doubts, causes, 1, "in the report"), whereReportIs(r)...)
 }
 
-// cutTo cuts the answer of a scenario to this number of lines of text. It reserves ten columns a line for words that do not fit.
-func cutTo(lines, width int, scenario, answer string) string {
-	return document.Cut(cmp.Or(answer, "No answer."), lines*max(width-10, 30)-len(scenario))
-}
-
 // askedBriefly describes the load on every arm, the requests, the windows, the sizes of the
 // servers and the CPUs in one line.
 func askedBriefly(r *record.Comparison) string {
@@ -227,33 +222,43 @@ func onCPUs(e record.Env) string {
 	return "; servers on CPU" + say.NBSP + e.ServerCPUs + ", load on CPU" + say.NBSP + e.LoadCPUs
 }
 
+// shownBriefly returns the arms that a first screen has room for, and a line that counts the others. The copy of the baseline is
+// none of them: it is no choice.
+func shownBriefly(r *record.Comparison) (arms []record.Arm, others document.Lines) {
+	arms = choices(r.Arms)
+	if more := len(arms) - briefArms; more > 0 {
+		return arms[:briefArms], document.Lines{say.Plural(more, "arm") + " more"}
+	}
+	return arms, nil
+}
+
+// marksOf returns the marks of the arms' figures of a metric, in the order of arms, and adds them to used.
+func marksOf(r *record.Comparison, m stats.Metric, arms []record.Arm, used map[string]bool) (marks []string) {
+	for _, a := range arms {
+		sign := mark(r, verdictOn(r.Verdicts, a.Name, m.Figure))
+		if sign == "" && isNotJudged(r, a, m) {
+			sign = markRefused
+		}
+		marks = append(marks, sign)
+		used[sign] = true
+		used[say.None] = used[say.None] || sign == "" && m.Quantile > 0 && a.Median(m.Figure) == nil
+	}
+	return marks
+}
+
 // marked returns the table of the arms' figures. After each figure stands a mark for the arm's
 // verdict on it, and below the table the legend of the marks in use.
 func marked(r *record.Comparison) document.Part {
-	arms := choices(r.Arms) // the copy of the baseline is no choice
-	shown := arms[:min(len(arms), briefArms)]
+	shown, more := shownBriefly(r)
 	names := []string{""}
 	for _, a := range shown {
 		names = append(names, a.Name)
 	}
 	table, used := [][]string{names}, map[string]bool{}
 	for _, m := range stats.Metrics() {
-		marks := []string{""}
-		for _, a := range shown {
-			sign := mark(r, verdictOn(r.Verdicts, a.Name, m.Figure))
-			if sign == "" && isNotJudged(r, a, m) {
-				sign = markRefused
-			}
-			marks = append(marks, sign)
-			used[sign] = true
-			used[say.None] = used[say.None] || sign == "" && m.Quantile > 0 && a.Median(m.Figure) == nil
-		}
-		table = append(table, append([]string{m.Label}, cells(m, shown)...), marks)
+		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marksOf(r, m, shown, used)...))
 	}
-	below := belowFigures(r, shown, used)
-	if more := len(arms) - len(shown); more > 0 {
-		below = append(below, say.Plural(more, "arm")+" more")
-	}
+	below := append(belowFigures(r, shown, used), more...)
 	for _, a := range shown {
 		if unanswered(a) {
 			below = append(below, fmt.Sprintf("%s: %s of %s connections had no answer yet in a window, and its times leave them out.",

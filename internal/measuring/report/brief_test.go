@@ -208,7 +208,7 @@ func TestBriefSaysWhereReasonsAre(t *testing.T) {
 	t.Parallel()
 	r := quick()
 	for most, want := range map[int]bool{1: false, 0: true} {
-		text := screenOf(comparisonPage{r}).document(100, most).Text(document.Options{Width: 100})
+		text := screenOf(comparisonPage{r}).document(most).Text(document.Options{Width: 100})
 		if got := strings.Contains(text, ", in the report, and where the time went"); got != want {
 			t.Errorf("room for %d reasons: got\n%s", most, text)
 		}
@@ -221,7 +221,7 @@ func TestBriefAnswersWhatWasAsked(t *testing.T) {
 	r := quick()
 	r.Attach(&explain.Explanation{From: "nethttp", To: "pool", Outcome: outcome.No, Reason: said("no difference is sure")})
 	r.Expectations = []record.Expectation{{Text: "p99 <= 10ms", Outcome: outcome.Yes}, {Text: "p50 <= 1us", Outcome: outcome.Open}}
-	got := screenOf(comparisonPage{r}).document(100, 0).Text(document.Options{Width: 100})
+	got := screenOf(comparisonPage{r}).document(0).Text(document.Options{Width: 100})
 	for _, want := range []string{"no difference is sure", "kept: p99 <= 10ms"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

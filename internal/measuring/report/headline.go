@@ -256,10 +256,10 @@ func metrics(vs []record.Verdict) string {
 func standings(r *record.Comparison) string {
 	var clauses, duels []string
 	for _, s := range r.Answer.Standings {
-		clauses = append(clauses, standing(r, s, r.Verdicts))
+		clauses = append(clauses, standing(r, s, r.Verdicts).text)
 	}
 	for _, d := range r.Answer.Duels {
-		duels = append(duels, standing(r, d.Standing, d.Verdicts))
+		duels = append(duels, standing(r, d.Standing, d.Verdicts).text)
 	}
 	// If several beat the baseline, the reader waits for their duels, so these come first.
 	if r.Answer.Kind == record.SeveralWin {
@@ -309,41 +309,61 @@ func starvedBy(r *record.Comparison, name string) string {
 	return text
 }
 
-// standing returns a clause about a challenger by its rank, with the verdicts that decided. verdicts must hold this arm's
+// A clause tells where a challenger stands against another arm.
+type clause struct {
+	text   string // the whole clause, with both names
+	detail string // what follows the two names and the word of the rank: figures, or why there are none
+}
+
+// standing returns the clause about a challenger by its rank, with the verdicts that decided. verdicts must hold this arm's
 // verdicts against s.Baseline, and none of this arm against another one.
-func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict) string {
+func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict) clause {
 	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
+	// more joins the details of clauses that begin with ", and ".
+	more := func(clauses ...string) string { return strings.TrimPrefix(strings.Join(clauses, ""), ", and ") }
+	inBrackets := func(is, detail string) clause {
+		return clause{fmt.Sprintf("%s %s %s (%s)", s.Arm, is, s.Baseline, detail), detail}
+	}
 	switch s.Place {
 	case record.Place{Outcome: outcome.Refused, Why: record.OtherLoad}:
 		// Only work done and its cost can be compared where response times follow other loads.
-		return fmt.Sprintf("%s against %s: %s, and response times follow the load (%s)", s.Arm, s.Baseline, workDone(r, s.Arm), strings.Join(s.Differs, ", "))
+		done := fmt.Sprintf("%s, and response times follow the load (%s)", workDone(r, s.Arm), strings.Join(s.Differs, ", "))
+		return clause{fmt.Sprintf("%s against %s: %s", s.Arm, s.Baseline, done), done}
 	case record.Place{Outcome: outcome.Refused, Why: record.StarvesClients}:
-		return fmt.Sprintf("%s %s, so its times cannot be compared with %s", s.Arm, starvedBy(r, s.Arm), s.Baseline)
+		starved := fmt.Sprintf("%s, so its times cannot be compared with %s", starvedBy(r, s.Arm), s.Baseline)
+		return clause{s.Arm + " " + starved, starved}
 	case record.Place{Outcome: outcome.Refused, Why: record.NoTimesBeside}:
-		return fmt.Sprintf("the times of %s cannot be compared with %s, which starved connections", s.Arm, s.Baseline)
+		return clause{fmt.Sprintf("the times of %s cannot be compared with %s, which starved connections", s.Arm, s.Baseline),
+			fmt.Sprintf("its times cannot be compared with %s, which starved connections", s.Baseline)}
 	case record.Placed(stats.Higher):
-		return fmt.Sprintf("%s keeps up better than %s (%s)", s.Arm, s.Baseline, "goodput "+changedPlainly(r, goodput))
+		return inBrackets("keeps up better than", "goodput "+changedPlainly(r, goodput))
 	case record.Placed(stats.Lower):
-		return fallsBehind(r, goodput)
+		return inBrackets("does not keep up with", shortfall(r, goodput))
 	case record.Placed(stats.Trade):
-		return trades(r, s, verdicts)
+		trade := trades(r, s, verdicts)
+		return clause{fmt.Sprintf("%s trades with %s: %s", s.Arm, s.Baseline, trade), trade}
 	case record.Placed(stats.Slower):
 		if goodput.Worse() && !armOf(r, s.Arm).Clients.Closed() && !armOf(r, s.Baseline).Clients.Closed() {
-			return fallsBehind(r, goodput)
+			return inBrackets("does not keep up with", shortfall(r, goodput))
 		}
-		return fmt.Sprintf("%s is slower than %s (%s)", s.Arm, s.Baseline, changes(r, onTimes(verdicts, s.Arm, stats.Slower))) + onAverage(r, s)
+		c := inBrackets("is slower than", changes(r, onTimes(verdicts, s.Arm, stats.Slower)))
+		return clause{c.text + onAverage(r, s), c.detail + onAverage(r, s)}
 	case record.Placed(stats.Faster):
-		return fmt.Sprintf("%s is faster than %s (%s)", s.Arm, s.Baseline, changes(r, onTimes(verdicts, s.Arm, stats.Faster))) + onAverage(r, s)
+		c := inBrackets("is faster than", changes(r, onTimes(verdicts, s.Arm, stats.Faster)))
+		return clause{c.text + onAverage(r, s), c.detail + onAverage(r, s)}
 	case record.Placed(stats.Same):
-		return fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + andGoodput(r, goodput) + andCPU(r, verdictOn(verdicts, s.Arm, stats.CPUPerRequest)) + onAverage(r, s)
+		too := []string{andGoodput(r, goodput), andCPU(r, verdictOn(verdicts, s.Arm, stats.CPUPerRequest)), onAverage(r, s)}
+		return clause{fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + strings.Join(too, ""), more(too...)}
 	case record.Place{Outcome: outcome.Open, Rank: stats.Same}:
-		return fmt.Sprintf("%s is the same as %s at %s, open at %s", s.Arm, s.Baseline,
-			metrics(onTimes(verdicts, s.Arm, stats.Same)), metrics(onTimes(verdicts, s.Arm, ""))) + andGoodput(r, goodput) + onAverage(r, s)
+		at := fmt.Sprintf("at %s, open at %s", metrics(onTimes(verdicts, s.Arm, stats.Same)), metrics(onTimes(verdicts, s.Arm, ""))) + andGoodput(r, goodput) + onAverage(r, s)
+		return clause{fmt.Sprintf("%s is the same as %s %s", s.Arm, s.Baseline, at), "the same " + at}
 	}
 	if behind := behindInAll(r, goodput); behind != "" {
-		return behind
+		return clause{behind, strings.TrimPrefix(behind, s.Arm+" ")}
 	}
-	return stillOpen(r, s, onTimes(verdicts, s.Arm, "")) + andGoodput(r, goodput) + onAverage(r, s)
+	open := stillOpen(r, s, onTimes(verdicts, s.Arm, ""))
+	too := andGoodput(r, goodput) + onAverage(r, s)
+	return clause{open.text + too, open.detail + too}
 }
 
 // onTimes returns an arm's verdicts with this rank on the primary metrics, which are times. Open and refused verdicts have the
@@ -373,7 +393,7 @@ func workDone(r *record.Comparison, arm string) string {
 	return strings.Join(parts, ", ")
 }
 
-// trades returns a clause about a challenger that is better at some metrics and worse at others. It names goodput as the gain or
+// trades tells at which metrics a challenger is better and at which it is worse. It names goodput as the gain or
 // the cost only if no time is.
 func trades(r *record.Comparison, s record.Standing, verdicts []record.Verdict) string {
 	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
@@ -384,7 +404,7 @@ func trades(r *record.Comparison, s record.Standing, verdicts []record.Verdict) 
 	if costs == nil && goodput.Worse() {
 		costs = []record.Verdict{goodput}
 	}
-	return fmt.Sprintf("%s trades with %s: better at %s, worse at %s", s.Arm, s.Baseline, changes(r, gains), changes(r, costs))
+	return fmt.Sprintf("better at %s, worse at %s", changes(r, gains), changes(r, costs))
 }
 
 // andGoodput returns a clause about a sure difference of goodput; "" for none. It is for arms with times that do not tell them
@@ -434,9 +454,9 @@ func fallsBehind(r *record.Comparison, v record.Verdict) string {
 	return fmt.Sprintf("%s does not keep up with %s (%s)", v.Arm, v.Baseline, shortfall(r, v))
 }
 
-// stillOpen describes a challenger without a decision: the blocks so far, and which way they lean if all metrics lean the same
+// stillOpen returns the clause about a challenger without a decision: the blocks so far, and which way they lean if all metrics lean the same
 // way. If a third arm is the reason, such as an overloaded baseline without a usable A/A control, it names that arm.
-func stillOpen(r *record.Comparison, s record.Standing, open []record.Verdict) string {
+func stillOpen(r *record.Comparison, s record.Standing, open []record.Verdict) clause {
 	blocks := 0
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)
@@ -446,11 +466,12 @@ func stillOpen(r *record.Comparison, s record.Standing, open []record.Verdict) s
 			if doubt.TooManyFailed.Is(third) {
 				does = "which fails requests"
 			}
-			return fmt.Sprintf("%s and %s cannot be judged in a run with %s, %s: compare them without it%s",
-				s.Arm, s.Baseline, third.Arm, does, flagsFor(r, s.Baseline, s.Arm))
+			with := fmt.Sprintf("cannot be judged in a run with %s, %s: compare them without it%s", third.Arm, does, flagsFor(r, s.Baseline, s.Arm))
+			return clause{fmt.Sprintf("%s and %s %s", s.Arm, s.Baseline, with), with}
 		}
 	}
-	return fmt.Sprintf("%s against %s is open after %s%s", s.Arm, s.Baseline, prose.Plural(blocks, "block"), leaning(r, open))
+	after := fmt.Sprintf("after %s%s", prose.Plural(blocks, "block"), leaning(r, open))
+	return clause{fmt.Sprintf("%s against %s is open %s", s.Arm, s.Baseline, after), after}
 }
 
 // leaning tells which way open verdicts lean; "" if they lean both ways, or none.

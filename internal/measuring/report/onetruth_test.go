@@ -245,7 +245,7 @@ func TestHeadlineHasTheGoodput(t *testing.T) {
 		{record.Placed(stats.Same), []record.Verdict{verdict(stats.P50, stats.Decided(stats.Same)), verdict(stats.CPUPerRequest, stats.Decision{Outcome: outcome.Open})}, "b is the same as a"},
 	} {
 		r := &record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}}, {Contestant: record.Contestant{Name: "b"}}}, Verdicts: tt.verdicts}
-		if got := standing(r, record.Standing{Arm: "b", Baseline: "a", Place: tt.rank}, tt.verdicts); got != tt.want {
+		if got := standing(r, record.Standing{Arm: "b", Baseline: "a", Place: tt.rank}, tt.verdicts); got.text != tt.want {
 			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
@@ -270,7 +270,7 @@ func TestGoodputAboveTheRateNamesTheRate(t *testing.T) {
 	for i := range r.Arms {
 		r.Arms[i].Goodput = new(396.)
 	}
-	text := screenOf(comparisonPage{r}).document(100, 0).Text(document.Options{Width: 100})
+	text := screenOf(comparisonPage{r}).document(0).Text(document.Options{Width: 100})
 	for _, want := range []string{"382 requests/s to each arm", "A goodput above 382/s is no mistake"} {
 		if !strings.Contains(strings.ReplaceAll(text, "\u00a0", " "), want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -298,7 +298,7 @@ func TestWhatIsNoFindingIsTold(t *testing.T) {
 	} {
 		r := quick()
 		c.change(r)
-		text := screenOf(comparisonPage{r}).document(100, 0).Text(document.Options{Width: 100})
+		text := screenOf(comparisonPage{r}).document(0).Text(document.Options{Width: 100})
 		if told := strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(text, "\u00a0", " ")), " "), c.want); told != c.told {
 			t.Errorf("%s: %q told: %t, want %t in\n%s", name, c.want, told, c.told, text)
 		}
@@ -309,13 +309,13 @@ func TestWhatIsNoFindingIsTold(t *testing.T) {
 func TestNothingMeasuredIsSaid(t *testing.T) {
 	t.Parallel()
 	r := quick()
-	if text := screenOf(comparisonPage{r}).document(100, 0).Text(document.Options{Width: 100}); !strings.Contains(text, "CPU/request") {
+	if text := screenOf(comparisonPage{r}).document(0).Text(document.Options{Width: 100}); !strings.Contains(text, "CPU/request") {
 		t.Errorf("a measured run has no table:\n%s", text)
 	}
 	for i := range r.Arms {
 		r.Arms[i].Figures = record.Figures{}
 	}
-	if text := screenOf(comparisonPage{r}).document(100, 0).Text(document.Options{Width: 100}); strings.Contains(text, "CPU/request") || strings.Contains(text, "Beside a figure") {
+	if text := screenOf(comparisonPage{r}).document(0).Text(document.Options{Width: 100}); strings.Contains(text, "CPU/request") || strings.Contains(text, "Beside a figure") {
 		t.Errorf("a run without a figure has a table:\n%s", text)
 	}
 }

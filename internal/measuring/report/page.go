@@ -39,6 +39,8 @@ type Content interface {
 type page interface {
 	// found is what the run found, whatever disturbed it, in one or a few sentences.
 	found() string
+	// top is the first lines of every report, as if nothing had disturbed the run.
+	top() top
 	// below is the ranking, as a line below found and without its full stop; nil if found is the ranking, or nothing is ranked.
 	below() []string
 	// brief is the report for one screen of this width.
@@ -91,9 +93,7 @@ func (p gatePage) whole(all bool) document.Document {
 func (p otherPage) found() string   { return doubted(p.Content, doubt.StickyPool.Is) + p.Found() }
 func (p otherPage) below() []string { return nil }
 
-const otherLines = 8 // lines of the answer on a screen; its last sentence tells what would decide it
-
-func (p otherPage) brief(width int) document.Document {
+func (p otherPage) brief(int) document.Document {
 	r := p.Head()
 	figures, means := p.Screen()
 	var facts document.Facts
@@ -104,9 +104,10 @@ func (p otherPage) brief(width int) document.Document {
 	}
 	// The answer has the doubt about starving clients already.
 	untold := slices.DeleteFunc(slices.Clone(others(r.Doubts)), doubt.StickyPool.Is)
+	t := topOf(p.Content)
 	return document.Document{
-		Name: r.Scenario, State: state(p.Content), Answer: cutTo(otherLines, width, r.Scenario, Headline(p.Content)),
-		Context: append(context(p.Content), p.conditions()+onCPUs(r.Env)),
+		Name: r.Scenario, State: state(p.Content), Answer: t.answer, Chips: t.chips, Lead: t.lead,
+		Context: []string{p.conditions() + onCPUs(r.Env)},
 		Parts:   []document.Part{figures, append(facts, rest(r, untold, causes())...)},
 	}
 }
@@ -117,9 +118,10 @@ func (p otherPage) whole(bool) document.Document {
 	if r.Note != "" {
 		note = document.Facts{{Label: "Note", Text: r.Note}}
 	}
+	t := topOf(p.Content)
 	return document.Document{
-		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: Headline(p.Content),
-		Context: append(context(p.Content), p.conditions(), machine(p.Content)), Data: complete(p.Content, Headline(p.Content)),
+		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: t.answer, Chips: t.chips, Lead: t.lead,
+		Context: []string{p.conditions(), machine(p.Content)}, Data: complete(p.Content, Headline(p.Content)),
 		Parts: append(p.Sections(marks(p.Content)),
 			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{numbered(r.Doubts), note}},
 			recordSection(p.Content, fingerprint(p.Content), nil)),

@@ -11,7 +11,7 @@
 //   - report.go: the list of formats, and the formats for programs
 //   - whole.go, brief.go: the full report with everything that speaks against it, and one screen of it
 //   - summary.go: the reports of a pull request, a gate and a pack, and the charts of docs/experiments
-//   - headline.go: the answer in one sentence
+//   - headline.go: the answer in one sentence; short.go: in twelve words, a chip for each arm and the rest
 //   - words.go: verdicts, loads and machines in words
 //   - table.go: tables; packages say and chart have the figures, and the axes, lines and bars
 //   - curves.go and phases.go: the drawings of a run, also while it goes on

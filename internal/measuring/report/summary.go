@@ -192,8 +192,9 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 // A gate answers one question, whether a new build is worse than the old one. The old build is
 // the first arm and the new one the last.
 func gateBriefly(r *record.Comparison) document.Document {
+	t := topOf(r)
 	return document.Document{
-		Name: "gate", State: state(r), Answer: Headline(r), Context: append(context(r), askedBriefly(r)),
+		Name: "gate", State: state(r), Answer: t.answer, Chips: t.chips, Lead: t.lead, Context: []string{askedBriefly(r)},
 		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(&r.Common, others(r.Doubts), alwaysShown(r))...)},
 	}
 }
@@ -292,32 +293,44 @@ func worsening(g record.Gated, ratio float64) float64 {
 
 // gateAnswer returns the answer of a gate in one or two sentences, with the metrics that decided it.
 func gateAnswer(r *record.Comparison) string {
-	said := gateMetrics(r)
-	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
-	// sentence lists the metrics that have an answer, after a label; "" for no metric.
-	sentence := func(label string, of outcome.Outcome) string {
-		if len(said[of]) == 0 {
-			return ""
-		}
-		return " " + label + ": " + strings.Join(said[of], ", ") + "."
+	answer, detail, more := gateInParts(r)
+	text := answer
+	if detail != "" {
+		text += ": " + detail
 	}
-	refused := sentence("Refused", outcome.Refused)
-	switch r.GateOutcome() {
-	case outcome.No:
-		return fmt.Sprintf("%s is worse than %s: %s.", after, before, strings.Join(said[outcome.No], ", ")) + refused
-	case outcome.Yes:
-		text := fmt.Sprintf("%s is not worse than %s: %s within what is allowed.", after, before, strings.Join(said[outcome.Yes], ", "))
-		if gained := surelyBetter(r); len(gained) > 0 {
-			text += " Surely better: " + strings.Join(gained, ", ") + "."
-		}
-		return text + sentence("Open, and only watched", outcome.Open) + refused
+	for _, sentence := range more {
+		text += ". " + sentence
 	}
-	text := fmt.Sprintf("Whether %s is worse than %s is open.", after, before) + sentence("Open", outcome.Open) + refused
 	// An overload refuses times, but it is an answer itself.
-	if behind := doNotKeepUp(r); behind != "" {
+	if behind := doNotKeepUp(r); behind != "" && !r.GateOutcome().Decided() {
 		text = behind + ". " + text
 	}
-	return text
+	return text + "."
+}
+
+// gateInParts returns the answer of a gate, the metrics that decided it, and what else is to say, each without a full stop.
+func gateInParts(r *record.Comparison) (answer, detail string, more []string) {
+	said := gateMetrics(r)
+	before, after := r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name
+	// add lists the metrics that have an answer, after a label.
+	add := func(label string, metrics []string) {
+		if len(metrics) > 0 {
+			more = append(more, label+": "+strings.Join(metrics, ", "))
+		}
+	}
+	switch r.GateOutcome() {
+	case outcome.No:
+		answer, detail = fmt.Sprintf("%s is worse than %s", after, before), strings.Join(said[outcome.No], ", ")
+	case outcome.Yes:
+		answer, detail = fmt.Sprintf("%s is not worse than %s", after, before), strings.Join(said[outcome.Yes], ", ")+" within what is allowed"
+		add("Surely better", surelyBetter(r))
+		add("Open, and only watched", said[outcome.Open])
+	default:
+		answer = fmt.Sprintf("Whether %s is worse than %s is open", after, before)
+		add("Open", said[outcome.Open])
+	}
+	add("Refused", said[outcome.Refused])
+	return answer, detail, more
 }
 
 // gateMetrics returns the gate's metrics by their answers, with their figures. A metric that is fine has no figures here, and in

@@ -54,9 +54,10 @@ func (p comparisonPage) whole(all bool) document.Document {
 
 // fully returns the full report of a comparison with this section of verdicts.
 func fully(r *record.Comparison, verdicts document.Part, all bool) document.Document {
+	t := topOf(r)
 	return document.Document{
-		Name: named(r), Question: r.Question, State: state(r), Answer: Headline(r),
-		Context: append(context(r), offered(r), machine(r)), Data: complete(r, Headline(r)),
+		Name: named(r), Question: r.Question, State: state(r), Answer: t.answer, Chips: t.chips, Lead: t.lead, First: []document.Part{overview(r)},
+		Context: []string{offered(r), machine(r)}, Data: complete(r, Headline(r)),
 		Parts: slices.Concat([]document.Part{figures(r), verdicts, why(&r.Common), expectations(r)}, breakdownParts(r), chapters(&r.Common), []document.Part{
 			connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r, fingerprint(r, ranAt(r)...), r.Order), document.Page{gridSection(r)},
 		}),
@@ -294,7 +295,7 @@ func forestOf(r *record.Comparison) forest {
 	for _, s := range chart.SeriesOf(r.Contestants()) {
 		class[s.Name] = s.Class
 	}
-	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA))}
+	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA), forestWidth, forestMargin)}
 	add := func(group []record.Verdict, control bool) {
 		g := forestGroup{Series: chart.Series{Name: group[0].Arm, Class: class[group[0].Arm]}, Control: control}
 		for _, v := range group {
@@ -343,7 +344,7 @@ func forestRowOf(r *record.Comparison, v record.Verdict) forestRow {
 // ratioAxis returns a logarithmic axis that covers every interval. It covers at least ±25 %, so
 // that small differences look small, and at most a thousandfold, and it ends at round ratios.
 // An interval beyond that is cut at the end of the axis.
-func ratioAxis(verdicts []record.Verdict) chart.Axis {
+func ratioAxis(verdicts []record.Verdict, width, margin chart.Px) chart.Axis {
 	low, high := 0.8, 1.25
 	for _, v := range verdicts {
 		if v.Low > 0 && v.High > 0 {
@@ -359,7 +360,7 @@ func ratioAxis(verdicts []record.Verdict) chart.Axis {
 		}
 		return 1000
 	}
-	x := chart.Axis{Low: 1 / round(1/low) / 1.02, High: round(high) * 1.02, From: forestMargin, To: forestWidth - forestMargin, Log: true}
+	x := chart.Axis{Low: 1 / round(1/low) / 1.02, High: round(high) * 1.02, From: margin, To: width - margin, Log: true}
 	x.Ticks = ratioTicks(x)
 	return x
 }

@@ -27,10 +27,22 @@ type Document struct {
 	Name     string   // of the thing measured, one or two words
 	Question string   // the question that the report answers
 	State    string   // why the answer is incomplete
-	Answer   string   // one sentence
+	Answer   string   // one sentence; at most ShortWords words where Chips and Lead say the rest
+	Chips    []Chip   // the answer for each thing measured
+	Lead     []string // the rest of the answer: a sentence each, without a full stop
+	First    []Part   // what a page shows before anything else, such as the picture of the answer
 	Context  []string // machine and load: a sentence each, without a full stop
 	Parts    []Part
 	Data     any // included in a page as JSON, in the element with id "result"; nil for none
+}
+
+// A Chip is the answer for one of the things measured, in a word.
+type Chip struct {
+	Line  string // CSS class of its line in charts
+	Name  string
+	Mark  string // the word
+	Class string // CSS class of the word in a page
+	Text  string // more, such as figures; may be empty
 }
 
 // A Part is one of the types below. Only this package can add one, because each writer must know it.
@@ -202,6 +214,18 @@ func Doubts(all []string, most int, where string) (facts Facts) {
 	return facts
 }
 
+// flat returns parts with those of a Page in its place.
+func flat(parts []Part) (all []Part) {
+	for _, p := range parts {
+		if page, is := p.(Page); is {
+			all = append(all, flat(page)...)
+		} else {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // source is the template of a page. It has one branch for each kind of part.
 //
 //go:embed page.html
@@ -243,8 +267,16 @@ func Fragment(parts ...Part) (template.HTML, error) {
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
 		// The template cannot switch on a type, so kind gives it the type's name.
-		"kind":  func(p Part) string { return strings.TrimPrefix(fmt.Sprintf("%T", p), "document.") },
-		"any":   webPage.shows,
+		"kind": func(p Part) string { return strings.TrimPrefix(fmt.Sprintf("%T", p), "document.") },
+		"any":  webPage.shows,
+		"sections": func(parts []Part) (sections []Section) { // those that a page lists
+			for _, p := range flat(parts) {
+				if s, is := p.(Section); is && s.ID != "" && webPage.shows(s) {
+					sections = append(sections, s)
+				}
+			}
+			return sections
+		},
 		"below": func(rows [][]string) [][]string { return rows[1:] },
 		"next":  func(i int) int { return i + 1 },
 	}).Parse(source))

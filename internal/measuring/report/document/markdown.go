@@ -20,6 +20,19 @@ func (d Document) Markdown() string {
 			m.block("**%s**", md(s))
 		}
 	}
+	var chips []string
+	for _, c := range d.Chips {
+		if c.Text == "" { // the answer has its word
+			continue
+		}
+		chips = append(chips, strings.TrimSpace(fmt.Sprintf("- %s **%s** %s", md(c.Name), md(c.Mark), md(c.Text))))
+	}
+	if chips != nil {
+		m.block("%s", strings.Join(chips, "\n"))
+	}
+	for _, l := range d.Lead {
+		m.block("%s.", md(l))
+	}
 	if len(d.Context) > 0 {
 		m.block("%s.", md(strings.Join(d.Context, "; ")))
 	}

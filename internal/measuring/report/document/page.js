@@ -11,7 +11,7 @@ const words = cell => {
 };
 
 // Arms: a box for each hides its rows, and its lines in charts whose legend names it.
-const rows = all(document, "table.figures tbody tr[class]");
+const rows = all(document, "table.figures tbody tr[class], table.overview tbody tr");
 const name = row => words(row.querySelector("th"));
 const arms = [...new Set(rows.map(name))];
 const show = (arm, on) => {
@@ -33,7 +33,7 @@ if (arms.length > 2) {
     label.prepend(make("input", "", {type: "checkbox", checked: true, onchange: e => show(arm, e.target.checked)}));
     return label;
   }));
-  document.querySelector("main").prepend(field);
+  document.querySelector(".setting").after(field);
 }
 
 // Tables: copy what is shown.

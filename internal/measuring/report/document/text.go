@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,8 +15,8 @@ type Options struct {
 	Colour map[string]string // ANSI codes by word; nil for a text without escapes
 }
 
-// Text returns d for a terminal: the question, the state, the answer, the context, and then the parts with an
-// empty line before each. Sentences are wrapped at o.Width columns; tables and commands are not. Every string
+// Text returns d for a terminal: the question, the state, the answer with its chips and its lead, the context, and then
+// the parts with an empty line before each. Sentences are wrapped at o.Width columns; tables and commands are not. Every string
 // is freed from control characters, so text from outside cannot drive the terminal.
 func (d Document) Text(o Options) string {
 	if o.Width <= 0 {
@@ -35,6 +36,10 @@ func (d Document) Text(o Options) string {
 			l = "\x1b[1m" + l + "\x1b[0m"
 		}
 		t.b.WriteString(l + "\n")
+	}
+	t.chips(d.Chips)
+	for _, l := range d.Lead {
+		t.prose("", l)
 	}
 	if len(d.Context) > 0 {
 		t.gap()
@@ -56,6 +61,31 @@ func (d Document) Text(o Options) string {
 type text struct {
 	Options
 	b strings.Builder
+}
+
+// chips writes a line for each chip, with names and words in columns. It writes none if no chip has more than its word, which the
+// answer has already.
+func (t *text) chips(chips []Chip) {
+	if !slices.ContainsFunc(chips, func(c Chip) bool { return c.Text != "" }) {
+		return
+	}
+	names, marks := 0, 0
+	for _, c := range chips {
+		names, marks = max(names, utf8.RuneCountInString(c.Name)), max(marks, utf8.RuneCountInString(c.Mark))
+	}
+	for _, c := range chips {
+		lines := Wrap(c.Text, t.Width-names-marks-4, 0)
+		if len(lines) == 0 {
+			lines = []string{""}
+		}
+		for i, l := range lines {
+			if i > 0 {
+				c.Name, c.Mark = "", ""
+			}
+			gap := strings.Repeat(" ", marks-utf8.RuneCountInString(c.Mark)+2)
+			t.line(fmt.Sprintf("%-*s  ", names, c.Name), c.Mark+gap+l)
+		}
+	}
 }
 
 // part writes one part, indented.

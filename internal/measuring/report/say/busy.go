@@ -1,6 +1,7 @@
 package say
 
 import (
+	"slices"
 	"strings"
 
 	"schedlab/internal/shared/doubt"
@@ -22,7 +23,10 @@ func BelowTooBusy(busy fact.Fact, soFar string) []string {
 	if TooBusy(busy) == "" {
 		return nil
 	}
-	lines := []string{"Busy: " + busy.Part("took"), "Effect: " + busy.Part("effect"), "Next: " + busy.Part("do")}
+	lines := []string{"Effect: " + busy.Part("effect"), "Next: " + busy.Part("do")}
+	if took := busy.Part("took"); took != busy.Part("share") { // else the first line has it
+		lines = slices.Insert(lines, 0, "Busy: "+took)
+	}
 	if soFar != "" {
 		lines = append(lines, "So far: "+strings.TrimSuffix(soFar, "."))
 	}

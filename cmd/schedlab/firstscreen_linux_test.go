@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"schedlab/internal/measuring/report/document"
+)
+
+// The first screen of a report, 1440 pixels wide and 900 high, has the answer in at most twelve words, a word for each arm, their figures
+// and the intervals of the ratios; the rest is below, with a list of its sections. On a phone nothing lies beside the page.
+func TestFirstScreen(t *testing.T) {
+	t.Parallel()
+	chromium := need(t, "chromium")
+	b := newTab(t, chromium)
+	for name, arms := range map[string]int{"quick": 3, "swept": 8, "interrupted": 3} {
+		page := read(t, filepath.Join(moduleRoot(t), "internal", "measuring", "report", "testdata", name+".html"))
+		site := newSite(t, []byte(page))
+		for _, screen := range [][2]int{{1440, 900}, {390, 844}} {
+			b.ask("Emulation.setDeviceMetricsOverride", fmt.Sprintf(`{"width":%d,"height":%d,"deviceScaleFactor":1,"mobile":false}`, screen[0], screen[1]))
+			b.open("http://" + site.page())
+			number := func(js string) int {
+				n, err := strconv.Atoi(b.eval(js))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}
+			if wide := number("document.documentElement.scrollWidth"); wide > screen[0] {
+				t.Errorf("%s is %d pixels wide on a screen of %d", name, wide, screen[0])
+			}
+			if screen[0] < 1000 {
+				continue
+			}
+			if foot := number(`Math.ceil(document.querySelector(".overview").getBoundingClientRect().bottom)`); foot > screen[1] {
+				t.Errorf("%s: the figures end at %d of %d", name, foot, screen[1])
+			}
+			if rows := number(`document.querySelectorAll(".overview tbody tr").length`); rows != arms {
+				t.Errorf("%s: %d rows of figures, want %d", name, rows, arms)
+			}
+			if words := document.Words(b.eval(`document.querySelector("h1").textContent`)); words > document.ShortWords {
+				t.Errorf("%s: the answer has %d words", name, words)
+			}
+			if listed, sections := number(`document.querySelectorAll(".contents a").length`), number(`document.querySelectorAll("main > section").length`); listed != sections || listed == 0 {
+				t.Errorf("%s lists %d of %d sections", name, listed, sections)
+			}
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"schedlab/internal/measuring/report/chart"
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+)
+
+// This file builds the first lines of every report of a run: the answer in few words, a chip for each arm, and what else
+// [Headline] says.
+
+// A top is the first lines of a report. Together they say what Headline says, and nothing of it twice.
+type top struct {
+	answer string          // of at most document.ShortWords words
+	chips  []document.Chip // one for each arm that was compared with another
+	lead   []string        // the rest of the answer: sentences without a full stop
+}
+
+// Short returns the answer of a run in at most document.ShortWords words. Headline says the same with its figures.
+func Short(r record.Result) string { return topOf(r).answer }
+
+// topOf returns the first lines of a run's report. If other programs kept the run from an answer, they come first, and
+// what the run would have answered is a line of the lead.
+func topOf(r record.Result) top {
+	p := pageOf(r)
+	t := p.top()
+	if busy := doubt.TooBusy(r.Head().Doubts); say.TooBusy(busy) != "" {
+		for i := range t.chips {
+			t.chips[i].Text = "" // the line "So far" has it
+		}
+		return top{say.TooBusy(busy), t.chips, say.BelowTooBusy(busy, p.found())}
+	}
+	return t
+}
+
+// top names the metrics that got worse; their figures are in the chip of the new build.
+func (p gatePage) top() top {
+	r := p.Comparison
+	is, last := r.GateOutcome(), r.Arms[len(r.Arms)-1]
+	class := map[outcome.Outcome]string{outcome.Yes: string(stats.Same), outcome.No: string(stats.Slower), outcome.Open: "open", outcome.Refused: "refused"}[is]
+	chip := document.Chip{Line: classOf(r, last.Name), Name: last.Name, Mark: outcome.Gate.Phrase(is), Class: class}
+	t := top{}
+	t.answer, chip.Text, t.lead = gateInParts(r)
+	if is == outcome.No {
+		var worse []string
+		for _, g := range r.Gate {
+			if g.Outcome == outcome.No {
+				worse = append(worse, g.Metric.Row().Label)
+			}
+		}
+		if named := t.answer + ": " + strings.Join(worse, ", "); document.Words(named) <= document.ShortWords {
+			t.answer = named
+		}
+	}
+	// An overload refuses times, but it is an answer itself.
+	if behind := doNotKeepUp(r); behind != "" && !is.Decided() {
+		t.lead = append([]string{behind}, t.lead...)
+	}
+	t.answer, t.chips = t.answer+".", []document.Chip{chip}
+	return t
+}
+
+func (p otherPage) top() (t top) {
+	t.answer, t.lead = document.Split(p.found(), document.Anywhere)
+	return t
+}
+
+// top takes the claims of the scenario, if the run decided one and it is short, or else the ranking of the arms.
+func (p comparisonPage) top() top {
+	r := p.Comparison
+	if found := p.found(); found != ranking(r) {
+		if answer, rest := document.Split(found, document.BetweenClauses); document.Words(answer) <= document.ShortWords {
+			return top{answer, chipsOf(r), rest}
+		}
+		t := p.ranked()
+		t.lead = append([]string{strings.TrimSuffix(found, ".")}, t.lead...)
+		return t
+	}
+	return p.ranked()
+}
+
+// ranked puts the ranking of the arms into few words. The figures of each arm are in its chip.
+func (p comparisonPage) ranked() (t top) {
+	r := p.Comparison
+	t.chips = chipsOf(r)
+	if len(r.Answer.Standings) == 0 || !r.Answer.Says.None() || r.Answer.Outcome == "" || r.Answer.Outcome == outcome.Refused && r.Answer.Kind == "" {
+		for i := range t.chips {
+			t.chips[i].Text = "" // the answer has why there is none
+		}
+		t.answer, t.lead = document.Split(ranking(r), document.Anywhere)
+		return t
+	}
+	t.answer = inFewWords(r)
+	// Other kinds say no more than where the arms stand.
+	if r.Answer.Kind == record.SeveralWin || r.Answer.Kind == record.OtherLoads || otherParser(r, r.Winner.Arm) != "" {
+		t.lead = append(t.lead, lead(r))
+	}
+	doubts := doubted(r, func(d fact.Fact) bool { return doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 })
+	var duels []string
+	for _, d := range r.Answer.Duels {
+		duels = append(duels, standing(r, d.Standing, d.Verdicts).text)
+	}
+	for _, line := range slices.Concat([]string{doubts}, duels, starving(r), []string{otherCPUs(r)}) {
+		if line = strings.TrimSuffix(strings.TrimSpace(line), "."); line != "" {
+			t.lead = append(t.lead, line)
+		}
+	}
+	return t
+}
+
+// chipsOf returns a chip for each challenger: where it stands, and the rest of its clause in the headline.
+func chipsOf(r *record.Comparison) (chips []document.Chip) {
+	for _, s := range r.Answer.Standings {
+		chip := document.Chip{Line: classOf(r, s.Arm), Name: s.Arm, Text: standing(r, s, r.Verdicts).detail}
+		chip.Mark, chip.Class = chipWords(s.Place)
+		if s.Baseline != r.Arms[0].Name {
+			chip.Name += " against " + s.Baseline
+		}
+		chips = append(chips, chip)
+	}
+	return chips
+}
+
+// chipWords returns a place as the word of a chip, and the class of its colour.
+func chipWords(p record.Place) (word, class string) {
+	switch p {
+	case record.Placed(stats.Faster), record.Placed(stats.Slower), record.Placed(stats.Same):
+		return string(p.Rank), string(p.Rank)
+	case record.Placed(stats.Higher):
+		return "keeps up", string(stats.Faster)
+	case record.Placed(stats.Lower):
+		return "falls behind", string(stats.Slower)
+	case record.Placed(stats.Trade):
+		return "trade", "open"
+	case record.Place{Outcome: outcome.Open, Rank: stats.Same}:
+		return "partly the same", "open"
+	case record.Place{Outcome: outcome.Refused, Why: record.StarvesClients}:
+		return "starves", "refused"
+	}
+	return string(p.Outcome), string(p.Outcome)
+}
+
+// classOf returns the class of an arm's line in charts.
+func classOf(r *record.Comparison, arm string) string {
+	for _, s := range chart.SeriesOf(r.Contestants()) {
+		if s.Name == arm {
+			return s.Class
+		}
+	}
+	return ""
+}
+
+// inFewWords returns where the challengers stand, the most telling form that has few words: with the kind of answer in front, without it, and
+// both with numbers of arms instead of their names.
+func inFewWords(r *record.Comparison) string {
+	front := strings.TrimSuffix(lead(r), otherParser(r, r.Winner.Arm))
+	if r.Answer.Kind == "" && !slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool { return s.Place.Outcome == outcome.Yes }) {
+		front = "Nothing is decided"
+	}
+	for _, named := range []bool{true, false} {
+		where := placed(r, named)
+		for _, answer := range []string{front + ": " + where, where} {
+			if document.Words(answer) <= document.ShortWords {
+				return answer + "."
+			}
+		}
+	}
+	return front + "."
+}
+
+// placed groups the challengers by where they stand: "fasthttp is the same as nethttp; pool is slower". Only the first group names its
+// baseline, if all have the same. With named false it counts the arms: "2 arms are slower than nethttp".
+func placed(r *record.Comparison, named bool) string {
+	first := r.Answer.Standings[0].Baseline
+	var clauses []string
+	for _, group := range grouped(r.Answer.Standings, func(s record.Standing) record.Place { return s.Place }) {
+		var arms []string
+		for _, s := range group {
+			arms = append(arms, s.Arm)
+		}
+		who, many := strings.Join(arms, " and "), len(arms) > 1
+		if !named {
+			who = prose.Plural(len(arms), "arm")
+		}
+		text, joined := placeInWords(group[0].Place, many)
+		against := slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool { return s.Baseline != first })
+		if len(clauses) == 0 && joined != "" && !against {
+			text += joined + first
+		}
+		clauses = append(clauses, who+" "+text)
+	}
+	return strings.Join(clauses, "; ")
+}
+
+// placeInWords returns the end of a clause about one or many arms, and what joins it to the name of their baseline.
+func placeInWords(p record.Place, many bool) (text, joined string) {
+	is, does := "is ", "does not keep up"
+	if many {
+		is, does = "are ", "do not keep up"
+	}
+	verb := func(one string) string {
+		if many {
+			return strings.TrimSuffix(one, "s")
+		}
+		return one
+	}
+	switch p {
+	case record.Placed(stats.Faster), record.Placed(stats.Slower):
+		return is + strings.ToLower(string(p.Rank)), " than "
+	case record.Placed(stats.Same):
+		return is + "the same", " as "
+	case record.Placed(stats.Higher):
+		return verb("keeps") + " up better", " than "
+	case record.Placed(stats.Lower):
+		return does, " with "
+	case record.Placed(stats.Trade):
+		return verb("trades"), " with "
+	case record.Place{Outcome: outcome.Open, Rank: stats.Same}:
+		return is + "partly the same", " as "
+	case record.Place{Outcome: outcome.Refused, Why: record.StarvesClients}:
+		return verb("starves") + " connections", ""
+	case record.Place{Outcome: outcome.Open}:
+		return is + "open", " against "
+	}
+	return is + "not comparable", " with "
+}
+
+// An overviewTable is the figures of the first screen of a page: a row for each arm. X is the axis of all ratios.
+type overviewTable struct {
+	X     chart.Axis
+	Heads []string
+	Rows  []overviewRow
+}
+
+// An overviewRow is an arm with its cells, one for each metric.
+type overviewRow struct {
+	chart.Series
+	Cells []overviewCell
+}
+
+// An overviewCell is a figure, the mark of its verdict, and the verdict as a row of the forest.
+type overviewCell struct {
+	Figure, Mark string
+	forestRow
+}
+
+// Sizes of the drawings in the overview, in px.
+const (
+	overviewWidth  = 132
+	overviewMargin = 20
+)
+
+// overview is the first screen's part of a page: the figures of the arms with the marks of their verdicts, each with the interval of
+// its ratio below. Below it stands the same legend as in a terminal.
+func overview(r *record.Comparison) document.Part {
+	known := func(a record.Arm) bool {
+		return slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return a.Median(m.Figure) != nil })
+	}
+	if !slices.ContainsFunc(r.Arms, known) {
+		return document.Page{}
+	}
+	arms, others := shownBriefly(r)
+	t := overviewTable{X: ratioAxis(r.Verdicts, overviewWidth, overviewMargin)}
+	for _, a := range arms {
+		t.Rows = append(t.Rows, overviewRow{Series: chart.Series{Name: a.Name, Class: classOf(r, a.Name)}})
+	}
+	used := map[string]bool{}
+	for _, m := range stats.Metrics() {
+		t.Heads = append(t.Heads, m.Label)
+		figures, marks := cells(m, arms), marksOf(r, m, arms, used)
+		for i, a := range arms {
+			cell := overviewCell{Figure: figures[i], Mark: marks[i]}
+			if v := verdictOn(r.Verdicts, a.Name, m.Figure); v.Arm != "" {
+				cell.forestRow = forestRowOf(r, v)
+			}
+			t.Rows[i].Cells = append(t.Rows[i].Cells, cell)
+		}
+	}
+	lines := append(belowFigures(r, arms, used), others...)
+	if len(r.Verdicts) > 0 {
+		lines = append(lines, "The line below a figure is the 95"+say.NBSP+"% interval of its ratio to the baseline, the dot the median; the band is where arms count as the same.")
+	}
+	return document.Page{document.Charts{{Picture: draw("overview", t)}}, lines}
+}

@@ -1,0 +1,86 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+)
+
+// standingAt gives a comparison of a baseline with arms that stand at these places.
+func standingAt(kind record.AnswerKind, places map[string]record.Place, order ...string) *record.Comparison {
+	r := &record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "base", Role: record.Baseline}}}, Answer: record.Conclusion{Outcome: kind.Outcome(), Kind: kind}}
+	for _, name := range order {
+		r.Arms = append(r.Arms, record.Arm{Contestant: record.Contestant{Name: name, Role: record.Challenger}})
+		r.Answer.Standings = append(r.Answer.Standings, record.Standing{Arm: name, Baseline: "base", Place: places[name]})
+	}
+	if kind == record.OneWins {
+		r.Winner = record.Winner{Outcome: outcome.Yes, Arm: "base"}
+	}
+	return r
+}
+
+// The answer of a run has twelve words at most, whatever the number of arms, and says where each stands.
+func TestShort(t *testing.T) {
+	t.Parallel()
+	open, same, slower := record.Place{Outcome: outcome.Open}, record.Placed(stats.Same), record.Placed(stats.Slower)
+	for want, r := range map[string]*record.Comparison{
+		"A tie: a is the same as base.":                          standingAt(record.ATie, map[string]record.Place{"a": same}, "a"),
+		"a is the same as base; b is slower.":                    standingAt(record.TieForBest, map[string]record.Place{"a": same, "b": slower}, "a", "b"),
+		"base wins: a is slower than base.":                      standingAt(record.OneWins, map[string]record.Place{"a": slower}, "a"),
+		"Nothing is decided: a and b are open against base.":     standingAt("", map[string]record.Place{"a": open, "b": open}, "a", "b"),
+		"No single winner: a is open against base; b is slower.": standingAt("", map[string]record.Place{"a": open, "b": slower}, "a", "b"),
+		"base wins: 8 arms are slower than base.": standingAt(record.OneWins, map[string]record.Place{
+			"a": slower, "b": slower, "c": slower, "d": slower, "e": slower, "f": slower, "g": slower, "h": slower}, "a", "b", "c", "d", "e", "f", "g", "h"),
+		"a starves connections; b is not comparable.": standingAt(record.OtherLoads, map[string]record.Place{
+			"a": {Outcome: outcome.Refused, Why: record.StarvesClients}, "b": {Outcome: outcome.Refused, Why: record.OtherLoad}}, "a", "b"),
+	} {
+		if got := Short(r); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Every figure and every name of the headline is in the first lines of the page, which have twelve words of answer.
+func TestNothingOfTheHeadlineIsLost(t *testing.T) {
+	t.Parallel()
+	words := regexp.MustCompile(`[\pL\d][^ ;:()]*`)
+	gate, busy := quick(), quick()
+	gate.Gate = []record.Gated{
+		{Metric: stats.P50, Outcome: outcome.No, Ratio: 1.5, Low: 1.4, High: 1.6, Allow: .1},
+		{Metric: stats.P90, Outcome: outcome.Refused, Reason: fact.Fact{Text: "7 requests failed"}},
+	}
+	busy.Doubts = append(busy.Doubts, doubt.MachineBusy.Of(doubt.Taken{Side: "server", CPUs: 1, Share: .4, Who: "", OfProgram: &doubt.OfProgram{Program: "cc1"}, Open: true}))
+	for name, r := range map[string]*record.Comparison{"quick": quick(), "gate": gate, "busy": busy, "hopeless": hopeless(), "interrupted": interrupted()} {
+		top := topOf(r)
+		if n := document.Words(top.answer); n > document.ShortWords {
+			t.Errorf("%s: %q has %d words", name, top.answer, n)
+		}
+		said := top.answer + " " + strings.Join(top.lead, " ")
+		for _, c := range top.chips {
+			said += " " + c.Name + " " + c.Mark + " " + c.Text
+		}
+		for _, word := range words.FindAllString(Headline(r), -1) {
+			if word = strings.TrimRight(word, ".,"); strings.ContainsAny(word, "0123456789") && !strings.Contains(said, word) {
+				t.Errorf("%s: %q of %q is not in %q", name, word, Headline(r), said)
+			}
+		}
+		var page bytes.Buffer
+		if err := HTML(&page, r); err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(page.String(), `<div class="setting">`)
+		for _, a := range choices(r.Arms) {
+			if len(a.Name) < 20 && !strings.Contains(first, a.Name) {
+				t.Errorf("%s: no %s on the first screen", name, a.Name)
+			}
+		}
+	}
+}
