@@ -3,7 +3,9 @@ package attack
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strings"
 
 	"schedlab/internal/measuring/report"
 	"schedlab/internal/measuring/report/document"
@@ -68,7 +70,7 @@ func Write(w io.Writer, format string, r *record.Comparison, verbose bool, o doc
 		state = "INTERRUPTED"
 	}
 	return say.Text(w, document.Document{
-		State: state, Answer: answer(r), Parts: []document.Part{figures(r), report.TimeParts(a), facts, document.Numbered(doubts)},
+		State: state, Answer: answer(r), Parts: []document.Part{figures(r), histogram(a), report.TimeParts(a), facts, document.Numbered(doubts)},
 	}, o)
 }
 
@@ -169,6 +171,39 @@ func figures(r *record.Comparison) document.Part {
 		rows = append(rows, append(late, "", ""))
 	}
 	return document.Table{Rows: rows}
+}
+
+// histogram draws how the response times spread: a bar for each of a few spans of time, which are equally wide by logarithm. It is
+// empty if too few requests were counted to tell. The slowest requests, of which the curve knows no time, are in the last line.
+func histogram(a record.Arm) document.Part {
+	const spans, longest = 8, 40 // lines, and columns of the longest bar
+	if len(a.Curve) < spans || a.Curve[0].Seconds <= 0 {
+		return document.Table{}
+	}
+	low, last := a.Curve[0].Seconds, a.Curve[len(a.Curve)-1]
+	var shares []float64
+	var ends []string
+	before, at := 0., 0
+	for i := range spans {
+		end := low * math.Pow(last.Seconds/low, float64(i+1)/spans)
+		if i == spans-1 {
+			end = last.Seconds
+		}
+		for at < len(a.Curve) && a.Curve[at].Seconds <= end {
+			at++
+		}
+		upTo := a.Curve[max(at-1, 0)].Quantile
+		shares, ends, before = append(shares, upTo-before), append(ends, "to "+say.Seconds(end)), upTo
+	}
+	if before < 1 {
+		shares, ends = append(shares, 1-before), append(ends, "above")
+	}
+	rows := [][]string{{"response", "requests", ""}}
+	for i, share := range shares {
+		columns := int(math.Round(longest * share / slices.Max(shares)))
+		rows = append(rows, []string{ends[i], say.Percent(fmt.Sprintf("%%.%df", stats.Decimals(100*share, 2)), share), strings.Repeat("█", columns)})
+	}
+	return document.Table{Rows: rows, Words: true}
 }
 
 // requests describes the counts of requests and the rate of good replies.

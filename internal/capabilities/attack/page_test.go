@@ -3,12 +3,15 @@ package attack
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"schedlab/internal/measuring/report"
+	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
 	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/fact"
@@ -60,6 +63,35 @@ func TestAttackShowsQuantilesWithEvidence(t *testing.T) {
 				t.Errorf("no %q in\n%s", want, got)
 			}
 		}
+	}
+}
+
+// The histogram has a bar for each span of time, and its shares add up to all requests.
+func TestHistogram(t *testing.T) {
+	t.Parallel()
+	r := alone("open", 1000, 1000, func(_ *record.Comparison, a *record.Arm) {
+		for i := range 100 { // from 1 ms to 100 ms, uniform
+			a.Curve = append(a.Curve, responses.Point{Quantile: float64(i+1) / 101, Seconds: float64(i+1) / 1000})
+		}
+	})
+	rows := histogram(r.Arms[0]).(document.Table).Rows[1:]
+	sum, longest := 0., 0
+	for _, row := range rows {
+		share, err := strconv.ParseFloat(strings.TrimSuffix(row[1], say.NBSP+"%"), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, longest = sum+share, max(longest, strings.Count(row[2], "█"))
+	}
+	if len(rows) != 9 || sum < 98.5 || sum > 101.5 || longest != 40 {
+		t.Errorf("%d rows, %.2f %% in all, the longest bar has %d columns:\n%v", len(rows), sum, longest, rows)
+	}
+	// The last span of equal logarithms, from 56 to 100 ms, has 44 % of uniform times.
+	if last := rows[7]; last[0] != "to 100"+say.NBSP+"ms" || last[1] != "44"+say.NBSP+"%" || strings.Count(last[2], "█") != 40 {
+		t.Errorf("got %q", last)
+	}
+	if got := histogram(alone("open", 3, 3, nil).Arms[0]); !reflect.DeepEqual(got, document.Table{}) {
+		t.Errorf("three requests have the histogram %v", got)
 	}
 }
 

@@ -258,7 +258,11 @@ func marked(r *record.Comparison) document.Part {
 	for _, m := range stats.Metrics() {
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marksOf(r, m, shown, used)...))
 	}
-	below := append(belowFigures(r, shown, used), more...)
+	below := belowFigures(r, shown, used)
+	if _, axis := chipsOf(r); axis != "" && len(below) > 0 {
+		below[0] += " ┊ equal."
+	}
+	below = append(below, more...)
 	for _, a := range shown {
 		if unanswered(a) {
 			below = append(below, fmt.Sprintf("%s: %s of %s connections had no answer yet in a window, and its times leave them out.",

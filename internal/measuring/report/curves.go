@@ -67,9 +67,8 @@ func curves(arms []record.Arm) (*chart.Chart, [][]string) {
 		if len(curve) == 0 {
 			continue
 		}
-		// Later lines are thinner, so that a line below stays visible.
 		p.Lines = append(p.Lines, chart.Line{
-			Series: s, Title: s.Name, Stroke: "line", Width: min(2.2+1.2*float64(len(arms)-1-i), 7), Points: curvePoints(curve),
+			Series: s, Title: s.Name, Stroke: "line", Points: curvePoints(curve),
 		})
 		row := []string{s.Name}
 		for _, q := range marks {

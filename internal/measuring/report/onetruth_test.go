@@ -81,7 +81,7 @@ func TestTwoLoadsAreTold(t *testing.T) {
 // More workers than there are cannot be busy: then the line says how many are needed.
 func TestNoMoreWorkersAreBusyThanThereAre(t *testing.T) {
 	t.Parallel()
-	for busy, want := range map[float64]string{1.4: "pool has 2 workers (1 busy on average)", .149: "pool has 2 workers (0.15 busy on average)", 60.8: "pool has 2 workers (61 needed)", 0: "pool has 2 workers"} {
+	for busy, want := range map[float64]string{1.4: "pool has 2 workers (1 busy on average, by plan; with 6, 99 % of requests would find one free, as without a pool)", .149: "pool has 2 workers (0.15 busy on average)", 60.8: "pool has 2 workers (61 needed)", 0: "pool has 2 workers"} {
 		got := sizes([]record.Contestant{{Name: "pool", Mode: "pool", Busy: busy, Command: "schedlab serve --mode pool --workers 2"}})
 		if got = strings.ReplaceAll(got, say.NBSP, " "); got != want {
 			t.Errorf("%g busy: got %q, want %q", busy, got, want)

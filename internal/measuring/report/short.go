@@ -1,6 +1,8 @@
 package report
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -22,6 +24,7 @@ import (
 type top struct {
 	answer string          // of at most document.ShortWords words
 	chips  []document.Chip // one for each arm that was compared with another
+	axis   string          // of the chips' bars
 	lead   []string        // the rest of the answer: sentences without a full stop
 }
 
@@ -37,7 +40,7 @@ func topOf(r record.Result) top {
 		for i := range t.chips {
 			t.chips[i].Text = "" // the line "So far" has it
 		}
-		return top{say.TooBusy(busy), t.chips, say.BelowTooBusy(busy, p.found())}
+		return top{answer: say.TooBusy(busy), chips: t.chips, lead: say.BelowTooBusy(busy, p.found())}
 	}
 	return t
 }
@@ -79,7 +82,9 @@ func (p comparisonPage) top() top {
 	r := p.Comparison
 	if found := p.found(); found != ranking(r) {
 		if answer, rest := document.Split(found, document.BetweenClauses); document.Words(answer) <= document.ShortWords {
-			return top{answer, chipsOf(r), rest}
+			t := top{answer: answer, lead: rest}
+			t.chips, t.axis = chipsOf(r)
+			return t
 		}
 		t := p.ranked()
 		t.lead = append([]string{strings.TrimSuffix(found, ".")}, t.lead...)
@@ -91,7 +96,7 @@ func (p comparisonPage) top() top {
 // ranked puts the ranking of the arms into few words. The figures of each arm are in its chip.
 func (p comparisonPage) ranked() (t top) {
 	r := p.Comparison
-	t.chips = chipsOf(r)
+	t.chips, t.axis = chipsOf(r)
 	if len(r.Answer.Standings) == 0 || !r.Answer.Says.None() || r.Answer.Outcome == "" || r.Answer.Outcome == outcome.Refused && r.Answer.Kind == "" {
 		for i := range t.chips {
 			t.chips[i].Text = "" // the answer has why there is none
@@ -117,17 +122,83 @@ func (p comparisonPage) ranked() (t top) {
 	return t
 }
 
-// chipsOf returns a chip for each challenger: where it stands, and the rest of its clause in the headline.
-func chipsOf(r *record.Comparison) (chips []document.Chip) {
+// chipsOf returns a chip for each challenger: where it stands, the interval of the time that tells most, and the rest of its clause in the headline.
+// axis is the head of the bars.
+func chipsOf(r *record.Comparison) (chips []document.Chip, axis string) {
+	told := map[string]record.Verdict{}
+	var drawn []record.Verdict
+	for _, s := range r.Answer.Standings {
+		if v := telling(r, s); v.Low > 0 {
+			told[s.Arm], drawn = v, append(drawn, v)
+		}
+	}
+	x := ratioAxis(drawn, barWidth-1, 0)
 	for _, s := range r.Answer.Standings {
 		chip := document.Chip{Line: classOf(r, s.Arm), Name: s.Arm, Text: standing(r, s, r.Verdicts).detail}
 		chip.Mark, chip.Class = chipWords(s.Place)
 		if s.Baseline != r.Arms[0].Name {
 			chip.Name += " against " + s.Baseline
 		}
+		if v, is := told[s.Arm]; is {
+			chip.Bar = fmt.Sprintf("%-*s %s", labelWidth, v.Metric.Row().Label, bar(x, v))
+		} else if len(drawn) > 0 {
+			chip.Bar = strings.Repeat(" ", labelWidth+1+barWidth)
+		}
 		chips = append(chips, chip)
 	}
-	return chips
+	if len(drawn) > 0 {
+		axis = strings.Repeat(" ", labelWidth+1) + barHead(x)
+	}
+	return chips, axis
+}
+
+// Columns of a bar in a text, and of the label in front.
+const (
+	barWidth   = 25
+	labelWidth = 3 // of p99
+)
+
+// telling returns the verdict on a time that tells most about where an arm stands: of those with the rank of its place the one
+// with the largest change, else the highest quantile that has an interval.
+func telling(r *record.Comparison, s record.Standing) (best record.Verdict) {
+	size := func(v record.Verdict) float64 { return max(v.Ratio, 1/v.Ratio) }
+	for _, v := range r.Verdicts {
+		if v.Arm != s.Arm || v.Baseline != s.Baseline || !v.Primary || v.Low <= 0 || v.Ratio <= 0 {
+			continue
+		}
+		ranked, was := v.Verdict.Rank == s.Place.Rank && differs(v), best.Verdict.Rank == s.Place.Rank && differs(best)
+		if best.Arm == "" || ranked && (!was || size(v) > size(best)) || !was && !ranked {
+			best = v
+		}
+	}
+	return best
+}
+
+// bar draws the interval of a ratio with characters: ├──●──┤, and a ┊ where the ratio is 1.
+func bar(x chart.Axis, v record.Verdict) string {
+	row := []rune(strings.Repeat(" ", barWidth))
+	at := func(ratio float64) int { return int(math.Round(float64(x.At(ratio)))) }
+	row[at(1)] = '┊'
+	low, high := at(v.Low), at(v.High)
+	for i := low; i <= high; i++ {
+		row[i] = '─'
+	}
+	row[low], row[high] = '├', '┤'
+	row[at(v.Ratio)] = '●'
+	return string(row)
+}
+
+// barHead returns the head of bars: on which side of the ┊ an arm is faster.
+func barHead(x chart.Axis) string {
+	one := int(math.Round(float64(x.At(1))))
+	left, right := "faster ", " slower"
+	if one < len(left) {
+		left = ""
+	}
+	if one+1+len(right) > barWidth {
+		right = ""
+	}
+	return strings.Repeat(" ", one-len(left)) + left + "┊" + right
 }
 
 // chipWords returns a place as the word of a chip, and the class of its colour.

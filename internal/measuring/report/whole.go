@@ -56,12 +56,20 @@ func (p comparisonPage) whole(all bool) document.Document {
 func fully(r *record.Comparison, verdicts document.Part, all bool) document.Document {
 	t := topOf(r)
 	return document.Document{
-		Name: named(r), Question: r.Question, State: state(r), Answer: t.answer, Chips: t.chips, Lead: t.lead, First: []document.Part{overview(r)},
-		Context: []string{offered(r), machine(r)}, Data: complete(r, Headline(r)),
+		Name: named(r), Question: r.Question, State: state(r), Answer: t.answer, Chips: t.chips, Axis: t.axis, Lead: t.lead, First: []document.Part{overview(r)},
+		Context: setting(r), Data: complete(r, Headline(r)),
 		Parts: slices.Concat([]document.Part{figures(r), verdicts, why(&r.Common), expectations(r)}, breakdownParts(r), chapters(&r.Common), []document.Part{
 			connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r, fingerprint(r, ranAt(r)...), r.Order), document.Page{gridSection(r)},
 		}),
 	}
+}
+
+// setting tells what was measured, with which servers, and where.
+func setting(r *record.Comparison) []string {
+	if has := sizes(r.Contestants()); has != "" {
+		return []string{offered(r), has, machine(r)}
+	}
+	return []string{offered(r), machine(r)}
 }
 
 // warned returns lead, the sentence on how to read figures, with the caveat about them added.

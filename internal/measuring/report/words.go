@@ -15,6 +15,7 @@ import (
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/prose"
+	"schedlab/internal/shared/queueing"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
@@ -565,7 +566,24 @@ func busy(a record.Contestant, workers string) string {
 	case a.Busy > float64(has):
 		return fmt.Sprintf(" (%.0f needed)", math.Floor(a.Busy)+1)
 	}
-	return fmt.Sprintf(" (%s busy on average)", strconv.FormatFloat(a.Busy, 'f', min(stats.Decimals(a.Busy, 2), 2*stats.Count(a.Busy < .95)), 64))
+	text := strconv.FormatFloat(a.Busy, 'f', min(stats.Decimals(a.Busy, 2), 2*stats.Count(a.Busy < .95)), 64) + " busy on average"
+	if queueing.MMcWait(a.Busy, 1, has, 0) > oftenWaits {
+		text += fmt.Sprintf(", by plan; with %d, 99 %% of requests would find one free, as without a pool", enough(a.Busy))
+	}
+	return " (" + text + ")"
+}
+
+// oftenWaits is the ratio of requests that wait for a worker above which a report tells how many workers would be enough.
+const oftenWaits = .1
+
+// enough returns the smallest number of workers of which at least one is free for 99 % of the requests, by Erlang's formula for waiting (M/M/c),
+// if so many are busy on average. Then the pool is no bottleneck, and its times are those of a goroutine for each request.
+func enough(busy float64) int {
+	workers := queueing.Workers(busy, 1)
+	for queueing.MMcWait(busy, 1, workers, 0) > .01 {
+		workers++
+	}
+	return workers
 }
 
 // sizes tells what the arms' names leave out: the mode behind another name, and how many workers,

@@ -29,6 +29,7 @@ type Document struct {
 	State    string   // why the answer is incomplete
 	Answer   string   // one sentence; at most ShortWords words where Chips and Lead say the rest
 	Chips    []Chip   // the answer for each thing measured
+	Axis     string   // the head of the chips' bars
 	Lead     []string // the rest of the answer: a sentence each, without a full stop
 	First    []Part   // what a page shows before anything else, such as the picture of the answer
 	Context  []string // machine and load: a sentence each, without a full stop
@@ -43,6 +44,7 @@ type Chip struct {
 	Mark  string // the word
 	Class string // CSS class of the word in a page
 	Text  string // more, such as figures; may be empty
+	Bar   string // an interval drawn with characters, for a text that is wide enough; all of a document have the same width
 }
 
 // A Part is one of the types below. Only this package can add one, because each writer must know it.

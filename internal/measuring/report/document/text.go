@@ -37,7 +37,7 @@ func (d Document) Text(o Options) string {
 		}
 		t.b.WriteString(l + "\n")
 	}
-	t.chips(d.Chips)
+	t.chips(d.Chips, d.Axis)
 	for _, l := range d.Lead {
 		t.prose("", l)
 	}
@@ -63,26 +63,44 @@ type text struct {
 	b strings.Builder
 }
 
-// chips writes a line for each chip, with names and words in columns. It writes none if no chip has more than its word, which the
-// answer has already.
-func (t *text) chips(chips []Chip) {
+// chips writes a line for each chip, with names, words and bars in columns, and above the bars their axis. It writes none if no chip has
+// more than its word, which the answer has already.
+func (t *text) chips(chips []Chip, axis string) {
 	if !slices.ContainsFunc(chips, func(c Chip) bool { return c.Text != "" }) {
 		return
 	}
-	names, marks := 0, 0
+	const room = 30 // columns for the words beside a bar
+	names, marks, bars := 0, 0, 0
 	for _, c := range chips {
 		names, marks = max(names, utf8.RuneCountInString(c.Name)), max(marks, utf8.RuneCountInString(c.Mark))
+		if c.Bar != "" {
+			bars = utf8.RuneCountInString(c.Bar) + 2
+		}
+	}
+	// A bar must not cost a line: words that wrap beside it take its place.
+	wraps := func(c Chip) bool {
+		left := t.Width - names - marks - 4
+		return len(Wrap(c.Text, left-bars, 0)) > len(Wrap(c.Text, left, 0))
+	}
+	if t.Width-names-marks-4-bars < room || slices.ContainsFunc(chips, wraps) {
+		bars = 0
+	}
+	if bars > 0 && axis != "" {
+		t.line(strings.Repeat(" ", names+marks+4)+axis, "")
 	}
 	for _, c := range chips {
-		lines := Wrap(c.Text, t.Width-names-marks-4, 0)
+		lines := Wrap(c.Text, t.Width-names-marks-4-bars, 0)
 		if len(lines) == 0 {
 			lines = []string{""}
 		}
 		for i, l := range lines {
 			if i > 0 {
-				c.Name, c.Mark = "", ""
+				c.Name, c.Mark, c.Bar = "", "", ""
 			}
 			gap := strings.Repeat(" ", marks-utf8.RuneCountInString(c.Mark)+2)
+			if bars > 0 {
+				gap += fmt.Sprintf("%-*s", bars, c.Bar)
+			}
 			t.line(fmt.Sprintf("%-*s  ", names, c.Name), c.Mark+gap+l)
 		}
 	}
