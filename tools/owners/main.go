@@ -31,6 +31,7 @@ var capabilities = []capability{
 	{"doctor", []string{"doctor"}},
 	{"explain", []string{"explain"}},
 	{"profiles", []string{"profiling", "profile"}},
+	{"race", []string{"race"}},
 	{"size", []string{"size"}},
 	{"ui", []string{"ui"}},
 }

@@ -18,6 +18,7 @@ type (
 		Best   int    // their number
 		Raced  int
 		Blocks int
+		Twice  float64 `json:"twice,omitempty"` // the budget, in seconds, in which more blocks may tell them apart; 0 if that does not help
 	}
 )
 
@@ -28,6 +29,6 @@ var (
 	oneLeft      = fact.New[standing]("race-one-left", 0, `{{.Arm}} is the best of {{count .Raced}}`)
 	sameLeft     = fact.New[standing]("race-same-left", 0, `{{.Arms}} are the best of {{count .Raced}}, and the same`)
 	tradeLeft    = fact.New[standing]("race-trade-left", 0, `{{.Arms}} are the best of {{count .Raced}}; what one of them is better at, another is worse at`)
-	openLeft     = fact.New[standing]("race-open-left", 0, `{{.Arms}} are the best of {{count .Raced}}, and not told apart after {{plural .Blocks "block"}}`)
+	openLeft     = fact.New[standing]("race-open-left", 0, `{{.Arms}} are the best of {{count .Raced}}, and not told apart after {{plural .Blocks "block"}}{{with .Twice}}; --budget {{time .}} may tell them apart{{end}}`)
 	nothingRaced = fact.New[standing]("race-nothing", 0, `no arm is known to be the best of {{count .Raced}}`)
 )

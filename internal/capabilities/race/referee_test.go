@@ -218,6 +218,27 @@ func TestAnArmThatFailsIsOutByItsOwnFault(t *testing.T) {
 	}
 }
 
+// Arms that are not told apart come with the budget that may do it, when the run has ended before its last block.
+func TestWhatMayTellTheBestApart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		status record.Status
+		blocks int
+		want   string
+	}{
+		{record.Complete, 20, "a and bb are the best of 3, and not told apart after 20 blocks; --budget 4m0s may tell them apart"},
+		{record.Complete, fieldBlocks, "a and bb are the best of 3, and not told apart after 40 blocks"},
+		{record.Running, 20, "a and bb are the best of 3, and not told apart after 20 blocks"},
+	} {
+		r := referee{run: field{arms: []string{"a", "bb", "ccc"}}.run()}
+		r.run.Status = c.status
+		of := &Race{Best: []string{"a", "bb"}, Arms: make([]Arm, 3), Blocks: c.blocks, Budget: record.Lasting(Budget)}
+		if is, got := r.conclude(of, []record.Place{{Outcome: outcome.Open}}); is != outcome.Open || got.String() != c.want {
+			t.Errorf("%s after %d blocks: %s, %s, want %s", c.status, c.blocks, is, got, c.want)
+		}
+	}
+}
+
 // An arm that ended is out; the others race on.
 func TestAnArmThatEndsIsOut(t *testing.T) {
 	t.Parallel()

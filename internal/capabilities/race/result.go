@@ -218,6 +218,9 @@ func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact
 	case all(func(p record.Place) bool { return p == record.Placed(stats.Same) || p == record.Placed(stats.Trade) }):
 		return outcome.Yes, tradeLeft.Of(group)
 	}
+	if r.run.Status == record.Complete && of.Blocks < r.run.Plan.Blocks {
+		group.Twice = 2 * of.Budget.Seconds()
+	}
 	return outcome.Open, openLeft.Of(group)
 }
 
