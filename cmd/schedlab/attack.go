@@ -30,7 +30,10 @@ time from the scheduled time: a stall of the server is in every request it delay
 
 With a SCENARIO the request, demand, arrivals and clients are its own, but for
 what a flag says, and --target names only the server; without one, URL is asked
-as it stands, or what the file of --targets says, in rotation.
+as it stands, or what the file of --targets says, in rotation. A target that is not on
+loopback needs --allow-remote: send load to servers that are yours. https:// is asked
+through the engine vegeta, which it takes by itself; --cacert or --insecure says which
+certificates to accept.
 
 --arrivals shapes the schedule at the mean --rate:
   poisson, constant

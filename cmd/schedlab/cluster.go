@@ -31,8 +31,8 @@ of all requests.
 It needs kubectl, a namespace in which you may create Jobs, Pods, Secrets, Roles and
 NetworkPolicies, and schedlab's image where the cluster can pull it
 (docs/guide/cluster.md). It installs no operator and no custom resource.`,
-		Example: `  schedlab cluster run --image registry.example/schedlab@sha256:... -- compare quick
-  schedlab cluster render --image registry.example/schedlab@sha256:... > run.yaml
+		Example: `  schedlab cluster run --image registry.example/OWNER/schedlab@sha256:... -- compare quick
+  schedlab cluster render --image registry.example/OWNER/schedlab@sha256:... > run.yaml
   schedlab cluster collect schedlab-3fa9c1
   schedlab cluster clean --all`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -25,7 +25,8 @@ Then compare the baseline of a SCENARIO (default quick) with itself, at the rate
 that a comparison of all its arms would offer: two copies of one program differ by
 noise, so a smaller difference cannot be told here. A table says which differences a
 quick comparison (the default) and a full one (--window 3.6s --budget 10m) can judge,
-and how long they take. It changes nothing, keeps no record, and takes about 15 seconds.`,
+and how long they take. For that it starts servers on this machine and loads them for about
+15 seconds; --quick starts none. It changes nothing and keeps no record.`,
 		Example: `  schedlab doctor
   schedlab doctor --quick --out /var/tmp/runs
   schedlab doctor pool-cpu

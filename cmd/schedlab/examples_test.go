@@ -183,6 +183,9 @@ func plannable(t *testing.T, c shown) {
 	}
 	var out, errs strings.Builder
 	argv := slices.DeleteFunc(slices.Clone(c.argv), func(w string) bool { return w == "--dry-run" })
+	if i := slices.Index(argv, "--output"); i >= 0 { // of the result, which a dry run has not
+		argv = slices.Delete(argv, i, i+2)
+	}
 	if code := run(t.Context(), append(argv, "--dry-run", "--cpus", "none"), &out, &errs); code != session.Done {
 		t.Errorf("%s: schedlab %s: exit code %d: %s", c.at, strings.Join(c.argv, " "), code, &errs)
 	}

@@ -19,17 +19,20 @@ func newGate() measuring {
 		Use:   "gate --old 'CMD {addr}' --new 'CMD {addr}'",
 		Short: "Fail a CI job when a new build of your service is worse than the old one",
 		Long: `Compare two builds of a service, and say whether the new one is worse. The commands are
-started anew for each measurement, in blocks: each has old, a second copy of old and new, in
-random order, under the same load. The run ends as soon as the answer is sure, after ten
-blocks at the earliest.
+started anew for each measurement, with an address to listen on in place of {addr}. They are
+measured in blocks: each has old, a second copy of old and new, in random order, under the
+same load. The run ends as soon as the answer is sure, after ten blocks at the earliest.
 
 For each metric it estimates the change, and the interval in which the true change surely
-lies. The metric is fine when the whole interval is within what --allow allows. Else it is
-worse when the whole interval is on the bad side of no change, and the change is more than
-half of what is allowed: with 10 %, a sure +6 % that may be +12 % is worse. The build fails
-when a metric is worse, and passes when all of --metric are fine; what --watch names may then
-be open or not judged, and the answer says so. Of a hundred gates of equal builds one at most
-says worse.
+lies. The metric is then one of these:
+  fine     the whole interval is within what --allow allows
+  worse    the whole interval is on the bad side of no change, and the change is more than
+           half of what is allowed: with 10 %, a sure +6 % that may be +12 %
+  open     neither is sure; more blocks, by a larger --budget, may tell
+  refused  it cannot be judged, and the reason stands beside it
+The build fails when a metric is worse, and passes when all of --metric are fine; what
+--watch names may then be open or refused, and the answer says so. Of a hundred gates of
+equal builds one at most says worse.
 
 p50, p90 and p99 are response times, goodput is replies of status 2xx and 3xx a second, cpu is
 the server's CPU time a request, and memory is what it holds, all at --rate. capacity is good
@@ -39,7 +42,7 @@ the highest rate that keeps an objective. Of the 150ms, the time in which other 
 the server's CPUs is taken out. A service that mostly waits does not keep them busy, and its
 capacity is just what 64 clients get.
 
-A window needs 22 requests for p50, 110 for p90 and 1,100 for p99, else that is not judged:
+A window, in which one build is measured in a block, needs 22 requests for p50, 110 for p90 and 1,100 for p99, else that is not judged:
 p99 by default only from 7,400 requests a second on. Windows and budget grow for what --metric
 names, so --metric p50,p99,cpu judges p99 at any rate where the time allows.
 

@@ -37,7 +37,8 @@ func sources(cmd *cobra.Command) error {
 	return fromFile(cmd)
 }
 
-// fromFile sets the flags that have no value yet from the file of --config, if there is one, and then takes the old flags.
+// fromFile sets the flags that have no value yet from the file of --config, if there is one, takes the old flags, and refuses
+// those that would be ignored.
 func fromFile(cmd *cobra.Command) error {
 	// Empty, too, for a command that has no --config.
 	if name, _ := cmd.Flags().GetString(configFlag); name != "" {
@@ -45,7 +46,10 @@ func fromFile(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	return takeOld(cmd)
+	if err := takeOld(cmd); err != nil {
+		return err
+	}
+	return refuseInVain(cmd)
 }
 
 // envPrefix begins the name of every variable. The servers that a comparison starts get an

@@ -86,6 +86,7 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 		if err != nil {
 			return none, Usagef("--%s: %w", build[0], err)
 		}
+		a.Place = "--" + build[0]
 		c.builds = append(c.builds, a)
 	}
 	c.Scenarios = nil
@@ -135,6 +136,11 @@ func (r Gate) aim() (judge.Gate, error) {
 		}
 		asked[m.Figure] = judge.Allowance{Share: m.Allow, Watched: flag == "watch"}
 	}
+	for _, word := range r.Watched {
+		if slices.Contains(r.Metrics, word) {
+			return nil, Usagef("--watch %s: --metric names it, too, and it must be fine then; drop one", word)
+		}
+	}
 	for _, text := range r.Allow {
 		word, size, _ := strings.Cut(text, "=")
 		m, err := named("allow", word)
@@ -175,6 +181,11 @@ func (r Gate) checkBuilds() error {
 		return Usagef("--build %q does not say where {out} is written; give one like 'go build -o {out} ./cmd/app'", r.Build)
 	case commits && !strings.Contains(r.Start, outMark):
 		return Usagef("--run %q does not start {out}; give one like '{out} -listen {addr}'", r.Start)
+	case commits:
+		// Found before minutes of building.
+		if _, err := scenario.ParseServer("old", strings.ReplaceAll(r.Start, outMark, "out")); err != nil {
+			return Usagef("--run: %w", err)
+		}
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func (c *conduct) goOn(r Compare, asked []question) error {
 	}
 	_, run, err := record.Open(r.Resume, c.Out)
 	if err != nil {
-		return Usage(err)
+		return Usagef("--resume: %w", err)
 	}
 	p := run.Plan
 	switch {

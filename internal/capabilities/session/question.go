@@ -216,6 +216,9 @@ func (c *conduct) withArms(s scenario.Scenario) (scenario.Scenario, error) {
 			return s, Usagef("arm %q is there twice; the scenario may have one: --arms %s chooses it, and one with other flags is called %s,FLAG=VALUE", a.Name, a.Name, a.Name)
 		}
 	}
+	if ours := func(a scenario.Arm) bool { return a.Mode != "" }; c.Stamps != "" && !slices.ContainsFunc(s.Arms, ours) {
+		return s, Usagef("--stamps %s is for schedlab's own servers, and no arm is one; leave it out", c.Stamps)
+	}
 	return s, c.assert(&s)
 }
 

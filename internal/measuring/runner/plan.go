@@ -290,7 +290,8 @@ func (p *plan) chooseEngine() error {
 }
 
 // served returns an arm with the present spelling of its mode and flags, and that mode; of another program the zero
-// mode. It asks the mode whether its server would take the flags, instead of finding out when it has started.
+// mode. It asks the mode whether its server would take the flags, and looks for another program, instead of finding out
+// when it is started.
 func (p *plan) served(a scenario.Arm) (scenario.Arm, mode.Mode, error) {
 	a, err := a.Renamed()
 	m, ours := p.opts.Modes[a.Mode]
@@ -299,10 +300,28 @@ func (p *plan) served(a scenario.Arm) (scenario.Arm, mode.Mode, error) {
 		return a, m, err
 	case a.Mode != "" && !ours:
 		return a, m, fmt.Errorf("unknown mode %q %s", a.Mode, prose.Choice(a.Mode, slices.Sorted(maps.Keys(p.opts.Modes))))
-	case m.Check == nil:
+	case m.Check != nil:
+		return a, m, m.Check(a.Flags)
+	case len(a.Command) == 0:
 		return a, m, nil
 	}
-	return a, m, m.Check(a.Flags)
+	program := a.Command[0]
+	_, image := strings.CutPrefix(program, cmdline.ImageMark)
+	switch {
+	case image && p.opts.Site == nil:
+		mend := ""
+		if p.opts.ForImages != "" {
+			mend = ", or see " + p.opts.ForImages
+		}
+		return a, m, fmt.Errorf("%s is an image, and this machine runs programs: give the arm as './PROGRAM -listen %s'%s", program, cmdline.AddrMark, mend)
+	case !image && p.opts.Site != nil:
+		return a, m, fmt.Errorf("%s is a program, and %s runs images: give the arm as '%sREGISTRY/NAME@sha256:... -listen %s'",
+			program, p.opts.Site.Describe().Words.Name, cmdline.ImageMark, cmdline.AddrMark)
+	}
+	if _, err := exec.LookPath(program); err != nil && !image {
+		return a, m, fmt.Errorf("%w; give a program's path, or a name in PATH", err)
+	}
+	return a, m, nil
 }
 
 // takeArm adds an arm to the plan. The plan has its mode as it was typed, and the command has the present
@@ -320,21 +339,6 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 		}
 	}
 	if len(asked.Command) > 0 {
-		_, image := strings.CutPrefix(asked.Command[0], cmdline.ImageMark)
-		switch {
-		case image && p.opts.Site == nil:
-			mend := ""
-			if p.opts.ForImages != "" {
-				mend = ", or see " + p.opts.ForImages
-			}
-			return fmt.Errorf("%s is an image, and this machine runs programs: give the arm as './PROGRAM -listen %s'%s", asked.Command[0], cmdline.AddrMark, mend)
-		case !image && p.opts.Site != nil:
-			return fmt.Errorf("%s is a program, and %s runs images: give the arm as '%sREGISTRY/NAME@sha256:... -listen %s'",
-				asked.Command[0], p.opts.Site.Describe().Words.Name, cmdline.ImageMark, cmdline.AddrMark)
-		}
-		if _, err := exec.LookPath(asked.Command[0]); err != nil && !image {
-			return fmt.Errorf("%w; give a program's path, or a name in PATH", err)
-		}
 		doubt(otherProgram.Of(readyPath{p.scenario.ReadyPath(asked)}))
 	}
 	if asked.URL != "" {

@@ -233,11 +233,11 @@ func TestImpossibleOnASite(t *testing.T) {
 		{demo.Text + "needs: {server_cpus: 2}\n", func(o *Options) { o.CPUs = fmt.Sprint(one, "/", one) },
 			fmt.Sprintf(`scenario "demo" needs 2 CPUs for the server, and has 1 here: the models would not differ in what it asks; --cpus %d/%d gives it that many`, one, one)},
 		{foreign("./server -listen {addr}"), there,
-			`arm "mine": ./server is a program, and a farm runs images: give the arm as 'image:REGISTRY/NAME@sha256:... -listen {addr}'`},
+			`f.yaml:9:5: arm "mine": ./server is a program, and a farm runs images: give the arm as 'image:REGISTRY/NAME@sha256:... -listen {addr}'`},
 		{foreign("image:app -listen {addr}"), here,
-			`arm "mine": image:app is an image, and this machine runs programs: give the arm as './PROGRAM -listen {addr}', or see farm run --help`},
+			`f.yaml:9:5: arm "mine": image:app is an image, and this machine runs programs: give the arm as './PROGRAM -listen {addr}', or see farm run --help`},
 		{foreign("image:app -listen {addr}"), nil,
-			`arm "mine": image:app is an image, and this machine runs programs: give the arm as './PROGRAM -listen {addr}'`},
+			`f.yaml:9:5: arm "mine": image:app is an image, and this machine runs programs: give the arm as './PROGRAM -listen {addr}'`},
 	} {
 		o := options()
 		if c.change != nil {

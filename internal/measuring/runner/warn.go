@@ -236,7 +236,7 @@ type Impossible struct {
 	Usage bool
 	// Needs is the budget that would be enough; 0 if the budget is not the cause.
 	Needs time.Duration
-	// Place is FILE:LINE:COLUMN of the arm in a scenario file that is the cause; "" where the file is not.
+	// Place is where the user wrote the arm that is the cause; see [scenario.Arm]. "" where no arm is.
 	Place string
 }
 

@@ -41,8 +41,8 @@ type Arm struct {
 	Levels []record.Level
 	Family string
 	CopyOf string // of the baseline's copy, for the A/A control: the baseline's name
-	// Place is FILE:LINE:COLUMN of an arm that is as a scenario file has it; "" for one of the command line, or that
-	// the command line has changed.
+	// Place is where the user wrote the arm, for errors about it: FILE:LINE:COLUMN of one that is as a scenario file has
+	// it, a flag like --old, or "" where the arm's name is enough, or the command line has changed it.
 	Place string
 }
 

@@ -54,8 +54,9 @@ type Scenario struct {
 	Source string         `yaml:"-"` // the file's text
 	Cell   []record.Level `yaml:"-"` // where it lies on a grid; nil if it is no cell of one
 
-	asks []load.Target     // requests that take turns: of Workload.Requests, or read from a file (see Open)
-	Log  *arrivals.Process `yaml:"-"` // the access log to replay, set by Open; nil without one
+	byFlags bool              // whether there is no file: flags say what is asked; see Ask
+	asks    []load.Target     // requests that take turns: of Workload.Requests, or read from a file (see Open)
+	Log     *arrivals.Process `yaml:"-"` // the access log to replay, set by Open; nil without one
 }
 
 // A Claim is an assertion with the sentence that it decides. Figures in the sentence stand in braces

@@ -18,7 +18,7 @@ import (
 // Ask returns a scenario for a question without a file. The caller adds the arms.
 // Only the requests and the load are checked here; planning checks the rest.
 func Ask(name, question string, w Workload, l Load) (Scenario, error) {
-	s := Scenario{Name: name, Question: question, Workload: w, Load: l}
+	s := Scenario{Name: name, Question: question, Workload: w, Load: l, byFlags: true}
 	s.setDefaults()
 	bad := s.checkAsked()
 	if bad == nil {
@@ -26,7 +26,7 @@ func Ask(name, question string, w Workload, l Load) (Scenario, error) {
 	}
 	switch {
 	case w.Path != "" && !strings.HasPrefix(w.Path, "/"):
-		return s, fmt.Errorf("path %q does not begin with /", w.Path)
+		return s, fmt.Errorf("--path %q does not begin with /", w.Path)
 	case bad != nil:
 		return s, fmt.Errorf("%s: %s", bad.Path, bad.Msg)
 	}
@@ -97,6 +97,15 @@ func isLog(spec string) bool {
 	return err == nil && a.Kind == arrivals.KindLog
 }
 
+// source returns where the user named a file of requests: a key of the scenario, or a flag for which there is no scenario
+// file.
+func (s *Scenario) source(key, flag string) string {
+	if s.byFlags {
+		return flag
+	}
+	return key
+}
+
 // Open reads the file with the scenario's requests: its targets, or the access log to replay. Planning calls
 // it; call it yourself before [Scenario.Targets]. File names are relative to the working directory.
 func (s *Scenario) Open() error {
@@ -104,18 +113,18 @@ func (s *Scenario) Open() error {
 	case s.Workload.Targets != "":
 		f, err := os.Open(s.Workload.Targets)
 		if err != nil {
-			return fmt.Errorf("workload.targets: %w", err)
+			return fmt.Errorf("%s: %w", s.source("workload.targets", "--targets"), err)
 		}
 		defer f.Close()
 		// The servers in the file are replaced by a placeholder; Targets puts in the arm's address.
 		if s.asks, err = load.ReadTargets(f, "server"); err != nil {
-			return fmt.Errorf("workload.targets: %s: %w", s.Workload.Targets, err)
+			return fmt.Errorf("%s: %s: %w", s.source("workload.targets", "--targets"), s.Workload.Targets, err)
 		}
 	case isLog(s.Load.Arrivals):
 		a, _ := arrivals.Parse(s.Load.Arrivals) // isLog has parsed it
 		a, err := a.Open(0)                     // a log has no CPU times, so it needs no calibration
 		if err != nil {
-			return fmt.Errorf("load.arrivals: %w", err)
+			return fmt.Errorf("%s: %w", s.source("load.arrivals", "--log"), err)
 		}
 		s.Log, s.asks = &a, load.LogTargets(a.Log())
 	}
