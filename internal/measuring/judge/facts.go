@@ -169,7 +169,7 @@ var (
 	causeUnfit      = fact.New[unusable]("unfit", 0, `{{if .Block}}in block {{count .Block}} {{.Arm}} has no {{.Metric}} that can be compared{{else}}{{.Error}}{{end}}`)
 	causeNoReplies  = fact.New[silence]("no-replies", 0, `in block {{count .Block}} {{.Arm}} answered none of its requests{{if .Late}} before the window ended{{end}}, so that it has no {{.Metric}}`)
 	causeUnknownCPU = fact.Plain("unknown-cpu", 0, `the server CPU time of {{.Arm}} is not known`)
-	causeNoCapacity = fact.Plain("unknown-capacity", 0, `{{.Arm}} has no capacity in one of the blocks: it gave no good reply while it was saturated`)
+	causeNoCapacity = fact.Plain("unknown-capacity", 0, `{{.Arm}} has no capacity in one of the blocks: it gave no good reply while it was saturated, or the load was at its limit before the server (over TLS and HTTP/2 it is slower than many servers: leave capacity out with --metric)`)
 	causeErrors     = fact.New[errorsOf]("errors", 0, `errors: {{range $i, $f := .Because}}{{if $i}} and {{end}}{{say $f}}{{end}}, above {{printf "%.1f" .LimitPercent}} %: {{if gt .Kinds 1}}mostly {{end}}{{.Mostly}}`)
 	causeStatusMix  = fact.New[statuses]("status-mix", 0, `status mix: {{.Arm}} answers {{count .Status}} in {{percentf "%.2f" .Own}}, {{.Baseline}} in {{percentf "%.2f" .Other}} of requests`)
 	causeOverload   = fact.Plain("overload", 0, `overload: the backlog of {{.Arm}} grows all through the window, so only its goodput can be compared`)

@@ -57,7 +57,26 @@ func (t *trial) saturate(ctx context.Context) {
 	if ends[0].known && ends[1].known {
 		s.CPUs, s.CPU, s.Idle = len(cpus), ends[1].cpu-ends[0].cpu, (ends[1].idle - ends[0].idle).Seconds()
 	}
+	if p.loadLimits(o.Clients, got.Proof, s) {
+		return
+	}
 	t.Server.Saturated = &s
+}
+
+// Where the load, and not the server, limits a turn: it took mostLoad of its CPUs' time, and the server's were idle for more
+// than mostIdle.
+const (
+	mostLoad = .5
+	mostIdle = .1
+)
+
+// loadLimits reports whether a turn tells what the load can do and not what the server can. The engine spin is faster than any
+// server; net/http's client, which speaks TLS and HTTP/2, is slower than many.
+func (p plan) loadLimits(c record.Clients, did load.Proof, s record.Saturation) bool {
+	if load.EngineFor(c) == "" || did.Elapsed <= 0 || did.CPU/did.Elapsed/float64(max(1, len(p.cpus.Load))) < mostLoad {
+		return false
+	}
+	return s.CPUs == 0 || s.Idle > mostIdle*(s.CPU+s.Idle)
 }
 
 // A busyTime is the CPU time of a server in seconds, and the idle time of its CPUs, at one moment.
