@@ -63,6 +63,10 @@ func TestReportInBrowser(t *testing.T) {
 	if copies, tables := strings.Count(dom, ">Copy as CSV</button>"), strings.Count(dom, `<table class="figures">`); copies != tables || tables == 0 {
 		t.Errorf("%d tables have %d buttons to copy them: the policy of the page stops its script", tables, copies)
 	}
+	// The command to run next is one of those that have a button.
+	if copies, commands := strings.Count(dom, ">Copy</button>"), strings.Count(dom, "<dd><code>"); copies != commands || !strings.Contains(dom, "<dd><code>schedlab explain ") {
+		t.Errorf("%d of %d commands have a button, want all, and the command that explains among them", copies, commands)
+	}
 	for _, a := range result.Arms {
 		if !strings.Contains(dom, a.Name+"</th>") {
 			t.Errorf("no table row for %q", a.Name)

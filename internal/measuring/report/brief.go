@@ -157,13 +157,17 @@ func doubtsOf(all []fact.Fact, causes []func(fact.Fact) bool, most int, place st
 	return document.Doubts(lines, len(shown), place)
 }
 
+// runName returns what a command calls a run: its name in the usual directory, else its path.
+func runName(r *record.Common) string {
+	if filepath.Dir(r.Dir) == record.DefaultRoot {
+		return filepath.Base(r.Dir)
+	}
+	return r.Dir
+}
+
 // whereReportIs tells how to read the full report, by its page or by a command. The facts of chapters for the first screen follow.
 func whereReportIs(r *record.Common) document.Facts {
-	run := r.Dir
-	if filepath.Dir(run) == record.DefaultRoot { // a run in the usual directory is known by its name
-		run = filepath.Base(run)
-	}
-	where := "schedlab runs show " + cmdline.Quote(run)
+	where := "schedlab runs show " + cmdline.Quote(runName(r))
 	if !r.NoPage {
 		where = cmdline.Quote(r.Dir) + "/report.html, or: " + where
 	}

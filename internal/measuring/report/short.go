@@ -9,6 +9,7 @@ import (
 	"schedlab/internal/measuring/report/chart"
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
@@ -360,5 +361,14 @@ func overview(r *record.Comparison) document.Part {
 	if len(r.Verdicts) > 0 {
 		lines = append(lines, "The line below a figure is the 95"+say.NBSP+"% interval of its ratio to the baseline, the dot the median; the band is where arms count as the same.")
 	}
-	return document.Page{document.Charts{{Picture: draw("overview", t)}}, lines}
+	return document.Page{document.Charts{{Picture: draw("overview", t)}}, lines, next(r)}
+}
+
+// next returns the one command that tells more of this run: the causes of a sure difference of two arms, if it is not explained yet. A run of a
+// gate is about builds, whose causes lie in their code.
+func next(r *record.Comparison) document.Part {
+	if reasonOf(&r.Common) != nil || len(r.Gate) > 0 || !slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && differs(v) }) {
+		return document.Commands{}
+	}
+	return document.Commands{{Label: "Run this next, to see why they differ", Text: "schedlab explain " + cmdline.Quote(runName(&r.Common))}}
 }

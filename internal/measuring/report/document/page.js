@@ -59,6 +59,13 @@ for (const table of all(document, "table.figures")) {
   table.parentElement.after(tools);
 }
 
+// Commands: each can be copied.
+for (const code of all(document, ".commands code")) {
+  const said = make("span", "", {role: "status"}), tools = make("p", "", {className: "tools"});
+  tools.append(button("Copy", () => copy(code.textContent, said)), said);
+  code.after(tools);
+}
+
 // Charts: the value nearest to the pointer, a chart as large as the window, and its x axis zoomed.
 const hint = document.body.appendChild(make("div", "", {className: "hint", hidden: true}));
 const near = (lo, v, hi) => Math.max(lo - v, 0, v - hi);
