@@ -6,6 +6,7 @@ package chart
 import (
 	"cmp"
 	_ "embed"
+	"hash/fnv"
 	"html/template"
 	"math"
 	"slices"
@@ -285,9 +286,11 @@ func roundStep(v float64) float64 {
 type Series struct{ Name, Class string }
 
 // SeriesOf returns the series of the arms, in their order. The baseline has the colour of text, its copy the
-// same colour dashed, and each challenger one of seven colours; from the eighth on these repeat, dashed.
+// same colour dashed, and each challenger one of seven colours, by its name: so an arm has the same colour on every page,
+// except beside an earlier arm whose name leads to that colour too. From the eighth challenger on colours repeat, dashed.
 func SeriesOf(arms []record.Contestant) []Series {
-	challenger := -1
+	const colours = 7
+	taken := map[int]bool{}
 	all := make([]Series, len(arms))
 	for i, a := range arms {
 		class := "base"
@@ -295,15 +298,29 @@ func SeriesOf(arms []record.Contestant) []Series {
 		case record.Copy:
 			class = "base dash"
 		case record.Challenger:
-			challenger++
-			class = "c" + strconv.Itoa(challenger%7)
-			if challenger >= 7 {
-				class += " dash"
+			colour := colourOf(a.Name, colours)
+			for k := 0; taken[colour] && k < colours; k++ {
+				colour = (colour + 1) % colours
 			}
+			class = "c" + strconv.Itoa(colour)
+			if len(taken) == colours {
+				class = "c" + strconv.Itoa(colourOf(a.Name, colours)) + " dash"
+			}
+			taken[colour] = true
 		}
 		all[i] = Series{a.Name, class}
 	}
 	return all
+}
+
+// salt makes names that often stand side by side lead to colours that differ well: fasthttp to blue, pool to orange, goroutine to green.
+const salt = "12236"
+
+// colourOf returns the number, below colours, of the colour that a name leads to.
+func colourOf(name string, colours int) int {
+	sum := fnv.New32a()
+	sum.Write([]byte(salt + name))
+	return int(sum.Sum32() % uint32(colours))
 }
 
 // Thin removes labels that would overlap the next one to the right. The last label, which tells
