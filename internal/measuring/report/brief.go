@@ -199,7 +199,7 @@ func askedBriefly(r *record.Comparison) string {
 		text = "each arm's own load" // they would not fit in two lines
 	}
 	if r.Asked != "" {
-		text += ", " + r.Asked
+		text += ", " + asked(r.Asked)
 	}
 	// The words of a closed loop say this already, and arms with different loads may differ in it.
 	if r.Rate > 0 && len(loads(r.Contestants())) == 1 && !r.Arms[0].Clients.KeepAlive {

@@ -131,7 +131,7 @@ func (p otherPage) whole(bool) document.Document {
 // conditions describes in one line how the run was measured.
 func (p otherPage) conditions() string {
 	parts := append(slices.Concat(loads(p.Contestants()), p.Conditions()), fmt.Sprintf("seed %d", p.Head().Seed))
-	for _, more := range []string{p.Head().Asked, sizes(p.Contestants())} {
+	for _, more := range []string{asked(p.Head().Asked), sizes(p.Contestants())} {
 		if more != "" {
 			parts = append(parts, more)
 		}

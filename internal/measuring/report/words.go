@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -223,9 +224,17 @@ func state(r record.Result) string {
 func offered(r *record.Comparison) string {
 	load := loadOnEach(r)
 	if r.Asked != "" {
-		load += " (" + r.Asked + ")"
+		load += " (" + asked(r.Asked) + ")"
 	}
 	return strings.Join([]string{load, blocks(r), say.Seconds(r.Window.Seconds()) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
+}
+
+// typedTime is a time as a scenario has it, such as 20us, alone or in parentheses and not in a path.
+var typedTime = regexp.MustCompile(`([ (])(\d+(?:\.\d+)?)(ns|us|µs|ms|s)\b`)
+
+// asked returns what a request does, with times as all other figures have them: 20 µs for 20us.
+func asked(text string) string {
+	return strings.ReplaceAll(typedTime.ReplaceAllString(text, "$1$2"+say.NBSP+"$3"), say.NBSP+"us", say.NBSP+"µs")
 }
 
 // loadOnEach describes the load on every arm: the rate, or the clients where there is no one rate, as in

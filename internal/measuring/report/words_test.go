@@ -161,3 +161,17 @@ func TestShareIsOfWhatWorkersAllow(t *testing.T) {
 		t.Errorf("got %q, want %q in it", got, want)
 	}
 }
+
+// A time of the scenario looks like every other figure, and a path stays as it was typed.
+func TestAskedHasOneFormOfTimes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"each request computes 20us and sleeps exp(1.5ms)": "each request computes 20" + say.NBSP + "µs and sleeps exp(1.5" + say.NBSP + "ms)",
+		`each request is GET /work?sleep=10ms`:             `each request is GET /work?sleep=10ms`,
+		"":                                                 "",
+	} {
+		if got := asked(text); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
