@@ -27,7 +27,7 @@ func TestProfileUnderLoad(t *testing.T) {
 	pages.HandleFunc("/", func(http.ResponseWriter, *http.Request) { asked.Add(1) })
 	server := httptest.NewServer(pages)
 	defer server.Close()
-	c := comparison(t, "good", "good", func(s *scenario.Scenario, o *Options) {
+	c := comparison(t, "good", "good", func(s *scenario.Scenario, _ *Options) {
 		for i, name := range []string{"one", "two"} {
 			s.Arms[i] = scenario.Arm{Name: name, URL: server.URL, Metrics: "/metrics"}
 		}
