@@ -38,25 +38,27 @@ type openConn interface {
 // An entry holds the state of a connection, of either kind, that the listener and the drain use.
 //
 // The counters, the fate and the flags are atomic, because a drain or a scrape looks at them from
-// another goroutine. answers belongs to the goroutine that serves the connection.
+// another goroutine. answers belongs to the goroutine that serves the connection. Every request uses the
+// fields before socket, so they lie together (see loopConn).
 type entry struct {
 	listener *Listener
-	socket   *socket       // the socket that accepted it
+	stamps   *stamps       // nil: nothing is stamped
 	read     atomic.Uint64 // bytes read
 	answered atomic.Uint64 // bytes read by the end of the last answer; unanswered while a request is served
 	closed   atomic.Bool
-	linger   atomic.Bool  // the client may still be sending when the connection is closed
 	fate     atomic.Int32 // how it ends: served, or 1 + r if it is rejected for the Reason r, -1 - r if it is dropped for it
-	waiting  atomic.Int64 // start of its wait for a worker, on the timeline's clock; 0: it does not wait
-	gaveUp   atomic.Bool  // its client had gone when a worker took it
-	stamps   *stamps      // nil: nothing is stamped
-	answers  int          // answers so far, counted where they are limited, by the goroutine that serves it
 	hangUp   atomic.Bool  // close it, unannounced, once all bytes read are answered
 	begun    bool         // fasthttp has begun the first request since it was given the connection
 	brokeOff bool         // a read has failed or found the end of the stream, on fasthttp's stack
 	streams  bool         // it speaks HTTP/2: several requests may be served at a time
-	quiet    atomic.Bool  // with streams: no request is served
 	head     headPlace    // of the next byte that is read; only the goroutine that serves the connection uses it
+
+	socket  *socket      // the socket that accepted it
+	waiting atomic.Int64 // start of its wait for a worker, on the timeline's clock; 0: it does not wait
+	answers int          // answers so far, counted where they are limited, by the goroutine that serves it
+	linger  atomic.Bool  // the client may still be sending when the connection is closed
+	gaveUp  atomic.Bool  // its client had gone when a worker took it
+	quiet   atomic.Bool  // with streams: no request is served
 }
 
 // ledgerEntry makes every type that embeds an entry an openConn.

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -61,5 +62,18 @@ func TestLoopAcceptsBetweenFullBatches(t *testing.T) {
 			c.shut()
 			l.forget(c)
 		}
+	}
+}
+
+// What a request uses of its connection lies in two lines of the CPU's cache.
+func TestLoopConnFillsCacheLines(t *testing.T) {
+	t.Parallel()
+	const line = 64
+	var c loopConn
+	if got := unsafe.Offsetof(c.entry) + unsafe.Offsetof(c.entry.socket); got > 2*line {
+		t.Errorf("the fields that a request uses take %d bytes, want at most %d", got, 2*line)
+	}
+	if got := unsafe.Sizeof(c); got%line != 0 {
+		t.Errorf("a connection takes %d bytes, want a multiple of %d, so that Go's allocator begins it at a line", got, line)
 	}
 }

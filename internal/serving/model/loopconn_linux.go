@@ -22,28 +22,33 @@ import (
 //
 // Between two requests no coroutine serves it: a Read that would wait for the first byte of a
 // request returns errNoRequest.
+//
+// A request uses the fields before socket, which fill two lines of the CPU's cache. With 2,000
+// connections they are not in a cache when their event comes, and each line more costs some 10 ns.
 type loopConn struct {
-	entry
 	mu     sync.Mutex // held while the descriptor is used, and to close it
 	loop   *eventLoop
 	fd     int32
 	serial int32 // the number of the connection in its loop
 
-	// Only the loop's goroutine uses the fields below.
-	serving      *coroutine
-	awaits       awaits
-	readable     bool // set by an event, cleared by a short or empty read
-	writable     bool
-	hungUp       bool               // the client has closed its side: a short read may be followed by the end of the stream
-	watchesWrite bool               // epoll watches for writing as well
-	expired      bool               // its wait passed the deadline
-	computed     bool               // the worker has computed its request
-	reads        int                // reads since it last waited
-	exchange     *workload.Exchange // the request that was handed to a worker
-
+	// Only the loop's goroutine uses the fields below, but for those of entry.
+	serving         *coroutine
 	readBy, writeBy time.Duration // deadlines by the loop's clock; 0: none
 	tick            int64         // the wheel's tick at which it is looked at; 0: not in the wheel
-	earlier, later  *loopConn     // neighbours in the slot
+	reads           int32         // reads since it last waited
+	awaits          awaits
+	readable        bool // set by an event, cleared by a short or empty read
+	writable        bool
+	hungUp          bool // the client has closed its side: a short read may be followed by the end of the stream
+	watchesWrite    bool // epoll watches for writing as well
+	expired         bool // its wait passed the deadline
+	computed        bool // the worker has computed its request
+
+	entry
+
+	exchange       *workload.Exchange // the request that was handed to a worker
+	earlier, later *loopConn          // neighbours in the slot of the wheel
+	_              [8]byte            // so that it begins at a cache line and ends at one
 }
 
 // awaits tells the event that a connection waits for.
