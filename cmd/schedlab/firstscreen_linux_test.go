@@ -1,13 +1,40 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
+	"schedlab/internal/measuring/report"
 	"schedlab/internal/measuring/report/document"
 )
+
+// Enlarge makes every chart of a report wider and higher.
+func TestEnlarge(t *testing.T) {
+	t.Parallel()
+	chromium := need(t, "chromium")
+	var page bytes.Buffer
+	if err := report.HTML(&page, pictured()); err != nil {
+		t.Fatal(err)
+	}
+	site, b := newSite(t, page.Bytes()), newTab(t, chromium)
+	b.ask("Emulation.setDeviceMetricsOverride", `{"width":1440,"height":900,"deviceScaleFactor":1,"mobile":false}`)
+	b.open("http://" + site.page())
+	const try = `[...document.querySelectorAll("figure")].filter(f => f.querySelector("svg.chart")).map(f => {
+		const size = () => { const r = f.querySelector("svg.chart").getBoundingClientRect(); return [r.width, r.height]; };
+		const button = [...f.querySelectorAll(".tools button")].find(b => b.textContent === "Enlarge"), [wide, high] = size();
+		button.click();
+		const [wider, higher] = size();
+		button.click();
+		return wider > wide && higher > high;
+	}).join(" ")`
+	if got := b.eval(try); strings.Contains(got, "false") || !strings.HasPrefix(got, "true true") {
+		t.Errorf("which charts grow: %q, want all", got)
+	}
+}
 
 // The first screen of a report, 1440 pixels wide and 900 high, has the answer in at most twelve words, a word for each arm, their figures
 // and the intervals of the ratios; the rest is below, with a list of its sections. On a phone nothing lies beside the page.
