@@ -203,6 +203,7 @@ func unaccounted(arms []record.Arm) document.Note {
 // stackOf draws one breakdown, with a bar of stretches for each arm, all on one scale. In a
 // text it is the table. title follows "where the time went".
 func stackOf(b breakdown, title string) document.Chart {
+	const roomy = .12 // of the longest bar: room for a figure
 	longest := 0.0
 	for _, row := range b.Rows {
 		longest = max(longest, row.Sum)
@@ -213,7 +214,11 @@ func stackOf(b breakdown, title string) document.Chart {
 		at := 0.0
 		for _, st := range b.Stretches {
 			if v := row.Seconds[st.Name]; v > 0 { // a negative time, an error of the calibration, cannot be drawn
-				bars.Bars = append(bars.Bars, chart.Bar{Class: chart.StretchClass(st.Name), Title: st.Name + ": " + say.Seconds(v), From: at, To: at + v})
+				bar := chart.Bar{Class: chart.StretchClass(st.Name), Title: st.Name + ": " + say.Seconds(v), From: at, To: at + v}
+				if v >= roomy*longest {
+					bar.Figure = say.Seconds(v)
+				}
+				bars.Bars = append(bars.Bars, bar)
 				at += v
 			}
 		}
@@ -221,7 +226,10 @@ func stackOf(b breakdown, title string) document.Chart {
 	}
 	drawn := document.Chart{Picture: c.SVG(), Instead: []document.Part{document.Table{Rows: b.cells()}}}
 	for _, st := range b.Stretches {
-		drawn.Keys = append(drawn.Keys, document.Key{Class: chart.StretchClass(st.Name), Name: st.Name})
+		// What no bar has is not in the legend.
+		if slices.ContainsFunc(b.Rows, func(row breakdownRow) bool { return row.Seconds[st.Name] > 0 }) {
+			drawn.Keys = append(drawn.Keys, document.Key{Class: chart.StretchClass(st.Name), Name: st.Name})
+		}
 	}
 	return drawn
 }

@@ -155,6 +155,7 @@ type Row struct {
 // A Bar reaches from one value of the scale to another.
 type Bar struct {
 	Class, Title string
+	Figure       string // written in the middle of a bar that has room for it; may be empty
 	From, To     float64
 }
 
@@ -169,6 +170,9 @@ func (c BarChart) Top(i int) Px { return Px(14 + 40*i) }
 
 // Wide returns the width of a bar, at least 1, so that the shortest time can still be seen.
 func (c BarChart) Wide(b Bar) Px { return max(c.Scale.At(b.To)-c.Scale.At(b.From), 1) }
+
+// Middle returns the middle of a bar.
+func (c BarChart) Middle(b Bar) Px { return (c.Scale.At(b.From) + c.Scale.At(b.To)) / 2 }
 
 // End returns the right end of the longest bar of a row, where its figure is written; the left
 // end of the scale for a row without bars.
