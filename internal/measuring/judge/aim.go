@@ -38,6 +38,8 @@ type Aim interface {
 // Needs are what a plan has to make decidable.
 type Needs struct {
 	Quantiles []stats.Figure // that must be decidable
+	// Tail reports that of the quantiles above the median the highest is enough for which windows have enough requests.
+	Tail bool
 	// Must are the metrics that the plan has to be able to judge, ascending, and Flag is the flag that asks for them, ""
 	// if none does. If a window holds too few requests for a quantile among them, the window grows, and so does the
 	// budget; if the user gave these, the plan is refused.

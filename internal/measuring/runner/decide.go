@@ -102,7 +102,7 @@ func (l limits) decide(given times) (record.Feasibility, time.Duration) {
 	for _, m := range stats.Quantiles() {
 		// The first cause that applies is told: too few blocks or a short budget leave every
 		// metric undecided, too few requests only this one.
-		u := record.Undecidable{Metric: m.Figure, Asked: slices.Contains(asked, m.Figure)}
+		u := record.Undecidable{Metric: m.Figure, Asked: slices.Contains(asked, m.Figure) && !(l.needs.Tail && m.Quantile > .5)}
 		switch {
 		case few:
 			u.Code, u.Value, u.Limit = record.ShortBlocks, float64(l.blocks), float64(l.first)
