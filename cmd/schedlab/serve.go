@@ -100,7 +100,7 @@ A second signal exits at once.`,
 	complete(cmd, "mode", modeNames()...)
 	bindConfig(cmd)
 	inSections(cmd,
-		helpSection{"What to serve", "mode addr admin workers queue-depth overflow"},
+		helpSection{"What to serve", "mode addr admin workers queue-depth overflow tls-cert tls-key"},
 		helpSection{"How the mode works", "queue steal spin executor job locked listeners deal batch processes threads wait codel-target codel-interval"},
 		helpSection{"Clients", "max-conns backlog header-timeout body-timeout write-timeout idle-timeout close-after close-silently max-head max-body drain-timeout drain-grace"},
 		helpSection{"Look inside", "stamps timeline pprof log-format log-level"},
