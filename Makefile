@@ -25,8 +25,7 @@ GOTEST := SCHEDLAB_REQUIRE=1 go test -shuffle=on -timeout 15m
 
 # go test, which runs the tests of tools/flaky again when they fail, and no others. Without go vet,
 # which make lint runs for all of its checks. Each package has a network of its own, where that is allowed.
-# $(2) packages are tested at the same time, or three.
-RETRIED = SCHEDLAB_REQUIRE=1 TEST_LOGS=$(CURDIR)/bin/tests $(CURDIR)/tools/test '$(1)' -exec $(CURDIR)/tools/alone -p $(or $(2),3) -vet=off -shuffle=on -timeout 15m
+RETRIED = SCHEDLAB_REQUIRE=1 TEST_LOGS=$(CURDIR)/bin/tests $(CURDIR)/tools/test '$(1)' -exec $(CURDIR)/tools/alone -p 3 -vet=off -shuffle=on -timeout 15m
 
 .PHONY: help build arms run test test-fresh test-cluster test-prometheus test-explain check lint fuzz golden dashboards release-check snapshot bench deps clean experiments-short mutate timed
 
@@ -51,29 +50,28 @@ test-explain: ## ten planted faults and ten pairs of equal arms: does explain na
 # What the race detector can find something in: the packages whose code or tests start
 # goroutines, take locks or use atomics, and runner, which runs them together. All
 # others compute on one goroutine.
-# The longest come first, or the last of them runs alone at the end. Three compute; recipes, server and most of what
-# follows wait, so four run at the same time.
+# The longest come first, or the last of them runs alone at the end.
 LONGEST = ./cmd/schedlab/ ./internal/serving/model/ ./internal/measuring/load/ ./loadtests/recipes/ ./internal/serving/server/
 RACED = $(LONGEST) $(filter-out $(LONGEST),$(addprefix ./,$(sort internal/measuring/runner/ $(dir \
 	$(shell grep -rlE --include='*.go' '^\s*go [a-z]|sync/atomic|sync\.(Cond|Map|Mutex|Pool|RWMutex|WaitGroup)' cmd internal loadtests/recipes)))))
 # What of these it can find nothing in, and would take minutes of: simulations; a browser,
 # Prometheus, nginx, vegeta and a program built without the detector, where our own processes
-# do what they do in other tests; commands that plan, refuse and print; grids, whole searches and profiles, of which
-# compare_interrupted, capacity_interrupted and TestProfileUnderLoad do the same in less time; what a server of a process
+# do what they do in other tests; commands that plan, refuse and print; gates, grids, whole searches and profiles, of which
+# compare_interrupted, capacity_interrupted, TestMyServicePage and TestProfileUnderLoad do the same; what a server of a process
 # of its own costs, and a load of as many connections as there can be, where few do the same in
 # other tests. A test that is not named runs.
 UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine TestCoDelFaresAsInTheSimulator TestReplyReaderInRandomPieces TestRunEndsWhenItKnows \
 	TestClockIsSet TestToolsTest Browser Prom Nginx TestTwoBuildsAsArms TestRunningServerAsArm TestLogReplayed TestVegetaAttacks TestVegetaReadsResults TestScenariosPrintForVegeta \
 	TestNumbersOfAForeignRecord TestHostileCrowdsCost TestLockedWorkersCost TestSpinMostConnections \
 	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
-	TestScripts/^(arms|audit|capacity|capacity_run|compare_disk|compare_grid|compare_pack|config|doctor|environment|help|modes|profiles|recipe|scenarios|size|version|.*_mistakes)$$
+	TestScripts/^(arms|audit|capacity|capacity_run|compare_disk|compare_grid|compare_pack|config|doctor|environment|gate|help|modes|profiles|recipe|scenarios|size|version|.*_mistakes)$$
 
 OTHERS = $(filter-out $(patsubst ./%/,$(shell go list -m)/%,$(RACED)),$(shell go list ./...))
 unraced := '$(subst $(space),|,$(strip $(UNRACED)))'
 
 test: deps bin/gotestsum ## every test, with a real Prometheus and a real Chromium; what runs concurrently under the race detector
 	@rm -rf bin/tests; mkdir bin/tests
-	$(call RETRIED,$(RACED),4) -race -skip $(unraced)
+	$(call RETRIED,$(RACED)) -race -skip $(unraced)
 	$(call RETRIED,$(RACED)) -run $(unraced)
 	@$(MAKE) --no-print-directory -j3 --output-sync=target test-others test-arms test-tools
 	@echo 'The slowest twenty:'; cat bin/tests/* | bin/gotestsum tool slowest --num 20

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,6 +85,13 @@ type fakeRelease struct {
 	mu     sync.Mutex
 	files  map[string][]byte
 	served []string // names of files, in the order of the requests
+}
+
+// fetched returns the names of the files that were asked for so far.
+func (r *fakeRelease) fetched() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.served)
 }
 
 func newRelease(t *testing.T) *fakeRelease {
@@ -166,11 +174,11 @@ func TestTemplatesInstallAReleaseByChecksum(t *testing.T) {
 			if out, err := tt.install(t, dir, url, release.sum); err != nil || installed(dir) != fakeSchedlab {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			if n := len(release.served); n != 2 {
-				t.Errorf("fetched %q, want the list and one archive", release.served)
+			if all := release.fetched(); len(all) != 2 {
+				t.Errorf("fetched %q, want the list and one archive", all)
 			}
-			if out, err := tt.install(t, dir, url, release.sum); err != nil || len(release.served) != 2 {
-				t.Errorf("with a cache it fetched %q: %v\n%s", release.served, err, out)
+			if out, err := tt.install(t, dir, url, release.sum); err != nil || len(release.fetched()) != 2 {
+				t.Errorf("with a cache it fetched %q: %v\n%s", release.fetched(), err, out)
 			}
 			for what, sum := range map[string]string{"another list": strings.Repeat("a", 64), "no release yet": strings.Repeat("0", 64)} {
 				dir := t.TempDir()

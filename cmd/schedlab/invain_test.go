@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 
 // A flag that would be ignored is a mistake, told with what makes it so; the same flag where it means something is none.
 func TestFlagsInVain(t *testing.T) {
+	t.Setenv("SCHEDLAB_REQUIRE", "") // restores it
+	os.Unsetenv("SCHEDLAB_REQUIRE")  // it is the tests', and no flag's
 	const url = "http://127.0.0.1:1/"
 	for _, c := range []struct{ call, want string }{
 		{"compare --dry-run --output json", "--output json is about a result, and --dry-run prints a plan as text; leave one of them out"},

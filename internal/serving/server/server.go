@@ -100,11 +100,10 @@ func New(cfg Config) (*Server, error) {
 	// where a request runs.
 	app := workload.New(workload.Options{ItersPerMicro: cfg.Iters, MaxBody: cfg.Limits.MaxBody, KVLocks: cfg.KVLocks, PlantCPU: cfg.PlantCPU, PlantLock: cfg.Plant.Lock})
 	if cfg.TLSCert != "" {
-		http2 := mode.Axes.Stack == "nethttp"
-		if s.tls, err = model.ServerTLS(cfg.TLSCert, cfg.TLSKey, http2); err != nil {
+		if s.tls, err = model.ServerTLS(cfg.TLSCert, cfg.TLSKey, mode.HTTP2); err != nil {
 			return nil, badConfig("--tls-cert: %v", err)
 		}
-		cfg.HTTP2 = http2
+		cfg.HTTP2 = mode.HTTP2
 	}
 	mc := cfg.Config
 	mc.Handle = app.Serve

@@ -49,6 +49,7 @@ type Mode struct {
 	// --workers, or --listeners in a mode without workers, or one.
 	Station string `json:"-"`
 	Loops   bool   `json:"-"` // connections live on event loops, one for each socket
+	HTTP2   bool   `json:"-"` // over TLS it speaks HTTP/2, too
 	// Threads is "connection" or "worker" if each of them has a separate operating-system
 	// thread, so that the limit on threads applies; else "".
 	Threads string `json:"-"`
