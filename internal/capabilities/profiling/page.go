@@ -19,11 +19,17 @@ import (
 	"schedlab/internal/shared/record"
 )
 
+// noProfiles tells how a program shows its profiles.
+const noProfiles = `it has no /debug/pprof where it serves; import _ "net/http/pprof", or name the address that has them by metrics=... before its command`
+
 // Section is the profiles' part of the report of their run.
 func (p *Profiles) Section(r *record.Common) document.Part { return captured(p, r.Dir) }
 
-// Below tells where the profiles are.
+// Below tells where the profiles are, or why there are none.
 func (p *Profiles) Below(r *record.Common) document.Facts {
+	if !slices.ContainsFunc(p.Arms, func(a Arm) bool { return len(a.Files) > 0 }) {
+		return document.Facts{{Label: "Profiles", Text: "none: " + noProfiles}}
+	}
 	return document.Facts{{Label: "Profiles", Text: cmdline.Quote(r.Dir) + "/profiles, with flame graphs; the report compares them"}}
 }
 
@@ -41,7 +47,7 @@ func captured(p *Profiles, dir string) document.Part {
 	var open document.Commands
 	for _, a := range p.Arms {
 		if len(a.Files) == 0 {
-			add(document.Note(fmt.Sprintf("%s shows no profiles: there is nothing to capture.", a.Arm)))
+			add(document.Note(fmt.Sprintf("%s shows no profiles: %s.", a.Arm, noProfiles)))
 		}
 		for _, file := range a.Files {
 			if tool := tools[path.Base(file)]; tool != "" {

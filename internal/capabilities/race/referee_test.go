@@ -117,7 +117,7 @@ func TestTheBestIsLeftAndTheOthersAreToldWhy(t *testing.T) {
 		t.Errorf("out are %q, want %q", got, want)
 	}
 	// The two that are left are the same, which ends the race.
-	if slices.Sort(r.Best); !slices.Equal(r.Best, []string{"a", "bb"}) || r.Outcome != outcome.Yes || !strings.Contains(r.Fact.String(), "and the same") {
+	if slices.Sort(r.Best); !slices.Equal(r.Best, []string{"a", "bb"}) || r.Outcome != outcome.Yes || !strings.Contains(r.Fact.String(), "all the same") {
 		t.Errorf("best %q, %s: %s", r.Best, r.Outcome, r.Fact)
 	}
 	if r.Blocks >= fieldBlocks {
@@ -226,9 +226,9 @@ func TestWhatMayTellTheBestApart(t *testing.T) {
 		blocks int
 		want   string
 	}{
-		{record.Complete, 20, "a and bb are the best of 3, and not told apart after 20 blocks; --budget 4m0s may tell them apart"},
-		{record.Complete, fieldBlocks, "a and bb are the best of 3, and not told apart after 40 blocks"},
-		{record.Running, 20, "a and bb are the best of 3, and not told apart after 20 blocks"},
+		{record.Complete, 20, "a and bb are the best of 3, not told apart after 20 blocks; --budget 4m0s may tell them apart"},
+		{record.Complete, fieldBlocks, "a and bb are the best of 3, not told apart after 40 blocks"},
+		{record.Running, 20, "a and bb are the best of 3, not told apart after 20 blocks"},
 	} {
 		r := referee{run: field{arms: []string{"a", "bb", "ccc"}}.run()}
 		r.run.Status = c.status

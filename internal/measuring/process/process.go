@@ -295,12 +295,12 @@ func (p *Process) ShowsMetrics(where string) {
 	}
 }
 
-// Profiles returns the URL /debug/pprof/ on the host that serves the metrics; the server may have
-// no profiles there. It returns "" for a server without metrics. Nothing is sent to find out.
+// Profiles returns the URL /debug/pprof/ on the host that serves the metrics, and for a server without metrics on the
+// address that it serves; the server may have no profiles there. Nothing is sent to find out.
 func (p *Process) Profiles() string {
 	at, err := url.Parse(p.metrics)
 	if err != nil || at.Host == "" {
-		return ""
+		return p.door.scheme() + p.Addr + "/debug/pprof/"
 	}
 	return at.Scheme + "://" + at.Host + "/debug/pprof/"
 }

@@ -15,7 +15,23 @@ import (
 	"schedlab/internal/measuring/scenario"
 )
 
-// Every arm's profiles are captured while its load goes on beside them.
+// A server that has no profiles is no failure, even if it answers any path.
+func TestProfileOfAServerWithoutAny(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello") }))
+	defer server.Close()
+	c := comparison(t, "good", "good", func(s *scenario.Scenario, _ *Options) {
+		for i, name := range []string{"one", "two"} {
+			s.Arms[i] = scenario.Arm{Name: name, URL: server.URL}
+		}
+	})
+	all, err := c.Profile(t.Context(), c.Planned(), func(string, int, int, time.Duration) {})
+	if diff := cmp.Diff([]Captured{{Arm: "one"}, {Arm: "two"}}, all); err != nil || diff != "" {
+		t.Errorf("%v, profiles (-want +got):\n%s", err, diff)
+	}
+}
+
+// Every arm's profiles are captured while its load goes on beside them: at the address of its metrics, or where it serves.
 func TestProfileUnderLoad(t *testing.T) {
 	t.Parallel()
 	pages := http.NewServeMux()
@@ -29,8 +45,9 @@ func TestProfileUnderLoad(t *testing.T) {
 	defer server.Close()
 	c := comparison(t, "good", "good", func(s *scenario.Scenario, _ *Options) {
 		for i, name := range []string{"one", "two"} {
-			s.Arms[i] = scenario.Arm{Name: name, URL: server.URL, Metrics: "/metrics"}
+			s.Arms[i] = scenario.Arm{Name: name, URL: server.URL}
 		}
+		s.Arms[0].Metrics = "/metrics"
 	})
 	var steps []string
 	before := asked.Load()

@@ -156,7 +156,12 @@ func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, erro
 	}
 	defer server.Kill()
 	c := capture{server, server.Profiles()}
-	if _, err := c.get(ctx, "goroutine"); err != nil { // it serves no profiles, or has no address for them
+	// A server without profiles says that it has no such page, or answers any path with something else.
+	page, err := c.get(ctx, "goroutine")
+	if err != nil {
+		return nil, nil
+	}
+	if _, err := profile.Parse(page); err != nil {
 		return nil, nil
 	}
 	sending, stop := context.WithCancel(ctx)
