@@ -14,7 +14,7 @@ PLAIN    ?=
 # Packages for mutate: the pure rooms. FILES=regexp takes only some files of them.
 PKG      ?= $(addprefix internal/,arrivals command expect judge prose queueing stats timeline window)
 
-VERSION  = $(shell git describe --tags --always --dirty 2>/dev/null)
+VERSION  = $(shell git describe --tags --match 'v[0-9]*.*' --always --dirty 2>/dev/null)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)
 
 # A missing real part (Prometheus, Chromium, nginx) fails the tests instead of skipping

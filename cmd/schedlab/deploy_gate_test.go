@@ -340,13 +340,13 @@ func TestTemplatesWriteOneComment(t *testing.T) {
 		name, header, value, marker string
 		comment                     func(t *testing.T, dir, forge string, fork bool) (string, error)
 	}{
-		{"GitHub", "Authorization", "Bearer secret", "<!-- schedlab gate: ci, gate -->\n", func(t *testing.T, dir, forge string, fork bool) (string, error) {
+		{"GitHub", "Authorization", "Bearer secret", "<!-- schedlab gate: ci, gate, 0 -->\n", func(t *testing.T, dir, forge string, fork bool) (string, error) {
 			head := "team/app"
 			if fork {
 				head = "stranger/app"
 			}
 			return github.run(t, dir, "GH_TOKEN=secret", "PULL=12", "HEAD_REPOSITORY="+head, "GITHUB_REPOSITORY=team/app", "GITHUB_API_URL="+forge,
-				"GITHUB_WORKFLOW=ci", "GITHUB_JOB=gate")
+				"GITHUB_WORKFLOW=ci", "GITHUB_JOB=gate", "INDEX=0")
 		}},
 		{"GitLab", "Private-Token", "secret", "<!-- schedlab gate: gate -->\n", func(_ *testing.T, dir, forge string, fork bool) (string, error) {
 			token := "secret"

@@ -108,12 +108,10 @@ func onlyHTTP1(t *testing.T) (url string) {
 	return s.URL
 }
 
-// nginx, which is no Go program, is asked over TLS, in HTTP/1.1 and HTTP/2, and by h2load for a second opinion on the rate.
+// nginx, which is no Go program, is asked over TLS, in HTTP/1.1 and HTTP/2.
 func TestAttackOnNginxOverTLS(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("nginx"); err != nil {
-		t.Skipf("%v: install Debian's package nginx-core", err)
-	}
+	need(t, "nginx")
 	url, cert := secureNginx(t)
 	for name, c := range map[string]struct {
 		flags []string

@@ -77,6 +77,9 @@ func (p Place) movedTo(asked Place) (Place, error) {
 		return to, usageError(fmt.Sprintf("--version %q is no version of this module; want v0.N.N or v1.N.N, such as v0.1.0", to.Version))
 	}
 	if to.Page == p.Page {
+		if to.Version == p.Version { // that release may be built already
+			to.Checksums = p.Checksums
+		}
 		asked.Forge, asked.Image, asked.Contact = cmp.Or(asked.Forge, p.Forge), cmp.Or(asked.Image, p.Image), cmp.Or(asked.Contact, p.Contact)
 	}
 	to.Forge = cmp.Or(asked.Forge, forgeOf(host))
@@ -87,7 +90,12 @@ func (p Place) movedTo(asked Place) (Place, error) {
 	fill := strings.NewReplacer("HOST", host, "REPOSITORY", below, "VERSION", to.Version).Replace
 	to.Release = fill(f.release)
 	to.Action = fill(f.action) + semver.Major(to.Version)
-	to.Image = cmp.Or(asked.Image, strings.ToLower(fill(f.image)))
+	if to.Image = cmp.Or(asked.Image, strings.ToLower(fill(f.image))); to.Image == to.Page { // values could not tell them apart
+		if asked.Image != "" {
+			return to, usageError(fmt.Sprintf("--image %s is the place of the module, too; give the image another name, such as %s/cli", to.Image, to.Image))
+		}
+		to.Image += "/cli"
+	}
 	to.Contact = cmp.Or(asked.Contact, fill(f.contact))
 	if to.Contact == "" {
 		return to, usageError(fmt.Sprintf("%s has no page for private reports; give --contact, an address or a page for vulnerabilities", host))

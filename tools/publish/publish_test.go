@@ -105,7 +105,7 @@ func everyFileNamesThePlace(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(t, dir, here, "--contact", contact)
+	publish(t, dir, here, "--contact", contact, "--version", "v0.1.0")
 	if n := gitIn(t, dir, "rev-list", "--count", "HEAD"); n != "2" {
 		t.Errorf("got %s commits, want the first and one of publish-as", n)
 	}
@@ -202,7 +202,7 @@ func movingIsPublishing(t *testing.T, dir string) {
 // releaseWritesTheChecksum: the second commit has the checksum of the release's list of checksums, wherever a template needs it. It is
 // made only for a list of that release.
 func releaseWritesTheChecksum(t *testing.T, dir string) {
-	publish(t, dir, here, "--contact", contact)
+	publish(t, dir, here, "--contact", contact, "--version", "v0.1.0")
 	mistake(t, dir, "build the release first", "--release")
 	list := "0  schedlab_0.1.0_linux_amd64.tar.gz\n"
 	keep := func(text string) {
@@ -226,6 +226,7 @@ func releaseWritesTheChecksum(t *testing.T, dir string) {
 		t.Errorf("the commit changes %q, want %q", changed, want)
 	}
 	mistake(t, dir, "has that place, version and checksum already", "--release")
+	mistake(t, dir, "has that place, version and checksum already", here)
 	// The next version is not built yet. All else stays.
 	publish(t, dir, here, "--version", "v0.2.0")
 	if text := readText(t, dir, "SECURITY.md"); !strings.Contains(text, contact) {
