@@ -20,7 +20,7 @@ import (
 )
 
 // noProfiles tells how a program shows its profiles.
-const noProfiles = `it has no /debug/pprof where it serves; import _ "net/http/pprof", or name the address that has them by metrics=... before its command`
+const noProfiles = `no /debug/pprof at the host of its metrics (metrics=...), or without these where it serves; import _ "net/http/pprof" there`
 
 // Section is the profiles' part of the report of their run.
 func (p *Profiles) Section(r *record.Common) document.Part { return captured(p, r.Dir) }
@@ -28,7 +28,7 @@ func (p *Profiles) Section(r *record.Common) document.Part { return captured(p, 
 // Below tells where the profiles are, or why there are none.
 func (p *Profiles) Below(r *record.Common) document.Facts {
 	if !slices.ContainsFunc(p.Arms, func(a Arm) bool { return len(a.Files) > 0 }) {
-		return document.Facts{{Label: "Profiles", Text: "none: " + noProfiles}}
+		return document.Facts{{Label: "Profiles", Text: "none: no arm shows any (" + noProfiles + ")"}}
 	}
 	return document.Facts{{Label: "Profiles", Text: cmdline.Quote(r.Dir) + "/profiles, with flame graphs; the report compares them"}}
 }

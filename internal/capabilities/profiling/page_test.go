@@ -84,7 +84,7 @@ func TestProfiled(t *testing.T) {
 		arms []Arm
 		want string
 	}{
-		{[]Arm{{Arm: "nginx"}}, "nginx shows no profiles: it has no /debug/pprof where it serves; import _"},
+		{[]Arm{{Arm: "nginx"}}, "nginx shows no profiles: no /debug/pprof at the host of its metrics (metrics=...), or without"},
 		{[]Arm{{Arm: "a", Samples: 3}, {Arm: "b", Samples: 4}}, "no function's share differs"},
 		{[]Arm{{Arm: "a", Samples: 300}, {Arm: "b", Samples: 3}, {Arm: "c", Samples: 400, Moved: []profile.FunctionShare{{Function: "main.f", From: .1, To: .3}}}},
 			"changed most from a to c (in their own share of 300 CPU samples of a and 400 of c)\n    main.f +20.0"},

@@ -82,10 +82,15 @@ func TestTwoLoadsAreTold(t *testing.T) {
 func TestNoMoreWorkersAreBusyThanThereAre(t *testing.T) {
 	t.Parallel()
 	for busy, want := range map[float64]string{1.4: "pool has 2 workers (1 busy on average, by plan; with 6, 99 % of requests would find one free, as without a pool)", .149: "pool has 2 workers (0.15 busy on average)", 60.8: "pool has 2 workers (61 needed)", 0: "pool has 2 workers"} {
-		got := sizes([]record.Contestant{{Name: "pool", Mode: "pool", Busy: busy, Command: "schedlab serve --mode pool --workers 2"}})
+		got := sizes([]record.Contestant{{Name: "pool", Mode: "pool", Busy: busy, Clients: record.Clients{Arrivals: "poisson"}, Command: "schedlab serve --mode pool --workers 2"}})
 		if got = strings.ReplaceAll(got, say.NBSP, " "); got != want {
 			t.Errorf("%g busy: got %q, want %q", busy, got, want)
 		}
+	}
+	// How many would do is known for requests that come at random only.
+	bursts := sizes([]record.Contestant{{Name: "pool", Mode: "pool", Busy: 1.4, Clients: record.Clients{Arrivals: "burst(48)"}, Command: "schedlab serve --mode pool --workers 2"}})
+	if bursts = strings.ReplaceAll(bursts, say.NBSP, " "); bursts != "pool has 2 workers (1 busy on average)" {
+		t.Errorf("in bursts: got %q", bursts)
 	}
 }
 

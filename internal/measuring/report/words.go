@@ -229,11 +229,15 @@ func offered(r *record.Comparison) string {
 	return strings.Join([]string{load, blocks(r), say.Seconds(r.Window.Seconds()) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
 }
 
-// typedTime is a time as a scenario has it, such as 20us, alone or in parentheses and not in a path.
-var typedTime = regexp.MustCompile(`([ (])(\d+(?:\.\d+)?)(ns|us|µs|ms|s)\b`)
+// typedTime is a time as a scenario has it, such as 20us, alone, in parentheses or after a factor.
+var typedTime = regexp.MustCompile(`([ (*])(\d+(?:\.\d+)?)(ns|us|µs|ms|s)\b`)
 
-// asked returns what a request does, with times as all other figures have them: 20 µs for 20us.
+// asked returns what a request does, with times as all other figures have them: 20 µs for 20us. A path, or the name of a file, stays
+// as it was typed.
 func asked(text string) string {
+	if strings.Contains(text, "/") {
+		return text
+	}
 	return strings.ReplaceAll(typedTime.ReplaceAllString(text, "$1$2"+say.NBSP+"$3"), say.NBSP+"us", say.NBSP+"µs")
 }
 
@@ -576,7 +580,8 @@ func busy(a record.Contestant, workers string) string {
 		return fmt.Sprintf(" (%.0f needed)", math.Floor(a.Busy)+1)
 	}
 	text := strconv.FormatFloat(a.Busy, 'f', min(stats.Decimals(a.Busy, 2), 2*stats.Count(a.Busy < .95)), 64) + " busy on average"
-	if queueing.MMcWait(a.Busy, 1, has, 0) > oftenWaits {
+	// The formula is for requests that come at random.
+	if a.Clients.Arrivals == "poisson" && queueing.MMcWait(a.Busy, 1, has, 0) > oftenWaits {
 		text += fmt.Sprintf(", by plan; with %d, 99 %% of requests would find one free, as without a pool", enough(a.Busy))
 	}
 	return " (" + text + ")"
@@ -586,7 +591,7 @@ func busy(a record.Contestant, workers string) string {
 const oftenWaits = .1
 
 // enough returns the smallest number of workers of which at least one is free for 99 % of the requests, by Erlang's formula for waiting (M/M/c),
-// if so many are busy on average. Then the pool is no bottleneck, and its times are those of a goroutine for each request.
+// if so many are busy on average.
 func enough(busy float64) int {
 	workers := queueing.Workers(busy, 1)
 	for queueing.MMcWait(busy, 1, workers, 0) > .01 {

@@ -168,6 +168,8 @@ func TestAskedHasOneFormOfTimes(t *testing.T) {
 	for text, want := range map[string]string{
 		"each request computes 20us and sleeps exp(1.5ms)": "each request computes 20" + say.NBSP + "µs and sleeps exp(1.5" + say.NBSP + "ms)",
 		`each request is GET /work?sleep=10ms`:             `each request is GET /work?sleep=10ms`,
+		`each request is GET /work?cpu=exp(200us)`:         `each request is GET /work?cpu=exp(200us)`,
+		"each request sleeps 0.8*0s+0.2*10ms":              "each request sleeps 0.8*0" + say.NBSP + "s+0.2*10" + say.NBSP + "ms",
 		"":                                                 "",
 	} {
 		if got := asked(text); got != want {

@@ -294,7 +294,7 @@ type Series struct{ Name, Class string }
 // except beside an earlier arm whose name leads to that colour too. From the eighth challenger on colours repeat, dashed.
 func SeriesOf(arms []record.Contestant) []Series {
 	const colours = 7
-	taken := map[int]bool{}
+	taken, challengers := map[string]bool{}, 0
 	all := make([]Series, len(arms))
 	for i, a := range arms {
 		class := "base"
@@ -302,15 +302,18 @@ func SeriesOf(arms []record.Contestant) []Series {
 		case record.Copy:
 			class = "base dash"
 		case record.Challenger:
-			colour := colourOf(a.Name, colours)
-			for k := 0; taken[colour] && k < colours; k++ {
-				colour = (colour + 1) % colours
+			dash := ""
+			if challengers >= colours {
+				dash = " dash"
 			}
-			class = "c" + strconv.Itoa(colour)
-			if len(taken) == colours {
-				class = "c" + strconv.Itoa(colourOf(a.Name, colours)) + " dash"
+			challengers++
+			for k := range colours {
+				class = "c" + strconv.Itoa((colourOf(a.Name, colours)+k)%colours) + dash
+				if !taken[class] {
+					break
+				}
 			}
-			taken[colour] = true
+			taken[class] = true
 		}
 		all[i] = Series{a.Name, class}
 	}

@@ -28,7 +28,7 @@ func TestColourOfAnArm(t *testing.T) {
 	names := strings.Split("a b c d e f g h i j", " ")
 	many, used := series(names...), map[string]bool{}
 	for i, name := range names {
-		if dashed := strings.HasSuffix(many[name], " dash"); dashed != (i >= 7) || i < 7 && used[many[name]] {
+		if dashed := strings.HasSuffix(many[name], " dash"); dashed != (i >= 7) || used[many[name]] {
 			t.Errorf("arm %d of ten has %q", i+1, many[name])
 		}
 		used[many[name]] = true
