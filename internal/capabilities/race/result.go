@@ -96,7 +96,7 @@ func (Question) Result(dir *record.Dir, run record.Run) (record.Result, error) {
 	block, ran := 0, map[string]bool{}
 	for t, err := range dir.Trials() {
 		if err == nil && t.Block != block {
-			r.ended(block, ran)
+			r.ended(block, ran, false)
 			block, ran = t.Block, map[string]bool{}
 		}
 		r.Take(t, err)
@@ -105,7 +105,7 @@ func (Question) Result(dir *record.Dir, run record.Run) (record.Result, error) {
 			r.Lost(t.Arm)
 		}
 	}
-	r.ended(block, ran)
+	r.ended(block, ran, true)
 	for arm := range run.Ends {
 		if _, gone := r.out[arm]; !gone {
 			r.Lost(arm)
@@ -117,13 +117,13 @@ func (Question) Result(dir *record.Dir, run record.Run) (record.Result, error) {
 	return r.result(), nil
 }
 
-// ended ends a block of the record, in which these arms have a window. A block without one of those that race was cut off, unless that arm
-// was lost.
-func (r *referee) ended(block int, ran map[string]bool) {
+// ended ends a block of the record, in which these arms have a window. The last block of a record without one of those that race was cut
+// off, unless that arm was lost; in an earlier one a window that cannot be read is missing from its pairs only.
+func (r *referee) ended(block int, ran map[string]bool, last bool) {
 	for _, arm := range slices.Clone(r.racing) {
 		if _, lost := r.run.Ends[arm]; !ran[arm] && lost {
 			r.Lost(arm)
-		} else if !ran[arm] {
+		} else if !ran[arm] && last {
 			r.Drop(block)
 			return
 		}

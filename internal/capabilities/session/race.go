@@ -74,6 +74,7 @@ func (r Compare) race(ctx context.Context, c *conduct) (none Answer, err error) 
 // withEveryMode adds an arm to a scenario for each mode that none of its arms has. An arm with workers gets as many as the scenario's arms
 // have, or else enough for the load.
 func (c *conduct) withEveryMode(s *scenario.Scenario) {
+	s.Expect, s.Claims = nil, nil // a race judges none
 	had, workers := map[string]bool{}, ""
 	for _, a := range s.Arms {
 		if now, _, err := mode.Renamed(a.Mode, a.Flags); err == nil {

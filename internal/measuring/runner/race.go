@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"schedlab/internal/measuring/judge"
@@ -80,7 +81,13 @@ func (by byRace) schedule(p *plan) error {
 		fit = append(fit, a)
 	}
 	if len(fit) < 2 {
-		return impossible("fewer than two of the %d arms fit the load: %v", len(p.Arms), p.Doubts[len(p.Doubts)-1])
+		last := p.Doubts[len(p.Doubts)-1]
+		return impossible("fewer than two of the %d arms can race: %s %v", len(p.Arms), last.Arm, last)
+	}
+	for _, a := range fit[1:] {
+		if keys := judge.Differing(fit[0].Clients, a.Clients); len(keys) > 0 {
+			return impossible("a race ranks arms at one load, and %s and %s differ in %s; name the arms with --arms", fit[0].Name, a.Name, strings.Join(keys, ", "))
+		}
 	}
 	p.Arms = fit
 	p.Arms[0].Role = record.Baseline
@@ -124,6 +131,10 @@ func (p plan) unfit(a arm) (none fact.Fact) {
 
 // measure settles the rates, and runs blocks of the arms that still race.
 func (by byRace) measure(ctx context.Context, l lab, p plan, found findings, dir *record.Dir, run record.Run) (record.Run, error) {
+	if end, failed := found.ends[p.Arms[0].Name]; failed && p.relative() {
+		run.Plan = p.recorded()
+		return run, impossible("the rate is a part of what arm %q can do, and that was not measured: %s; give --rate in requests per second, or another first arm", p.Arms[0].Name, end.Why)
+	}
 	offered, err := p.offered(found)
 	run.Plan = offered.recorded() // also for an impossible rate: the record then shows the unfinished plan
 	if err != nil {
