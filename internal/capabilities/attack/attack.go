@@ -113,8 +113,12 @@ func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*re
 	return r, w.Hist, err
 }
 
-// leadsTo asks once for a target that is answered with redirects, and returns the URL of the redirect; "" if there is none.
+// leadsTo asks once for a target that is answered with redirects, and returns the URL of the redirect; "" if there is none, and for a
+// method that may change something.
 func leadsTo(ctx context.Context, t load.Target, c record.Clients) string {
+	if t.Method != http.MethodGet && t.Method != http.MethodHead {
+		return ""
+	}
 	by, err := load.Transport(c)
 	if err != nil {
 		return ""

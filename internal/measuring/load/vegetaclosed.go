@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -43,7 +44,9 @@ func closedVegeta(ctx context.Context, o Options, requests *script) (ClosedResul
 		o.Closing()
 	}
 	res := tallied(l.log, requests, &o, took)
-	res.Start, res.Dialled, res.Handshakes, res.Exhausted = l.a.res.Start, l.a.res.Dialled, l.a.res.Handshakes, l.a.res.Exhausted
+	res.Start, res.Exhausted = l.a.res.Start, l.a.res.Exhausted
+	// A connection that is being opened for nobody any more is counted by net/http's goroutine.
+	res.Dialled, res.Handshakes = atomic.LoadUint64(&l.a.res.Dialled), atomic.LoadUint64(&l.a.res.Handshakes)
 	for _, r := range res.Requests {
 		measured.count(r)
 	}

@@ -108,6 +108,6 @@ func (c *Conn) closeNotify() {
 	if c.tls == nil || c.listener.Draining() {
 		return
 	}
-	_ = c.tls.CloseWrite()
+	_ = c.tls.Close() // unlike CloseWrite, it does not wait for a Write under way; the socket stays open
 	_ = c.SetWriteDeadline(time.Time{})
 }

@@ -58,7 +58,7 @@ func certificate(t *testing.T) (cert, key string, roots *x509.CertPool) {
 }
 
 // Modes that speak TLS answer over it as without, and over HTTP/2 where their stack is net/http's, with every connection
-// counted; and a drain loses no request.
+// counted, and refuse a client without TLS.
 func TestModesSpeakTLS(t *testing.T) {
 	t.Parallel()
 	cert, key, roots := certificate(t)
@@ -118,7 +118,9 @@ func TestModesSpeakTLS(t *testing.T) {
 				all.Wait()
 				// A client without TLS is refused, and counted as any other connection.
 				if reply, err := http.Get("http://" + s.ln.Addr().String()); err == nil {
-					reply.Body.Close()
+					if reply.Body.Close(); reply.StatusCode != http.StatusBadRequest {
+						t.Errorf("a client without TLS got %s, want it refused", reply.Status)
+					}
 				}
 				// The connections are idle now, and kept: a drain closes them at once and drops none.
 				began := time.Now()

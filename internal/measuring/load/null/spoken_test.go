@@ -44,7 +44,8 @@ func TestServeSpoken(t *testing.T) {
 				}
 			}
 			by.CloseIdleConnections()
-			if stop(); <-ended != nil {
+			stop()
+			if err := <-ended; err != nil {
 				t.Errorf("got %v at its end", err)
 			}
 		})
