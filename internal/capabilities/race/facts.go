@@ -15,6 +15,7 @@ type (
 	}
 	standing struct {
 		Arms   string // those that are left
+		Many   bool   `json:"many,omitempty"` // too many to begin with their names
 		Best   int    // their number
 		Raced  int
 		Blocks int
@@ -23,12 +24,15 @@ type (
 )
 
 var (
-	beaten       = fact.New[beatenBy]("race-beaten", 0, `{{.Metric}} is {{printf "%.3g" .Ratio}} times that of {{.Baseline}} ({{printf "%.3g" .Low}} to {{printf "%.3g" .High}}), after {{plural .After "block"}}`)
-	faulty       = fact.New[afterBlocks]("race-faulty", 0, `{{template "because" .}}, after {{plural .After "block"}}`)
-	lost         = fact.New[ended]("race-lost", 0, `{{.Error}}, after {{plural .After "block"}}`)
+	beaten = fact.New[beatenBy]("race-beaten", 0, `{{.Metric}} is {{printf "%.3g" .Ratio}} times that of {{.Baseline}} ({{printf "%.3g" .Low}} to {{printf "%.3g" .High}}), after {{plural .After "block"}}`)
+	faulty = fact.New[afterBlocks]("race-faulty", 0, `{{template "because" .}}, after {{plural .After "block"}}`)
+	lost   = fact.New[ended]("race-lost", 0, `{{.Error}}, after {{plural .After "block"}}`)
+	// Many arms are counted first and named later, so that the answer is short.
+	_ = fact.Part("race-best", `{{if .Many}}{{count .Best}} of {{count .Raced}} are the best{{else}}{{.Arms}} are the best of {{count .Raced}}{{end}}`)
+
 	oneLeft      = fact.New[standing]("race-one-left", 0, `{{.Arm}} is the best of {{count .Raced}}`)
-	sameLeft     = fact.New[standing]("race-same-left", 0, `{{.Arms}} are the best of {{count .Raced}}: all the same`)
-	tradeLeft    = fact.New[standing]("race-trade-left", 0, `{{.Arms}} are the best of {{count .Raced}}; what one of them is better at, another is worse at`)
-	openLeft     = fact.New[standing]("race-open-left", 0, `{{.Arms}} are the best of {{count .Raced}}, not told apart after {{plural .Blocks "block"}}{{with .Twice}}; --budget {{time .}} may tell them apart{{end}}`)
+	sameLeft     = fact.New[standing]("race-same-left", 0, `{{template "race-best" .}}{{if not .Many}}: all the same{{else}}, all the same: {{.Arms}}{{end}}`)
+	tradeLeft    = fact.New[standing]("race-trade-left", 0, `{{template "race-best" .}}{{if .Many}}: {{.Arms}}{{end}}; what one of them is better at, another is worse at`)
+	openLeft     = fact.New[standing]("race-open-left", 0, `{{template "race-best" .}}, not told apart after {{plural .Blocks "block"}}{{if .Many}}: {{.Arms}}{{end}}{{with .Twice}}; --budget {{time .}} may tell them apart{{end}}`)
 	nothingRaced = fact.New[standing]("race-nothing", 0, `no arm is known to be the best of {{count .Raced}}`)
 )

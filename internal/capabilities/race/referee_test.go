@@ -239,6 +239,23 @@ func TestWhatMayTellTheBestApart(t *testing.T) {
 	}
 }
 
+// An answer about many arms begins with their number, and names them afterwards.
+func TestManyBestAreCountedFirst(t *testing.T) {
+	t.Parallel()
+	r := referee{run: field{arms: []string{"a", "bb", "ccc"}}.run()}
+	r.run.Status = record.Running
+	of := &Race{Best: strings.Fields("a b c d e f"), Arms: make([]Arm, 7), Blocks: 20}
+	for want, left := range map[string]record.Place{
+		"6 of 7 are the best, not told apart after 20 blocks: a, b, c, d, e and f":                     {Outcome: outcome.Open},
+		"6 of 7 are the best, all the same: a, b, c, d, e and f":                                       record.Placed(stats.Same),
+		"6 of 7 are the best: a, b, c, d, e and f; what one of them is better at, another is worse at": record.Placed(stats.Trade),
+	} {
+		if _, got := r.conclude(of, []record.Place{left}); got.String() != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // An arm that ended is out; the others race on.
 func TestAnArmThatEndsIsOut(t *testing.T) {
 	t.Parallel()

@@ -204,7 +204,7 @@ func (r *referee) why(arm string, how Out) fact.Fact {
 
 // conclude returns the outcome and the answer. left are the places of every pair of arms that are not out.
 func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact.Fact) {
-	group := standing{Arms: list(of.Best), Best: len(of.Best), Raced: len(of.Arms), Blocks: of.Blocks}
+	group := standing{Arms: list(of.Best), Many: len(of.Best) > mostNamed, Best: len(of.Best), Raced: len(of.Arms), Blocks: of.Blocks}
 	all := func(is func(record.Place) bool) bool {
 		return !slices.ContainsFunc(left, func(p record.Place) bool { return !is(p) })
 	}
@@ -223,6 +223,9 @@ func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact
 	}
 	return outcome.Open, openLeft.Of(group)
 }
+
+// mostNamed is the largest number of arms with whose names an answer begins.
+const mostNamed = 5
 
 // list returns names as part of a sentence.
 func list(names []string) string {
