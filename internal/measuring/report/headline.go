@@ -178,14 +178,16 @@ func doNotKeepUp(r *record.Comparison) string {
 			behind = append(behind, a.Name)
 		}
 	}
-	switch len(behind) {
-	case 0:
+	switch n := len(behind); {
+	case n == 0:
 		return ""
-	case 1:
+	case n == 1:
 		if v := verdictOn(r.Verdicts, behind[0], stats.Goodput); v.Arm != "" {
 			return behindInAll(r, v)
 		}
 		return behind[0] + " does not keep up: its backlog " + grew(r) // the baseline
+	case n > 4: // too many for the words of a short answer
+		return fmt.Sprintf("%d arms do not keep up (%s): their backlog ", n, strings.Join(behind, ", ")) + grew(r)
 	}
 	return strings.Join(behind, " and ") + " do not keep up: their backlog " + grew(r)
 }

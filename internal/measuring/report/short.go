@@ -105,9 +105,10 @@ func (p comparisonPage) ranked() (t top) {
 		t.answer, t.lead = document.Split(ranking(r), document.Anywhere)
 		return t
 	}
-	t.answer = inFewWords(r)
+	answer, hasKind := inFewWords(r)
+	t.answer = answer
 	// Other kinds say no more than where the arms stand.
-	if r.Answer.Kind == record.SeveralWin || r.Answer.Kind == record.OtherLoads || otherParser(r, r.Winner.Arm) != "" {
+	if !hasKind && (r.Answer.Kind == record.SeveralWin || r.Answer.Kind == record.OtherLoads || otherParser(r, r.Winner.Arm) != "") {
 		t.lead = append(t.lead, lead(r))
 	}
 	doubts := doubted(r, func(d fact.Fact) bool { return doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 })
@@ -231,22 +232,26 @@ func classOf(r *record.Comparison, arm string) string {
 	return ""
 }
 
-// inFewWords returns where the challengers stand, the most telling form that has few words: with the kind of answer in front, without it, and
-// both with numbers of arms instead of their names.
-func inFewWords(r *record.Comparison) string {
-	front := strings.TrimSuffix(lead(r), otherParser(r, r.Winner.Arm))
-	if r.Answer.Kind == "" && !slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool { return s.Place.Outcome == outcome.Yes }) {
+// inFewWords returns where the challengers stand, the most telling form that has few words: with the kind of answer in front, without it, both
+// with numbers of arms instead of their names, and last the kind alone. hasKind reports whether it tells the kind.
+func inFewWords(r *record.Comparison) (answer string, hasKind bool) {
+	front := lead(r)
+	switch decided := func(s record.Standing) bool { return s.Place.Outcome == outcome.Yes }; {
+	case r.Answer.Kind == record.SeveralWin:
+		front = fmt.Sprintf("%s beat %s, and which is best is open", prose.Plural(len(r.Answer.Faster), "arm"), r.Arms[0].Name)
+	case r.Answer.Kind == "" && !slices.ContainsFunc(r.Answer.Standings, decided):
 		front = "Nothing is decided"
 	}
-	for _, named := range []bool{true, false} {
-		where := placed(r, named)
-		for _, answer := range []string{front + ": " + where, where} {
-			if document.Words(answer) <= document.ShortWords {
-				return answer + "."
-			}
+	fits := func(answer string) bool { return document.Words(answer) <= document.ShortWords }
+	for _, where := range []string{placed(r, true), placed(r, false)} {
+		if answer := front + ": " + where; fits(answer) {
+			return answer + ".", true
+		}
+		if fits(where) {
+			return where + ".", false
 		}
 	}
-	return front + "."
+	return front + ".", true
 }
 
 // placed groups the challengers by where they stand: "fasthttp is the same as nethttp; pool is slower". Only the first group names its

@@ -39,12 +39,69 @@ func TestShort(t *testing.T) {
 		"No single winner: a is open against base; b is slower.": standingAt("", map[string]record.Place{"a": open, "b": slower}, "a", "b"),
 		"base wins: 8 arms are slower than base.": standingAt(record.OneWins, map[string]record.Place{
 			"a": slower, "b": slower, "c": slower, "d": slower, "e": slower, "f": slower, "g": slower, "h": slower}, "a", "b", "c", "d", "e", "f", "g", "h"),
+		"2 arms beat base, and which is best is open.": func() *record.Comparison {
+			faster := record.Placed(stats.Faster)
+			r := standingAt(record.SeveralWin, map[string]record.Place{"a": faster, "b": faster, "c": slower, "d": open}, "a", "b", "c", "d")
+			r.Answer.Faster = []string{"a", "b"}
+			return r
+		}(),
 		"a starves connections; b is not comparable.": standingAt(record.OtherLoads, map[string]record.Place{
 			"a": {Outcome: outcome.Refused, Why: record.StarvesClients}, "b": {Outcome: outcome.Refused, Why: record.OtherLoad}}, "a", "b"),
 	} {
 		if got := Short(r); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// The answer has at most twelve words, and no clause of it is in the lead again, for every kind of answer, numbers of arms and
+// mixes of places.
+func TestTheAnswerIsShortAndSaidOnce(t *testing.T) {
+	t.Parallel()
+	places := []record.Place{
+		record.Placed(stats.Faster), record.Placed(stats.Slower), {Outcome: outcome.Open}, record.Placed(stats.Same), record.Placed(stats.Higher),
+		record.Placed(stats.Lower), record.Placed(stats.Trade), {Outcome: outcome.Open, Rank: stats.Same},
+		{Outcome: outcome.Refused, Why: record.StarvesClients}, {Outcome: outcome.Refused, Why: record.NoTimesBeside}, {Outcome: outcome.Refused, Why: record.OtherLoad},
+	}
+	names := strings.Fields("a b c d e f g h i j")
+	check := func(r *record.Comparison) {
+		top := topOf(r)
+		if n := document.Words(top.answer); n > document.ShortWords {
+			t.Errorf("%q has %d words", top.answer, n)
+		}
+		lead := strings.Join(top.lead, ". ")
+		for _, clause := range strings.FieldsFunc(top.answer, func(c rune) bool { return strings.ContainsRune(":;.…", c) }) {
+			if strings.Contains(lead, strings.TrimSpace(clause)) {
+				t.Errorf("the lead of %q repeats it: %q", top.answer, lead)
+			}
+		}
+	}
+	for challengers := 1; challengers <= len(names); challengers++ {
+		order := names[:challengers]
+		for _, kind := range []record.AnswerKind{record.OtherLoads, record.OneWins, record.SeveralWin, record.ATrade, record.ATie, record.TieForBest, ""} {
+			for first := range places {
+				for step := range 4 {
+					at := map[string]record.Place{}
+					for i, name := range order {
+						at[name] = places[(first+i*step)%len(places)]
+					}
+					r := standingAt(kind, at, order...)
+					r.Answer.Faster = order
+					check(r)
+					if kind == record.OneWins {
+						r.Winner.Arm = "a"
+						r.Doubts = []fact.Fact{doubt.ParsersDiffer.Of(doubt.Parsers{Control: "base-fast", Other: order})}
+						check(r)
+					}
+				}
+			}
+		}
+		behind := standingAt("", nil, order...)
+		behind.Answer = record.Conclusion{Outcome: outcome.Refused, Standings: behind.Answer.Standings}
+		for i := range behind.Arms {
+			behind.Arms[i].Behind = true
+		}
+		check(behind)
 	}
 }
 
