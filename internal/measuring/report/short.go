@@ -38,12 +38,17 @@ func topOf(r record.Result) top {
 	p := pageOf(r)
 	t := p.top()
 	if busy := doubt.TooBusy(r.Head().Doubts); say.TooBusy(busy) != "" {
-		for i := range t.chips {
-			t.chips[i].Text = "" // the line "So far" has it
-		}
+		tell(t.chips) // in the line "So far"
 		return top{answer: say.TooBusy(busy), chips: t.chips, lead: say.BelowTooBusy(busy, p.found())}
 	}
 	return t
+}
+
+// tell marks chips as told by another line, with their texts.
+func tell(chips []document.Chip) {
+	for i := range chips {
+		chips[i].Text, chips[i].Told = "", true
+	}
 }
 
 // top names the metrics that got worse; their figures are in the chip of the new build.
@@ -54,6 +59,7 @@ func (p gatePage) top() top {
 	chip := document.Chip{Line: classOf(r, last.Name), Name: last.Name, Mark: outcome.Gate.Phrase(is), Class: class}
 	t := top{}
 	t.answer, chip.Text, t.lead = gateInParts(r)
+	chip.Told = chip.Text == ""
 	if is == outcome.No {
 		var worse []string
 		for _, g := range r.Gate {
@@ -99,14 +105,15 @@ func (p comparisonPage) ranked() (t top) {
 	r := p.Comparison
 	t.chips, t.axis = chipsOf(r)
 	if len(r.Answer.Standings) == 0 || !r.Answer.Says.None() || r.Answer.Outcome == "" || r.Answer.Outcome == outcome.Refused && r.Answer.Kind == "" {
-		for i := range t.chips {
-			t.chips[i].Text = "" // the answer has why there is none
-		}
+		tell(t.chips) // the answer has why there is none
 		t.answer, t.lead = document.Split(ranking(r), document.Anywhere)
 		return t
 	}
-	answer, hasKind := inFewWords(r)
+	answer, hasKind, hasNames := inFewWords(r)
 	t.answer = answer
+	for i, c := range t.chips {
+		t.chips[i].Told = hasNames && c.Text == ""
+	}
 	// Other kinds say no more than where the arms stand.
 	if !hasKind && (r.Answer.Kind == record.SeveralWin || r.Answer.Kind == record.OtherLoads || otherParser(r, r.Winner.Arm) != "") {
 		t.lead = append(t.lead, lead(r))
@@ -233,8 +240,8 @@ func classOf(r *record.Comparison, arm string) string {
 }
 
 // inFewWords returns where the challengers stand, the most telling form that has few words: with the kind of answer in front, without it, both
-// with numbers of arms instead of their names, and last the kind alone. hasKind reports whether it tells the kind.
-func inFewWords(r *record.Comparison) (answer string, hasKind bool) {
+// with numbers of arms instead of their names, and last the kind alone. hasKind and hasNames report which of the two it has.
+func inFewWords(r *record.Comparison) (answer string, hasKind, hasNames bool) {
 	front := lead(r)
 	switch decided := func(s record.Standing) bool { return s.Place.Outcome == outcome.Yes }; {
 	case r.Answer.Kind == record.SeveralWin:
@@ -243,15 +250,16 @@ func inFewWords(r *record.Comparison) (answer string, hasKind bool) {
 		front = "Nothing is decided"
 	}
 	fits := func(answer string) bool { return document.Words(answer) <= document.ShortWords }
-	for _, where := range []string{placed(r, true), placed(r, false)} {
+	for _, named := range []bool{true, false} {
+		where := placed(r, named)
 		if answer := front + ": " + where; fits(answer) {
-			return answer + ".", true
+			return answer + ".", true, named
 		}
 		if fits(where) {
-			return where + ".", false
+			return where + ".", false, named
 		}
 	}
-	return front + ".", true
+	return front + ".", true, false
 }
 
 // placed groups the challengers by where they stand: "fasthttp is the same as nethttp; pool is slower". Only the first group names its

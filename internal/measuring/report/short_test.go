@@ -105,6 +105,37 @@ func TestTheAnswerIsShortAndSaidOnce(t *testing.T) {
 	}
 }
 
+// Texts and Markdown have the chip of an arm without figures where no line above or below names the arm.
+func TestAnArmThatTheAnswerDoesNotNameKeepsItsChip(t *testing.T) {
+	t.Parallel()
+	tie := func(order ...string) *record.Comparison {
+		places := map[string]record.Place{}
+		for _, name := range order {
+			places[name] = record.Placed(stats.Same)
+		}
+		return standingAt(record.ATie, places, order...)
+	}
+	many := strings.Fields("a1 a2 a3 a4 a5 a6 a7 a8")
+	claimed, busy := tie("a1"), tie(many...)
+	claimed.Expectations = []record.Expectation{{Claim: "The size makes no difference", Outcome: outcome.Yes}}
+	busy.Doubts = []fact.Fact{hogged(true)}
+	for name, c := range map[string]struct {
+		of    *record.Comparison
+		chips bool
+	}{
+		"5 arms counted": {tie(many[:5]...), true}, "8 arms counted": {tie(many...), true}, "a claim": {claimed, true}, "named": {tie("a1", "a2"), false}, "too busy": {busy, false},
+	} {
+		d := document.Document{Chips: topOf(c.of).chips}
+		for writer, got := range map[string]string{"text": d.Text(document.Options{}), "markdown": d.Markdown()} {
+			for _, s := range c.of.Answer.Standings {
+				if is := strings.Contains(got, s.Arm); is != c.chips {
+					t.Errorf("%s as %s: a chip of %s: %t, want %t: %q has\n%s", name, writer, s.Arm, is, c.chips, topOf(c.of).answer, got)
+				}
+			}
+		}
+	}
+}
+
 // Every figure and every name of the headline is in the first lines of the page, which have twelve words of answer.
 func TestNothingOfTheHeadlineIsLost(t *testing.T) {
 	t.Parallel()

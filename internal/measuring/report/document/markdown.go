@@ -22,10 +22,9 @@ func (d Document) Markdown() string {
 	}
 	var chips []string
 	for _, c := range d.Chips {
-		if c.Text == "" { // the answer has its word
-			continue
+		if !c.Told {
+			chips = append(chips, strings.TrimSpace(fmt.Sprintf("- %s **%s** %s", md(c.Name), md(c.Mark), md(c.Text))))
 		}
-		chips = append(chips, strings.TrimSpace(fmt.Sprintf("- %s **%s** %s", md(c.Name), md(c.Mark), md(c.Text))))
 	}
 	if chips != nil {
 		m.block("%s", strings.Join(chips, "\n"))

@@ -63,10 +63,9 @@ type text struct {
 	b strings.Builder
 }
 
-// chips writes a line for each chip, with names, words and bars in columns, and above the bars their axis. It writes none if no chip has
-// more than its word, which the answer has already.
+// chips writes a line for each chip, with names, words and bars in columns, and above the bars their axis. It writes none if all are told.
 func (t *text) chips(chips []Chip, axis string) {
-	if !slices.ContainsFunc(chips, func(c Chip) bool { return c.Text != "" }) {
+	if !slices.ContainsFunc(chips, func(c Chip) bool { return !c.Told }) {
 		return
 	}
 	const room = 30 // columns for the words beside a bar
