@@ -216,7 +216,7 @@ func chipWords(p record.Place) (word, class string) {
 	case record.Placed(stats.Faster), record.Placed(stats.Slower), record.Placed(stats.Same):
 		return string(p.Rank), string(p.Rank)
 	case record.Placed(stats.Higher):
-		return "keeps up", string(stats.Faster)
+		return "keeps up better", string(stats.Faster)
 	case record.Placed(stats.Lower):
 		return "falls behind", string(stats.Slower)
 	case record.Placed(stats.Trade):

@@ -105,6 +105,15 @@ func TestTheAnswerIsShortAndSaidOnce(t *testing.T) {
 	}
 }
 
+// An arm with more goodput than an overloaded baseline may not keep up itself, so its chip only compares the two.
+func TestChipOfAnArmBesideAnOverloadedBaseline(t *testing.T) {
+	t.Parallel()
+	chips := topOf(standingAt(record.OneWins, map[string]record.Place{"a": record.Placed(stats.Higher), "b": record.Placed(stats.Lower)}, "a", "b")).chips
+	if chips[0].Mark != "keeps up better" || chips[1].Mark != "falls behind" {
+		t.Errorf("got %q and %q", chips[0].Mark, chips[1].Mark)
+	}
+}
+
 // Texts and Markdown have the chip of an arm without figures where no line above or below names the arm.
 func TestAnArmThatTheAnswerDoesNotNameKeepsItsChip(t *testing.T) {
 	t.Parallel()
