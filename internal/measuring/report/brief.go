@@ -108,7 +108,7 @@ func (s screen) document(most int) document.Document {
 	}
 	facts = append(facts, doubtsOf(s.doubts, s.causes, min(most/2, 1), place)...)
 	return document.Document{
-		Name: s.name, State: s.state, Answer: cmp.Or(s.top.answer, "No answer."), Chips: s.top.chips, Lead: s.top.lead, Context: s.context,
+		Name: s.name, State: s.state, Answer: cmp.Or(s.top.answer, "No answer."), Chips: s.top.chips, Axis: s.top.axis, Lead: s.top.lead, Context: s.context,
 		Parts: []document.Part{s.figures, append(facts, s.where...)},
 	}
 }
@@ -262,11 +262,7 @@ func marked(r *record.Comparison) document.Part {
 	for _, m := range stats.Metrics() {
 		table = append(table, append([]string{m.Label}, cells(m, shown)...), append([]string{""}, marksOf(r, m, shown, used)...))
 	}
-	below := belowFigures(r, shown, used)
-	if _, axis := chipsOf(r); axis != "" && len(below) > 0 {
-		below[0] += " ┊ equal."
-	}
-	below = append(below, more...)
+	below := append(belowFigures(r, shown, used), more...)
 	for _, a := range shown {
 		if unanswered(a) {
 			below = append(below, fmt.Sprintf("%s: %s of %s connections had no answer yet in a window, and its times leave them out.",

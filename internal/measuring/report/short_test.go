@@ -2,7 +2,9 @@ package report
 
 import (
 	"bytes"
+	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,6 +113,33 @@ func TestChipOfAnArmBesideAnOverloadedBaseline(t *testing.T) {
 	chips := topOf(standingAt(record.OneWins, map[string]record.Place{"a": record.Placed(stats.Higher), "b": record.Placed(stats.Lower)}, "a", "b")).chips
 	if chips[0].Mark != "keeps up better" || chips[1].Mark != "falls behind" {
 		t.Errorf("got %q and %q", chips[0].Mark, chips[1].Mark)
+	}
+}
+
+// A text has the axis where it has bars, on one screen and in the full report, and nowhere else.
+func TestBarsHaveTheirAxis(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Answer = record.Conclusion{Outcome: outcome.Yes, Kind: record.TieForBest, Standings: []record.Standing{
+		{Arm: "fasthttp", Baseline: "nethttp", Place: record.Placed(stats.Same)}, {Arm: "pool", Baseline: "nethttp", Place: record.Placed(stats.Slower)}}}
+	tie := quick()
+	tie.Answer = record.Conclusion{Outcome: outcome.Yes, Kind: record.ATie, Standings: r.Answer.Standings[:1]}
+	tie.Verdicts = slices.DeleteFunc(tie.Verdicts, func(v record.Verdict) bool { return v.Arm != "fasthttp" || !v.Primary })
+	for name, write := range map[string]func(io.Writer, record.Result, TextOptions) error{"brief": Brief, "text": Text} {
+		for _, c := range []struct {
+			of    *record.Comparison
+			width int
+			bars  bool
+		}{{r, 100, true}, {r, 50, false}, {tie, 100, false}} {
+			var b strings.Builder
+			if err := write(&b, c.of, TextOptions{Width: c.width}); err != nil {
+				t.Fatal(err)
+			}
+			bars, axis := strings.Contains(b.String(), "├"), strings.Contains(b.String(), "faster ┊ slower")
+			if bars != c.bars || axis != bars || !bars && strings.Contains(b.String(), "┊") {
+				t.Errorf("%s of %s in %d columns: bars %t, want %t, axis %t:\n%s", name, topOf(c.of).answer, c.width, bars, c.bars, axis, b.String())
+			}
+		}
 	}
 }
 
