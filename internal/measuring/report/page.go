@@ -106,7 +106,7 @@ func (p otherPage) brief(int) document.Document {
 	untold := slices.DeleteFunc(slices.Clone(others(r.Doubts)), doubt.StickyPool.Is)
 	t := topOf(p.Content)
 	return document.Document{
-		Name: r.Scenario, State: state(p.Content), Answer: t.answer, Chips: t.chips, Axis: t.axis, Lead: t.lead,
+		Name: r.Scenario, State: state(p.Content), Answer: t.answer, Lead: t.lead,
 		Context: []string{p.conditions() + onCPUs(r.Env)},
 		Parts:   []document.Part{figures, append(facts, rest(r, untold, causes())...)},
 	}
@@ -120,7 +120,7 @@ func (p otherPage) whole(bool) document.Document {
 	}
 	t := topOf(p.Content)
 	return document.Document{
-		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: t.answer, Chips: t.chips, Axis: t.axis, Lead: t.lead,
+		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: t.answer, Lead: t.lead,
 		Context: []string{p.conditions(), machine(p.Content)}, Data: complete(p.Content, Headline(p.Content)),
 		Parts: append(p.Sections(marks(p.Content)),
 			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{numbered(r.Doubts), note}},

@@ -194,7 +194,7 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 func gateBriefly(r *record.Comparison) document.Document {
 	t := topOf(r)
 	return document.Document{
-		Name: "gate", State: state(r), Answer: t.answer, Chips: t.chips, Axis: t.axis, Lead: t.lead, Context: []string{askedBriefly(r)},
+		Name: "gate", State: state(r), Answer: t.answer, Chips: t.chips, Lead: t.lead, Context: []string{askedBriefly(r)},
 		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(&r.Common, others(r.Doubts), alwaysShown(r))...)},
 	}
 }
