@@ -20,8 +20,8 @@ type referee struct {
 	shares  int // among which stats.Alpha is divided: every pair of arms at every metric
 	racing  []string
 	out     map[string]Out
-	blocks  int // that ended
-	over    bool
+	blocks  int         // that ended
+	open    [][2]string // pairs of arms that the last look did not find equal; nil before the first one
 }
 
 // evidence is what the trials so far tell of two arms, and of one.
@@ -63,11 +63,11 @@ const faultyFrom = 6
 func (r *referee) Look(block int) (record.Result, []string) {
 	before := len(r.racing)
 	r.end(block)
-	if len(r.racing) == before && !slices.Contains(r.run.Plan.Looks, block) {
-		return nil, r.racing
-	}
-	if r.over {
+	switch {
+	case r.over():
 		return r.result(), nil
+	case len(r.racing) == before && !slices.Contains(r.run.Plan.Looks, block):
+		return nil, r.racing
 	}
 	return r.result(), r.racing
 }
@@ -77,9 +77,16 @@ func (r *referee) end(block int) {
 	r.blocks = block
 	look := slices.Contains(r.run.Plan.Looks, block)
 	r.faulty(look)
-	if r.over = len(r.racing) < 2; look {
+	if look {
 		r.compare()
 	}
+}
+
+// over reports whether more blocks would tell nothing: fewer than two arms race, or the last look found all that do equal.
+func (r *referee) over() bool {
+	return len(r.racing) < 2 || r.open != nil && !slices.ContainsFunc(r.open, func(pair [2]string) bool {
+		return slices.Contains(r.racing, pair[0]) && slices.Contains(r.racing, pair[1])
+	})
 }
 
 // last compares the arms once more when the race has ended, if it had a look: blocks since then may have told more.
@@ -89,29 +96,33 @@ func (r *referee) last() {
 	}
 }
 
-// compare takes out the arms that another one beats.
+// compare takes out the arms that another one beats, and notes which pairs are open.
 func (r *referee) compare() {
 	lost := map[string][]Out{}
-	open := false
+	r.open = [][2]string{}
 	for i, arm := range r.racing {
 		for _, other := range r.racing[:i] {
 			m := r.of.Match(other, arm, r.metrics, r.shares)
-			switch loser, by := settled(m); {
-			case loser != "":
+			if loser, by := settled(m); loser != "" {
 				lost[loser] = append(lost[loser], Out{After: r.blocks, By: by, Verdict: deciding(m)})
-			case m.Place.Outcome != outcome.Yes || m.Place.Worse() || m.Place.Better():
-				open = true
+			}
+			if !equal(m.Place) {
+				r.open = append(r.open, [2]string{other, arm})
 			}
 		}
 	}
 	// Three arms that beat each other in a circle would leave none.
 	if len(lost) == len(r.racing) {
-		lost, open = nil, true
+		return
 	}
 	for arm, ways := range lost {
 		r.leave(arm, slices.MaxFunc(ways, func(a, b Out) int { return a.compare(b, lost) }))
 	}
-	r.over = len(r.racing) < 2 || !open
+}
+
+// equal reports whether two arms are both among the best as far as the other goes: they are the same, or each is better at one metric.
+func equal(p record.Place) bool {
+	return p == record.Placed(stats.Same) || p == record.Placed(stats.Trade)
 }
 
 // faulty takes out arms that cannot be judged by their times because of what they did themselves, unless all arms are such.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"schedlab/internal/measuring/judge"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
@@ -252,6 +253,41 @@ func TestManyBestAreCountedFirst(t *testing.T) {
 	} {
 		if _, got := r.conclude(of, []record.Place{left}); got.String() != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A script is what a test says of pairs of arms. It is the evidence of a referee.
+type script map[[2]string]record.Place
+
+func (s script) Lone(string) judge.Lone { return judge.Lone{Blocks: 1} }
+
+func (s script) Match(base, arm string, _ []stats.Figure, _ int) judge.Match {
+	return judge.Match{Standing: record.Standing{Arm: arm, Baseline: base, Place: s[[2]string{base, arm}]}}
+}
+
+// A race is over once the arms that are left are the same or a trade, also when an arm that was open leaves.
+func TestARaceIsOverWhenThoseLeftAreEqual(t *testing.T) {
+	t.Parallel()
+	same, trade, worse, open := record.Placed(stats.Same), record.Placed(stats.Trade), record.Placed(stats.Lower), record.Place{Outcome: outcome.Open}
+	for _, c := range []struct {
+		name        string
+		of          script // of arms a, bb and ccc
+		look, ended bool   // is it over after the look, and when ccc has ended since
+	}{
+		{"ccc is beaten, and was open against bb", script{{"a", "bb"}: same, {"a", "ccc"}: worse, {"bb", "ccc"}: open}, true, true},
+		{"ccc is open", script{{"a", "bb"}: trade, {"a", "ccc"}: open, {"bb", "ccc"}: open}, false, true},
+		{"ccc is beaten, and the others are open", script{{"a", "bb"}: open, {"a", "ccc"}: worse, {"bb", "ccc"}: worse}, false, false},
+		{"each is beaten by another", script{{"a", "bb"}: worse, {"a", "ccc"}: record.Placed(stats.Higher), {"bb", "ccc"}: worse}, false, false},
+	} {
+		r := referee{of: c.of, run: field{arms: []string{"a", "bb", "ccc"}}.run(), racing: []string{"a", "bb", "ccc"}, out: map[string]Out{}}
+		look := r.run.Plan.Looks[0]
+		if r.end(look); r.over() != c.look {
+			t.Errorf("%s: over after the look is %v", c.name, r.over())
+		}
+		r.Lost("ccc")
+		if r.end(look + 1); r.over() != c.ended {
+			t.Errorf("%s: over when ccc has ended is %v", c.name, r.over())
 		}
 	}
 }

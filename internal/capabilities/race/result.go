@@ -111,7 +111,7 @@ func (Question) Result(dir *record.Dir, run record.Run) (record.Result, error) {
 			r.Lost(arm)
 		}
 	}
-	if !r.over {
+	if !r.over() {
 		r.last()
 	}
 	return r.result(), nil
@@ -215,7 +215,7 @@ func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact
 		return outcome.Refused, nothingRaced.Of(group)
 	case all(func(p record.Place) bool { return p == record.Placed(stats.Same) }):
 		return outcome.Yes, sameLeft.Of(group)
-	case all(func(p record.Place) bool { return p == record.Placed(stats.Same) || p == record.Placed(stats.Trade) }):
+	case all(equal):
 		return outcome.Yes, tradeLeft.Of(group)
 	}
 	if r.run.Status == record.Complete && of.Blocks < r.run.Plan.Blocks {
