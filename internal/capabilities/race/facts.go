@@ -34,5 +34,5 @@ var (
 	sameLeft     = fact.New[standing]("race-same-left", 0, `{{template "race-best" .}}{{if not .Many}}: all the same{{else}}, all the same: {{.Arms}}{{end}}`)
 	tradeLeft    = fact.New[standing]("race-trade-left", 0, `{{template "race-best" .}}{{if .Many}}: {{.Arms}}{{end}}; what one of them is better at, another is worse at`)
 	openLeft     = fact.New[standing]("race-open-left", 0, `{{template "race-best" .}}, not told apart after {{plural .Blocks "block"}}{{if .Many}}: {{.Arms}}{{end}}{{with .Twice}}; --budget {{time .}} may tell them apart{{end}}`)
-	nothingRaced = fact.New[standing]("race-nothing", 0, `no arm is known to be the best of {{count .Raced}}`)
+	nothingRaced = fact.New[standing]("race-nothing", 0, `no arm is known to be the best of {{count .Raced}}{{if .Because}}; none that is left is sound: {{template "because" .}}{{end}}`)
 )

@@ -137,11 +137,13 @@ func mark(v *record.Verdict) string {
 	return "~"
 }
 
-// place tells whether an arm is among the best, or when it went out.
+// place tells whether an arm is among the best, or that it is not known, or when the arm went out.
 func (r *Race) place(a Arm) string {
 	switch {
 	case a.Out != nil:
 		return fmt.Sprintf("out after %s: %s", say.Count(a.Out.After), a.Out.Short())
+	case r.Outcome == outcome.Refused:
+		return "not known"
 	case len(r.Best) == 1:
 		return "best"
 	}

@@ -194,18 +194,20 @@ func TestATradeIsNotOut(t *testing.T) {
 	}
 }
 
-// An arm that fails its requests in each window is out before the first look, by its own fault, unless all arms do.
-func TestAnArmThatFailsIsOutByItsOwnFault(t *testing.T) {
-	t.Parallel()
-	failing := func(arms ...string) func(t *record.TrialRecord) {
-		return func(t *record.TrialRecord) {
-			for i := range t.Requests {
-				if slices.Contains(arms, t.Arm) && i%10 == 0 {
-					t.Requests[i].Status = 500
-				}
+// failing is an edit that makes a tenth of these arms' requests fail.
+func failing(arms ...string) func(t *record.TrialRecord) {
+	return func(t *record.TrialRecord) {
+		for i := range t.Requests {
+			if slices.Contains(arms, t.Arm) && i%10 == 0 {
+				t.Requests[i].Status = 500
 			}
 		}
 	}
+}
+
+// An arm that fails its requests in each window is out before the first look, by its own fault.
+func TestAnArmThatFailsIsOutByItsOwnFault(t *testing.T) {
+	t.Parallel()
 	r, _ := field{arms: []string{"a", "bb", "ccc"}, edit: failing("bb")}.race(t)
 	if got := outs(r); !slices.Equal(got, []string{"bb by  after 6"}) || !r.Decided() {
 		t.Errorf("out are %q, %s", got, r.Fact)
@@ -213,9 +215,32 @@ func TestAnArmThatFailsIsOutByItsOwnFault(t *testing.T) {
 	if why := r.Arms[1].Out.Why.String(); !strings.Contains(why, "errors: bb failed ") || !strings.Contains(why, "after 6 blocks") {
 		t.Errorf("why: %s", why)
 	}
-	r, _ = field{arms: []string{"a", "bb"}, edit: failing("a", "bb")}.race(t)
-	if got := outs(r); len(got) > 0 || r.Decided() {
-		t.Errorf("where all fail: out are %q, %s", got, r.Fact)
+}
+
+// Where each arm that is left fails its requests, or has no block, none is called the best.
+func TestNoArmIsBestWithoutASoundOne(t *testing.T) {
+	t.Parallel()
+	ended := map[string]record.ArmEnd{"bb": {Died: true, Why: "out of memory"}}
+	gone := func(after int) func(int, string) bool {
+		return func(block int, arm string) bool { return arm == "bb" && block > after }
+	}
+	for name, c := range map[string]struct {
+		of   field
+		outs []string
+		want string
+	}{
+		"all fail":                {field{edit: failing("a", "bb")}, nil, "no arm is known to be the best of 2; none that is left is sound: errors: a failed "},
+		"one fails, one dies":     {field{edit: failing("a"), ends: ended, lacks: gone(2)}, []string{"bb by  after 2"}, "no arm is known to be the best of 2; none that is left is sound: errors: a failed "},
+		"one dies, one is broken": {field{ends: ended, lacks: gone(0), edit: func(t *record.TrialRecord) { t.Server.Accepted = 0 }}, []string{"bb by  after 0"}, "no arm is known to be the best of 2"},
+	} {
+		c.of.arms = []string{"a", "bb"}
+		r, _ := c.of.race(t)
+		if got := outs(r); !slices.Equal(got, c.outs) || r.Outcome != outcome.Refused || !strings.HasPrefix(r.Fact.String(), c.want) || r.Decided() {
+			t.Errorf("%s: out are %q, %s: %s", name, got, r.Outcome, r.Fact)
+		}
+		if place := r.place(r.Arms[0]); place != "not known" {
+			t.Errorf("%s: the place of a is %q", name, place)
+		}
 	}
 }
 
@@ -231,7 +256,7 @@ func TestWhatMayTellTheBestApart(t *testing.T) {
 		{record.Complete, fieldBlocks, "a and bb are the best of 3, not told apart after 40 blocks"},
 		{record.Running, 20, "a and bb are the best of 3, not told apart after 20 blocks"},
 	} {
-		r := referee{run: field{arms: []string{"a", "bb", "ccc"}}.run()}
+		r := referee{of: script{}, run: field{arms: []string{"a", "bb", "ccc"}}.run()}
 		r.run.Status = c.status
 		of := &Race{Best: []string{"a", "bb"}, Arms: make([]Arm, 3), Blocks: c.blocks, Budget: record.Lasting(Budget)}
 		if is, got := r.conclude(of, []record.Place{{Outcome: outcome.Open}}); is != outcome.Open || got.String() != c.want {
@@ -243,7 +268,7 @@ func TestWhatMayTellTheBestApart(t *testing.T) {
 // An answer about many arms begins with their number, and names them afterwards.
 func TestManyBestAreCountedFirst(t *testing.T) {
 	t.Parallel()
-	r := referee{run: field{arms: []string{"a", "bb", "ccc"}}.run()}
+	r := referee{of: script{}, run: field{arms: []string{"a", "bb", "ccc"}}.run()}
 	r.run.Status = record.Running
 	of := &Race{Best: strings.Fields("a b c d e f"), Arms: make([]Arm, 7), Blocks: 20}
 	for want, left := range map[string]record.Place{

@@ -21,7 +21,8 @@ var Kind = record.Declare("race", "race", func() record.Result { return new(Race
 type Race struct {
 	record.Common
 	// Outcome is Yes if it is known which arms are best: one arm is left, or all that are left are surely the same, or better at one
-	// metric and worse at another. It is Open while some of them are not told apart, and Refused without a block to judge by.
+	// metric and worse at another. It is Open while some of them are not told apart, and Refused where each of them has a fault of its own, or no
+	// block.
 	Outcome outcome.Outcome `json:"outcome"`
 	Answer  string          `json:"answer"` // Outcome in words: decided, open, refused
 	Fact    fact.Fact       `json:"fact"`   // the answer with its figures
@@ -209,10 +210,10 @@ func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact
 		return !slices.ContainsFunc(left, func(p record.Place) bool { return !is(p) })
 	}
 	switch {
-	case len(of.Best) == 1 && len(of.Arms) > 1:
+	case !slices.ContainsFunc(of.Best, r.sound):
+		return outcome.Refused, nothingRaced.Of(group).Since(r.fault(of.Best)...)
+	case len(of.Best) == 1:
 		return outcome.Yes, oneLeft.Of(group).On(of.Best[0])
-	case len(of.Best) == 0 || of.Blocks == 0:
-		return outcome.Refused, nothingRaced.Of(group)
 	case all(func(p record.Place) bool { return p == record.Placed(stats.Same) }):
 		return outcome.Yes, sameLeft.Of(group)
 	case all(equal):
@@ -226,6 +227,22 @@ func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact
 
 // mostNamed is the largest number of arms with whose names an answer begins.
 const mostNamed = 5
+
+// sound reports whether an arm can be judged by its times.
+func (r *referee) sound(arm string) bool {
+	l := r.of.Lone(arm)
+	return l.Blocks > 0 && l.Fault.None()
+}
+
+// fault returns the fault of the first of these arms that has one; nothing if none has.
+func (r *referee) fault(arms []string) []fact.Fact {
+	for _, arm := range arms {
+		if l := r.of.Lone(arm); !l.Fault.None() {
+			return []fact.Fact{l.Fault}
+		}
+	}
+	return nil
+}
 
 // list returns names as part of a sentence.
 func list(names []string) string {
