@@ -154,8 +154,6 @@ func (r *Attack) check() error {
 		return Usagef("--insecure takes any certificate, and --cacert only some; drop one")
 	case l.Key != "" && l.Cert == "":
 		return Usagef("--key %s needs --cert, the certificate that it is for", l.Key)
-	case l.Streams > 0 && (l.HTTP != "2" || !l.KeepAlive):
-		return Usagef("--streams are requests under way on a kept connection of HTTP/2; add --http 2, and keep connections")
 	case l.Streams < 0:
 		return Usagef("--streams %d must not be negative", l.Streams)
 	case r.Target == "" && r.Targets == "":
@@ -173,6 +171,8 @@ func (r *Attack) check() error {
 		return Usagef("--connections %d must not be negative", l.Connections)
 	case l.Idle < 0:
 		return Usagef("--idle %d must not be negative", l.Idle)
+	case l.Idle > 0 && !l.KeepAlive && !r.given("keepalive"):
+		return Usagef("--idle %d are connections that are kept, and the scenario keeps none; add --keepalive", l.Idle)
 	case l.Idle > 0 && !l.KeepAlive:
 		return Usagef("--idle %d are connections that are kept; drop --keepalive=false", l.Idle)
 	case l.Timeout <= 0:
@@ -197,6 +197,8 @@ func (r *Attack) speak(targets []load.Target) error {
 		return strings.EqualFold(scheme, "https")
 	})
 	switch {
+	case c.Streams > 0 && !multiplexed(*c):
+		return Usagef("--streams are requests under way on a kept connection of HTTP/2; add --http 2, and keep connections")
 	case !secure && (r.Insecure || r.CACert != "" || r.given("cert")):
 		return Usagef("--insecure, --cacert, --cert and --key are about https, and the target is not; write https://")
 	case !secure:
@@ -361,7 +363,7 @@ func (r *Attack) fromScenario(name string) (*scenario.Scenario, error) {
 }
 
 // take fills settings that were not given from a scenario's load. All but the connections is taken only
-// if both have the same loop, and settings of kept connections only where connections are kept. What the scenario does
+// if both have the same loop, and settings of kept connections and of HTTP/2 only where there are such. What the scenario does
 // not say keeps its default. ask takes an open loop's rate.
 func (r *Attack) take(l scenario.Load) error {
 	c := &r.Clients
@@ -380,7 +382,7 @@ func (r *Attack) take(l scenario.Load) error {
 	if !r.given("host") && l.Host != "" {
 		c.Host = l.Host
 	}
-	if !r.given("streams") && l.Streams != 0 {
+	if !r.given("streams") && multiplexed(*c) {
 		c.Streams = l.Streams
 	}
 	c.TLS = l.TLS
@@ -412,6 +414,9 @@ func (r *Attack) take(l scenario.Load) error {
 	}
 	return nil
 }
+
+// multiplexed reports whether a connection may have several requests under way.
+func multiplexed(l scenario.Load) bool { return l.HTTP == "2" && l.KeepAlive }
 
 // stayLocal refuses to send load to other machines by mistake; --allow-remote allows it. All errors
 // are wrong usage.
