@@ -15,8 +15,8 @@ import (
 	"schedlab/internal/shared/record"
 )
 
-// This file has what the shell offers at the TAB key. A function of offers gets the command with the flags that are
-// typed so far, the arguments, and the word that is being typed; the shell keeps what begins with that word.
+// This file tells the shell what to offer at the TAB key. A completion function gets the command with the flags typed so far, the
+// arguments, and the word that is being typed. The shell drops offers that do not begin with that word.
 
 // complete offers fixed values for a flag. The flag must exist. After "workers=" the shell adds no space, since a value
 // follows.
@@ -28,7 +28,7 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 	completeBy(cmd, flag, cobra.FixedCompletions(values, directive))
 }
 
-// completeBy offers what a function returns for a flag. The flag must exist.
+// completeBy completes a flag by a function. The flag must exist.
 func completeBy(cmd *cobra.Command, flag string, offers cobra.CompletionFunc) {
 	must(cmd.RegisterFlagCompletionFunc(flag, offers))
 }
@@ -116,7 +116,7 @@ func completeFactor(factors ...string) cobra.CompletionFunc {
 	}
 }
 
-// settingsOf returns what may follow in name=V1,V2: names, each with =, or behind it words that the setting takes.
+// settingsOf completes name=V1,V2: before the = with the names, and behind it with the words that the setting takes.
 func settingsOf(names []string, typed string) (offers []string) {
 	name, _, valued := strings.Cut(typed, "=")
 	if !valued {
@@ -147,8 +147,7 @@ func completeRuns(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.She
 	return recorded(root), cobra.ShellCompDirectiveDefault
 }
 
-// recorded lists the names of the records below root, the link to the newest included. Names that begin with a dot are
-// none.
+// recorded lists the names of the records below root, with the link to the newest one. Names that begin with a dot are no records.
 func recorded(root string) (names []string) {
 	dirs, _ := filepath.Glob(filepath.Join(root, "[^.]*")) // an error: nothing to offer
 	for _, dir := range dirs {

@@ -133,11 +133,11 @@ func helpWidth(w io.Writer) int {
 	return min(max(cmp.Or(columns, usualWidth), narrowest), widest)
 }
 
-// indent is how far lists stand from the left, and the meanings in them from the names.
+// indent is the number of blanks before the names in a list, and between a name and its meaning.
 const indent = 2
 
-// entry returns a line of a list, indented: a name of up to column columns, and its meaning, wrapped and with all lines below
-// each other. Where too little room is left, the meaning begins on the next line.
+// entry returns an indented name, padded to column columns, with its meaning wrapped in a column to the right. If that column would
+// be too narrow, the meaning begins on the next line.
 func entry(name string, column int, meaning string, width int) string {
 	const narrow = 30
 	left := indent + column + indent
@@ -235,7 +235,7 @@ func commandsHelp(cmd *cobra.Command, width int) string {
 	return b.String()
 }
 
-// onlyHelps is the annotation of a command that by itself prints its help: it needs one of the commands below it.
+// onlyHelps is the annotation of a command that only prints its help, because it needs one of the commands below it.
 const onlyHelps = "only helps"
 
 // helpText is the help of a command, wrapped to width: its description and its usage.
@@ -246,7 +246,7 @@ func helpText(cmd *cobra.Command, width int) string {
 // usageText is what help prints below a command's description.
 func usageText(cmd *cobra.Command, width int) string {
 	cmd.InitDefaultHelpFlag()
-	cmd.InheritedFlags() // of which UseLine must know
+	cmd.InheritedFlags() // adds them to the flags that UseLine looks at
 	var b strings.Builder
 	fmt.Fprintln(&b, "Usage:")
 	if cmd.Runnable() && cmd.HasParent() && cmd.Annotations[onlyHelps] == "" {

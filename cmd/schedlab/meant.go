@@ -13,7 +13,7 @@ import (
 	"schedlab/internal/shared/prose"
 )
 
-// This file ends the errors of commands and flags that do not exist, with what the user may have meant.
+// This file writes the errors of commands and flags that do not exist. They end with what the user may have meant.
 
 // shownCommands returns the names of the commands below cmd that help lists.
 func shownCommands(cmd *cobra.Command) (names []string) {
@@ -25,7 +25,7 @@ func shownCommands(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// flagNames returns the names of the flags of cmd that help shows, also of those of the commands above it.
+// flagNames returns the names of the flags that the help of cmd shows, with the flags that it has from the commands above it.
 func flagNames(cmd *cobra.Command) (names []string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
@@ -47,7 +47,7 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 // noFlag ends the error of a flag that cmd does not have: with the flag that was meant, or the command that has it.
 func noFlag(cmd *cobra.Command, bad *pflag.NotExistError) string {
 	name, see := bad.GetSpecifiedName(), "; see "+cmd.CommandPath()+" --help"
-	// A long flag with one dash is taken for several short ones.
+	// pflag reads a long flag with one dash as several short ones.
 	if short, _, _ := strings.Cut(bad.GetSpecifiedShortnames(), "="); len(short) > 1 {
 		name = short
 	}

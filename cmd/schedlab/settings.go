@@ -37,8 +37,8 @@ func sources(cmd *cobra.Command) error {
 	return fromFile(cmd)
 }
 
-// fromFile sets the flags that have no value yet from the file of --config, if there is one, takes the old flags, and refuses
-// those that would be ignored.
+// fromFile sets the flags that have no value yet from the file of --config, if there is one, and then the flags that have
+// replaced an old one that is set. It refuses flags that the command would ignore.
 func fromFile(cmd *cobra.Command) error {
 	// Empty, too, for a command that has no --config.
 	if name, _ := cmd.Flags().GetString(configFlag); name != "" {
@@ -201,7 +201,7 @@ func readConfig(cmd *cobra.Command, name string) error {
 	for _, s := range settings {
 		place := fmt.Sprintf("%s:%d:%d", name, s.Line, s.Column)
 		flag := cmd.Flags().Lookup(s.Key)
-		// A file cannot name another file: nobody could tell which of them wins.
+		// A file cannot name another file: it would be unclear which of the two wins.
 		if flag == nil || flag.Hidden && !isOld(flag) || s.Key == configFlag || s.Key == "help" {
 			return session.Usagef("%s: %s", place, unknown(cmd, s.Key))
 		}
@@ -225,8 +225,8 @@ func readConfig(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// unknown tells of a key in a file that is no flag of the command: which commands have such a flag, or which of this
-// one the user may have meant.
+// unknown is the error of a key in a file that is no flag of the command. It names the commands that have such a flag, or the flag
+// that the user may have meant.
 func unknown(cmd *cobra.Command, key string) string {
 	owners := flagOwners(cmd.Root())
 	if of := owners[key]; len(of) > 0 && key != configFlag {

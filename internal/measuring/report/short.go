@@ -377,8 +377,8 @@ func overview(r *record.Comparison) document.Part {
 	return document.Page{document.Charts{{Picture: draw("overview", t)}}, lines, next(r)}
 }
 
-// next returns the one command that tells more of this run: the causes of a sure difference of two arms, if it is not explained yet. A run of a
-// gate is about builds, whose causes lie in their code.
+// next returns the one command that tells more about this run: it looks for the causes of a sure difference of two arms, if that
+// has not been done. For a gate there is none: the cause is in the code of the new build.
 func next(r *record.Comparison) document.Part {
 	if reasonOf(&r.Common) != nil || len(r.Gate) > 0 || !slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && differs(v) }) {
 		return document.Commands{}

@@ -64,7 +64,7 @@ func fully(r *record.Comparison, verdicts document.Part, all bool) document.Docu
 	}
 }
 
-// setting tells what was measured, with which servers, and where.
+// setting tells the load, the sizes of the servers and the machine.
 func setting(r *record.Comparison) []string {
 	if has := sizes(r.Contestants()); has != "" {
 		return []string{offered(r), has, machine(r)}

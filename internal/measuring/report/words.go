@@ -590,8 +590,8 @@ func busy(a record.Contestant, workers string) string {
 // oftenWaits is the ratio of requests that wait for a worker above which a report tells how many workers would be enough.
 const oftenWaits = .1
 
-// enough returns the smallest number of workers of which at least one is free for 99 % of the requests, by Erlang's formula for waiting (M/M/c),
-// if so many are busy on average.
+// enough returns the smallest number of workers with which 99 % of the requests find one free, by Erlang's formula for waiting
+// (M/M/c). busy is how many are busy on average.
 func enough(busy float64) int {
 	workers := queueing.Workers(busy, 1)
 	for queueing.MMcWait(busy, 1, workers, 0) > .01 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fewNames are listed at a glance, so that nobody has to guess what was meant.
+// fewNames is the largest number of names that an error lists: a reader sees them at a glance and needs no guess.
 const fewNames = 6
 
 // Choice ends the error of a word that is none of names: with all of them, "(want one of nethttp, pool)", or where they
@@ -27,11 +27,11 @@ func DidYouMean(word string, names []string) string {
 	return fmt.Sprintf(" (did you mean %s?)", strings.Join(near, " or "))
 }
 
-// mostNear is how many names Near returns at most, and mostEdits how many edits away they are.
+// Limits of Near: the number of names, and the edits between one of them and the word.
 const mostNear, mostEdits = 3, 3
 
-// Near returns the names that the user may have meant by word, in their order: those that it takes the fewest
-// edits to, up to one for every three letters; or else those that begin with it.
+// Near returns the names that the user may have meant by word, in their order: the ones with the fewest edits from word, at
+// most one edit for every three letters. If there is none, it returns the names that begin with word.
 func Near(word string, names []string) []string {
 	typed := []rune(strings.ToLower(word))
 	fewest := min(len(typed)/3, mostEdits)
@@ -56,9 +56,9 @@ func Near(word string, names []string) []string {
 	return near[:min(len(near), mostNear)]
 }
 
-// edits returns how many letters to add, drop or change make b of a, two that change places counting as one
-// (the optimal string alignment distance). Of words whose lengths
-// differ by more than mostEdits it is at least that difference, which it returns.
+// edits returns how many letters must be added, dropped or changed to turn a into b; two neighbours that change places count as
+// one (the optimal string alignment distance). If the lengths differ by more than mostEdits, it returns only that difference,
+// the least that it can be.
 func edits(a, b []rune) int {
 	if d := len(a) - len(b); max(d, -d) > mostEdits {
 		return max(d, -d) // so that a very long word takes no time

@@ -290,8 +290,8 @@ func roundStep(v float64) float64 {
 type Series struct{ Name, Class string }
 
 // SeriesOf returns the series of the arms, in their order. The baseline has the colour of text, its copy the
-// same colour dashed, and each challenger one of seven colours, by its name: so an arm has the same colour on every page,
-// except beside an earlier arm whose name leads to that colour too. From the eighth challenger on colours repeat, dashed.
+// same colour dashed, and each challenger one of seven colours, chosen by its name, so that it has the same colour on every page.
+// If an earlier challenger has that colour already, it takes the next free one. From the eighth challenger on colours repeat, dashed.
 func SeriesOf(arms []record.Contestant) []Series {
 	const colours = 7
 	taken, challengers := map[string]bool{}, 0
@@ -320,10 +320,10 @@ func SeriesOf(arms []record.Contestant) []Series {
 	return all
 }
 
-// salt makes names that often stand side by side lead to colours that differ well: fasthttp to blue, pool to orange, goroutine to green.
+// salt is chosen so that arms that are often compared have colours that differ well: fasthttp blue, pool orange, goroutine green.
 const salt = "12236"
 
-// colourOf returns the number, below colours, of the colour that a name leads to.
+// colourOf returns the colour of a name: a number from 0 up to, not including, colours.
 func colourOf(name string, colours int) int {
 	sum := fnv.New32a()
 	sum.Write([]byte(salt + name))

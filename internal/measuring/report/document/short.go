@@ -8,7 +8,7 @@ import (
 // ShortWords is the largest number of words of an answer that is read at a glance.
 const ShortWords = 12
 
-// Words counts the words of a sentence: what is between spaces and has a letter or a digit. An nbsp is a space here.
+// Words counts the words of a sentence: all between two spaces is one word, if it has a letter or a digit. An nbsp is a space here.
 func Words(s string) (n int) {
 	for word := range strings.FieldsSeq(s) {
 		if strings.ContainsFunc(word, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) }) {

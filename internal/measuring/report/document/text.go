@@ -68,7 +68,7 @@ func (t *text) chips(chips []Chip, axis string) {
 	if !slices.ContainsFunc(chips, func(c Chip) bool { return !c.Told }) {
 		return
 	}
-	const room = 30 // columns for the words beside a bar
+	const room = 30 // columns that a bar must leave for the words
 	names, marks, bars := 0, 0, 0
 	for _, c := range chips {
 		names, marks = max(names, utf8.RuneCountInString(c.Name)), max(marks, utf8.RuneCountInString(c.Mark))
@@ -76,7 +76,7 @@ func (t *text) chips(chips []Chip, axis string) {
 			bars = utf8.RuneCountInString(c.Bar) + 2
 		}
 	}
-	// A bar must not cost a line: words that wrap beside it take its place.
+	// A bar must not cost a line: if it makes words wrap, no bar is drawn.
 	wraps := func(c Chip) bool {
 		left := t.Width - names - marks - 4
 		return len(Wrap(c.Text, left-bars, 0)) > len(Wrap(c.Text, left, 0))
