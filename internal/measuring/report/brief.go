@@ -61,18 +61,21 @@ func screenOf(p comparisonPage) screen {
 		name: named(r), state: state(r), top: topOf(r), context: []string{askedBriefly(r)},
 		sure: sure(r), expected: unmet(r), doubts: others(r.Doubts), causes: alwaysShown(r), where: whereReportIs(&r.Common),
 	}
-	hasFigure := func(a record.Arm) bool {
-		return slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return a.Median(m.Figure) != nil })
-	}
-	// Without a whole block no figure is known.
-	if s.figures = (document.Lines)(nil); slices.ContainsFunc(r.Arms, hasFigure) {
+	if s.figures = (document.Lines)(nil); anyFigure(r) {
 		s.figures = marked(r)
 	}
 	s.reasons, s.asked = whyReasons(r)
-	if p.below() != nil { // a mean in the claims is not the mean in "Why"
+	if p.found() != ranking(r) { // a mean in the claims is not the mean in "Why"
 		s.means = "(on average: the mean of good requests over all blocks; a figure in the answer is the median of the blocks' figures)"
 	}
 	return s
+}
+
+// anyFigure reports whether a figure of an arm is known: without a whole block none is.
+func anyFigure(r *record.Comparison) bool {
+	return slices.ContainsFunc(r.Arms, func(a record.Arm) bool {
+		return slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return a.Median(m.Figure) != nil })
+	})
 }
 
 // fitting returns the screen as a document that fits the height of a terminal, if cutting can make it fit. Each step drops the

@@ -56,23 +56,6 @@ func (p comparisonPage) found() string {
 	return strings.Join(claims, " ")
 }
 
-// below returns the ranking as a separate line below claims; nil if the ranking is the headline already.
-func (p comparisonPage) below() []string {
-	if ranked := ranking(p.Comparison); p.found() != ranked {
-		return []string{strings.TrimSuffix(ranked, ".")}
-	}
-	return nil
-}
-
-// context returns the sentences that follow the headline: what kept the run from an answer, or the ranking if the headline has
-// only the claims.
-func context(r record.Result) []string {
-	if below := say.BelowTooBusy(doubt.TooBusy(r.Head().Doubts), pageOf(r).found()); below != nil {
-		return below
-	}
-	return pageOf(r).below()
-}
-
 // ranking returns the verdicts on all arms in one sentence, after a doubt that undermines it.
 func ranking(r *record.Comparison) string {
 	// If an arm was seen to starve connections, the answer says so.

@@ -41,8 +41,6 @@ type page interface {
 	found() string
 	// top is the first lines of every report, as if nothing had disturbed the run.
 	top() top
-	// below is the ranking, as a line below found and without its full stop; nil if found is the ranking, or nothing is ranked.
-	below() []string
 	// brief is the report for one screen of this width.
 	brief(width int) document.Document
 	// whole is the full report; see [whole].
@@ -79,7 +77,6 @@ func pageOf(r record.Result) page {
 }
 
 func (p gatePage) found() string               { return gateAnswer(p.Comparison) }
-func (p gatePage) below() []string             { return nil }
 func (p gatePage) brief(int) document.Document { return gateBriefly(p.Comparison) }
 func (p gatePage) summary(w io.Writer) error   { return gateComment(w, p.Comparison) }
 
@@ -90,8 +87,7 @@ func (p gatePage) whole(all bool) document.Document {
 	return fully(p.Comparison, gate, all)
 }
 
-func (p otherPage) found() string   { return doubted(p.Content, doubt.StickyPool.Is) + p.Found() }
-func (p otherPage) below() []string { return nil }
+func (p otherPage) found() string { return doubted(p.Content, doubt.StickyPool.Is) + p.Found() }
 
 func (p otherPage) brief(int) document.Document {
 	r := p.Head()

@@ -347,10 +347,7 @@ const (
 // overview is the first screen's part of a page: the figures of the arms with the marks of their verdicts, each with the interval of
 // its ratio below. Below it stands the same legend as in a terminal.
 func overview(r *record.Comparison) document.Part {
-	known := func(a record.Arm) bool {
-		return slices.ContainsFunc(stats.Metrics(), func(m stats.Metric) bool { return a.Median(m.Figure) != nil })
-	}
-	if !slices.ContainsFunc(r.Arms, known) {
+	if !anyFigure(r) {
 		return document.Page{}
 	}
 	arms, others := shownBriefly(r)

@@ -207,7 +207,7 @@ func gateComment(w io.Writer, r *record.Comparison) error {
 		measured = append(measured, document.Fact{Label: "Doubt", Text: d})
 	}
 	measured = append(measured, document.Fact{Label: "Machine", Text: machine(r)}, document.Fact{Label: "Command", Text: r.Note})
-	return say.Markdown(w, document.Document{Name: "gate", State: state(r), Answer: Headline(r), Context: context(r), Parts: []document.Part{
+	return say.Markdown(w, document.Document{Name: "gate", State: state(r), Answer: Headline(r), Context: say.BelowTooBusy(doubt.TooBusy(r.Doubts), gateAnswer(r)), Parts: []document.Part{
 		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, measured}},
 	}})
 }
