@@ -306,8 +306,9 @@ func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict
 	goodput := verdictOn(verdicts, s.Arm, stats.Goodput)
 	// more joins the details of clauses that begin with ", and ".
 	more := func(clauses ...string) string { return strings.TrimPrefix(strings.Join(clauses, ""), ", and ") }
-	inBrackets := func(is, detail string) clause {
-		return clause{fmt.Sprintf("%s %s %s (%s)", s.Arm, is, s.Baseline, detail), detail}
+	is := func(p record.Place, detail string) clause {
+		words := placeWords[p]
+		return clause{fmt.Sprintf("%s %s%s%s (%s)", s.Arm, words.one, words.joined, s.Baseline, detail), detail}
 	}
 	switch s.Place {
 	case record.Place{Outcome: outcome.Refused, Why: record.OtherLoad}:
@@ -321,20 +322,17 @@ func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict
 		return clause{fmt.Sprintf("the times of %s cannot be compared with %s, which starved connections", s.Arm, s.Baseline),
 			fmt.Sprintf("its times cannot be compared with %s, which starved connections", s.Baseline)}
 	case record.Placed(stats.Higher):
-		return inBrackets("keeps up better than", "goodput "+changedPlainly(r, goodput))
+		return is(s.Place, "goodput "+changedPlainly(r, goodput))
 	case record.Placed(stats.Lower):
-		return inBrackets("does not keep up with", shortfall(r, goodput))
+		return is(s.Place, shortfall(r, goodput))
 	case record.Placed(stats.Trade):
 		trade := trades(r, s, verdicts)
 		return clause{fmt.Sprintf("%s trades with %s: %s", s.Arm, s.Baseline, trade), trade}
-	case record.Placed(stats.Slower):
-		if goodput.Worse() && !armOf(r, s.Arm).Clients.Closed() && !armOf(r, s.Baseline).Clients.Closed() {
-			return inBrackets("does not keep up with", shortfall(r, goodput))
+	case record.Placed(stats.Faster), record.Placed(stats.Slower):
+		if s.Place.Rank == stats.Slower && goodput.Worse() && !armOf(r, s.Arm).Clients.Closed() && !armOf(r, s.Baseline).Clients.Closed() {
+			return is(record.Placed(stats.Lower), shortfall(r, goodput))
 		}
-		c := inBrackets("is slower than", changes(r, onTimes(verdicts, s.Arm, stats.Slower)))
-		return clause{c.text + onAverage(r, s), c.detail + onAverage(r, s)}
-	case record.Placed(stats.Faster):
-		c := inBrackets("is faster than", changes(r, onTimes(verdicts, s.Arm, stats.Faster)))
+		c := is(s.Place, changes(r, onTimes(verdicts, s.Arm, s.Place.Rank)))
 		return clause{c.text + onAverage(r, s), c.detail + onAverage(r, s)}
 	case record.Placed(stats.Same):
 		too := []string{andGoodput(r, goodput), andCPU(r, verdictOn(verdicts, s.Arm, stats.CPUPerRequest)), onAverage(r, s)}

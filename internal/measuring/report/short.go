@@ -143,8 +143,8 @@ func chipsOf(r *record.Comparison) (chips []document.Chip, axis string) {
 	}
 	x := ratioAxis(drawn, barWidth-1, 0)
 	for _, s := range r.Answer.Standings {
-		chip := document.Chip{Line: classOf(r, s.Arm), Name: s.Arm, Text: standing(r, s, r.Verdicts).detail}
-		chip.Mark, chip.Class = chipWords(s.Place)
+		is := placeWords[s.Place]
+		chip := document.Chip{Line: classOf(r, s.Arm), Name: s.Arm, Mark: is.mark, Class: is.class, Text: standing(r, s, r.Verdicts).detail}
 		if s.Baseline != r.Arms[0].Name {
 			chip.Name += " against " + s.Baseline
 		}
@@ -210,25 +210,6 @@ func barHead(x chart.Axis) string {
 	return strings.Repeat(" ", one-len(left)) + left + "┊" + right
 }
 
-// chipWords returns a place as the word of a chip, and the class of its colour.
-func chipWords(p record.Place) (word, class string) {
-	switch p {
-	case record.Placed(stats.Faster), record.Placed(stats.Slower), record.Placed(stats.Same):
-		return string(p.Rank), string(p.Rank)
-	case record.Placed(stats.Higher):
-		return "keeps up better", string(stats.Faster)
-	case record.Placed(stats.Lower):
-		return "falls behind", string(stats.Slower)
-	case record.Placed(stats.Trade):
-		return "trade", "open"
-	case record.Place{Outcome: outcome.Open, Rank: stats.Same}:
-		return "partly the same", "open"
-	case record.Place{Outcome: outcome.Refused, Why: record.StarvesClients}:
-		return "starves", "refused"
-	}
-	return string(p.Outcome), string(p.Outcome)
-}
-
 // classOf returns the class of an arm's line in charts.
 func classOf(r *record.Comparison, arm string) string {
 	for _, s := range chart.SeriesOf(r.Contestants()) {
@@ -272,51 +253,41 @@ func placed(r *record.Comparison, named bool) string {
 		for _, s := range group {
 			arms = append(arms, s.Arm)
 		}
-		who, many := strings.Join(arms, " and "), len(arms) > 1
+		who := strings.Join(arms, " and ")
 		if !named {
 			who = prose.Plural(len(arms), "arm")
 		}
-		text, joined := placeInWords(group[0].Place, many)
+		is := placeWords[group[0].Place]
+		text := is.one
+		if len(arms) > 1 {
+			text = is.many
+		}
 		against := slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool { return s.Baseline != first })
-		if len(clauses) == 0 && joined != "" && !against {
-			text += joined + first
+		if len(clauses) == 0 && is.joined != "" && !against {
+			text += is.joined + first
 		}
 		clauses = append(clauses, who+" "+text)
 	}
 	return strings.Join(clauses, "; ")
 }
 
-// placeInWords returns the end of a clause about one or many arms, and what joins it to the name of their baseline.
-func placeInWords(p record.Place, many bool) (text, joined string) {
-	is, does := "is ", "does not keep up"
-	if many {
-		is, does = "are ", "do not keep up"
-	}
-	verb := func(one string) string {
-		if many {
-			return strings.TrimSuffix(one, "s")
-		}
-		return one
-	}
-	switch p {
-	case record.Placed(stats.Faster), record.Placed(stats.Slower):
-		return is + strings.ToLower(string(p.Rank)), " than "
-	case record.Placed(stats.Same):
-		return is + "the same", " as "
-	case record.Placed(stats.Higher):
-		return verb("keeps") + " up better", " than "
-	case record.Placed(stats.Lower):
-		return does, " with "
-	case record.Placed(stats.Trade):
-		return verb("trades"), " with "
-	case record.Place{Outcome: outcome.Open, Rank: stats.Same}:
-		return is + "partly the same", " as "
-	case record.Place{Outcome: outcome.Refused, Why: record.StarvesClients}:
-		return verb("starves") + " connections", ""
-	case record.Place{Outcome: outcome.Open}:
-		return is + "open", " against "
-	}
-	return is + "not comparable", " with "
+// placeWords are the words for where an arm stands.
+var placeWords = map[record.Place]struct {
+	mark, class string // of its chip: the word, and the CSS class of the word's colour
+	one, many   string // what one arm is or does, and several
+	joined      string // to the name of the baseline; "" if the words need no baseline
+}{
+	record.Placed(stats.Faster):                            {string(stats.Faster), string(stats.Faster), "is faster", "are faster", " than "},
+	record.Placed(stats.Slower):                            {string(stats.Slower), string(stats.Slower), "is slower", "are slower", " than "},
+	record.Placed(stats.Same):                              {string(stats.Same), string(stats.Same), "is the same", "are the same", " as "},
+	record.Placed(stats.Higher):                            {"keeps up better", string(stats.Faster), "keeps up better", "keep up better", " than "},
+	record.Placed(stats.Lower):                             {"falls behind", string(stats.Slower), "does not keep up", "do not keep up", " with "},
+	record.Placed(stats.Trade):                             {"trade", "open", "trades", "trade", " with "},
+	{Outcome: outcome.Open, Rank: stats.Same}:              {"partly the same", "open", "is partly the same", "are partly the same", " as "},
+	{Outcome: outcome.Open}:                                {"open", "open", "is open", "are open", " against "},
+	{Outcome: outcome.Refused, Why: record.StarvesClients}: {"starves", "refused", "starves connections", "starve connections", ""},
+	{Outcome: outcome.Refused, Why: record.NoTimesBeside}:  {"refused", "refused", "is not comparable", "are not comparable", " with "},
+	{Outcome: outcome.Refused, Why: record.OtherLoad}:      {"refused", "refused", "is not comparable", "are not comparable", " with "},
 }
 
 // An overviewTable is the figures of the first screen of a page: a row for each arm. X is the axis of all ratios.

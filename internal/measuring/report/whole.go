@@ -299,13 +299,9 @@ type forestRow struct {
 // forestOf returns the forest of all verdicts: a group for each arm in the order of the run, and the A/A control as the last
 // group. Intervals of the control show how wide an interval is between equal servers.
 func forestOf(r *record.Comparison) forest {
-	class := map[string]string{}
-	for _, s := range chart.SeriesOf(r.Contestants()) {
-		class[s.Name] = s.Class
-	}
 	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA), forestWidth, forestMargin)}
 	add := func(group []record.Verdict, control bool) {
-		g := forestGroup{Series: chart.Series{Name: group[0].Arm, Class: class[group[0].Arm]}, Control: control}
+		g := forestGroup{Series: chart.Series{Name: group[0].Arm, Class: classOf(r, group[0].Arm)}, Control: control}
 		for _, v := range group {
 			g.Rows = append(g.Rows, forestRowOf(r, v))
 		}
