@@ -58,8 +58,13 @@ func (p comparisonPage) found() string {
 
 // ranking returns the verdicts on all arms in one sentence, after a doubt that undermines it.
 func ranking(r *record.Comparison) string {
-	// If an arm was seen to starve connections, the answer says so.
-	return doubted(r, func(d fact.Fact) bool { return doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 }) + answer(r)
+	return doubtedRanking(r) + answer(r)
+}
+
+// doubtedRanking returns a doubt that undermines the ranking; "" for none. If an arm was seen to starve connections, the ranking
+// says so itself.
+func doubtedRanking(r *record.Comparison) string {
+	return doubted(r, func(d fact.Fact) bool { return doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 })
 }
 
 // doubted returns a doubt that undermines the answer and so comes before it; "" for none. It is the doubt that the load
@@ -239,18 +244,23 @@ func metrics(vs []record.Verdict) string {
 // standings returns a clause for each challenger against the baseline, then one for each duel of two challengers, then one for
 // each arm that starved connections, and a sentence about arms that may run on other CPUs than the rest.
 func standings(r *record.Comparison) string {
-	var clauses, duels []string
+	first, then := []string(nil), duels(r)
 	for _, s := range r.Answer.Standings {
-		clauses = append(clauses, standing(r, s, r.Verdicts).text)
-	}
-	for _, d := range r.Answer.Duels {
-		duels = append(duels, standing(r, d.Standing, d.Verdicts).text)
+		first = append(first, standing(r, s, r.Verdicts).text)
 	}
 	// If several beat the baseline, the reader waits for their duels, so these come first.
 	if r.Answer.Kind == record.SeveralWin {
-		clauses, duels = duels, clauses
+		first, then = then, first
 	}
-	return strings.Join(slices.Concat(clauses, duels, starving(r)), "; ") + "." + otherCPUs(r)
+	return strings.Join(slices.Concat(first, then, starving(r)), "; ") + "." + otherCPUs(r)
+}
+
+// duels returns a clause for each duel of two challengers.
+func duels(r *record.Comparison) (clauses []string) {
+	for _, d := range r.Answer.Duels {
+		clauses = append(clauses, standing(r, d.Standing, d.Verdicts).text)
+	}
+	return clauses
 }
 
 // otherCPUs returns a sentence about the arms that may run on other CPUs than the servers started here, because a win may be due

@@ -11,7 +11,6 @@ import (
 	"schedlab/internal/measuring/report/say"
 	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/doubt"
-	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/record"
@@ -21,7 +20,8 @@ import (
 // This file builds the first lines of every report of a run: the answer in few words, a chip for each arm, and what else
 // [Headline] says.
 
-// A top is the first lines of a report. Together they say what Headline says, and nothing of it twice.
+// A top is the first lines of a report. Together they say what Headline says, and nothing of it twice, except a long sentence that
+// document.Split finds no place to cut.
 type top struct {
 	answer string          // of at most document.ShortWords words
 	chips  []document.Chip // one for each arm that was compared with another
@@ -118,12 +118,7 @@ func (p comparisonPage) ranked() (t top) {
 	if !hasKind && (r.Answer.Kind == record.SeveralWin || r.Answer.Kind == record.OtherLoads || otherParser(r, r.Winner.Arm) != "") {
 		t.lead = append(t.lead, lead(r))
 	}
-	doubts := doubted(r, func(d fact.Fact) bool { return doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 })
-	var duels []string
-	for _, d := range r.Answer.Duels {
-		duels = append(duels, standing(r, d.Standing, d.Verdicts).text)
-	}
-	for _, line := range slices.Concat([]string{doubts}, duels, starving(r), []string{otherCPUs(r)}) {
+	for _, line := range slices.Concat([]string{doubtedRanking(r)}, duels(r), starving(r), []string{otherCPUs(r)}) {
 		if line = strings.TrimSuffix(strings.TrimSpace(line), "."); line != "" {
 			t.lead = append(t.lead, line)
 		}

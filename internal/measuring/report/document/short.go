@@ -21,32 +21,28 @@ func Words(s string) (n int) {
 // Where Split may cut a sentence: at the end of a clause only, or at a comma or a parenthesis as well.
 const (
 	BetweenClauses = ":;."
-	Anywhere       = ":;.,("
+	Anywhere       = ":;.,"
 )
 
-// Split cuts an answer behind the last clause with which it has at most ShortWords words, and returns what follows as a line.
-// An answer that cannot be cut so is returned whole, if cuts are BetweenClauses; else its first words are returned, and all
-// of it as the line.
+// Split cuts an answer after its last clause that ends within ShortWords words, and returns what follows as a line. An answer
+// without such a clause is returned whole, if cuts is BetweenClauses. Otherwise its first words are returned, with the whole
+// answer as the line.
 func Split(answer, cuts string) (short string, rest []string) {
 	whole := strings.TrimSuffix(answer, ".")
 	if Words(whole) <= ShortWords {
 		return answer, nil
 	}
 	at, depth := 0, 0
-	for i, c := range whole {
-		if c == ')' {
-			depth--
-		}
-		// A cut is before a space, or before the parenthesis that follows one.
-		cut := strings.ContainsRune(cuts, c) && c != '(' && strings.HasPrefix(whole[i+len(string(c)):], " ") || c == '(' && strings.ContainsRune(cuts, c) && i > 0 && whole[i-1] == ' '
-		if cut && depth == 0 {
-			if Words(whole[:i]) > ShortWords {
-				break
-			}
+	for i := 0; i < len(whole)-1 && Words(whole[:i]) <= ShortWords; i++ {
+		isEnd := strings.IndexByte(cuts, whole[i]) >= 0 && whole[i+1] == ' '
+		if depth == 0 && (isEnd || cuts == Anywhere && whole[i:i+2] == " (") {
 			at = i
 		}
-		if c == '(' {
+		switch whole[i] {
+		case '(':
 			depth++
+		case ')':
+			depth--
 		}
 	}
 	if at == 0 {
@@ -56,7 +52,7 @@ func Split(answer, cuts string) (short string, rest []string) {
 		words := strings.Fields(whole)
 		return strings.Join(words[:ShortWords], " ") + " …", []string{whole}
 	}
-	short = strings.TrimRight(whole[:at], " ") + "."
+	short = whole[:at] + "."
 	left := strings.TrimLeft(whole[at:], ":;., ")
 	if left[0] == '(' { // what stood in parentheses begins the line
 		left = strings.Replace(left[1:], ")", "", 1)
