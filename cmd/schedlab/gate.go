@@ -62,7 +62,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	words, defaults := session.GateWords()
 	// bind declares these, but a gate has no use for them.
 	fl.Lookup("arm").Hidden, fl.Lookup("close").Hidden = true, true
-	fl.StringVar(&r.Old, "old", "", "the old build: a command that listens on {addr}, VARIABLE=VALUE words before it, or http://HOST:PORT")
+	fl.StringVar(&r.Old, "old", "", "the old build: a command that listens on {addr}, VARIABLE=VALUE words before it (tls=insecure if it speaks https), or http://HOST:PORT")
 	fl.StringVar(&r.New, "new", "", "the new build, likewise")
 	fl.StringVar(&r.OldRef, "old-ref", "", "the old build is this commit, branch or tag of the git repository here")
 	fl.StringVar(&r.NewRef, "new-ref", "HEAD", "with --old-ref: the new build is this one")

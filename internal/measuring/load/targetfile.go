@@ -171,7 +171,7 @@ func (p *targetParser) end() error {
 	// The template is only a check; the load renders the targets again.
 	tp, err := t.template(true)
 	if err == nil && p.addr != "" && tp.tls {
-		err = fmt.Errorf("scheme \"https\" of %q; only plain http is asked here", given)
+		err = fmt.Errorf("scheme \"https\" of %q; write http, and tell how the server is asked before its command or address, as in 'tls=insecure ./server {addr}'", given)
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -232,8 +233,17 @@ func (p plan) silent(a arm, block int, w window.Window) error {
 	if block > 0 || w.Requests == 0 || w.Good > 0 || overloaded {
 		return nil
 	}
-	return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed: %s); try it with curl first",
-		a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(cmdline.AddrMark)[0].URL, "http://"+cmdline.AddrMark), w.Requests, request.Mostly(w.Failures))
+	return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed: %s); %s",
+		a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(cmdline.AddrMark)[0].URL, "http://"+cmdline.AddrMark), w.Requests, request.Mostly(w.Failures), a.tryFirst(w.Failures))
+}
+
+// tryFirst tells what to do about an arm whose requests all failed, in these ways. A server that speaks TLS answers 400 to
+// plain HTTP.
+func (a arm) tryFirst(ends map[string]int) string {
+	if a.Mode == "" && a.Clients.Speaks.TLS == "" && ends[request.Request{Status: http.StatusBadRequest}.End()] > 0 {
+		return "try it with curl first, and if it speaks https, put tls=insecure before its command or address"
+	}
+	return "try it with curl first"
 }
 
 // reaches reports whether the run comes to its first look, if each further block takes each.

@@ -480,3 +480,23 @@ func (o observer) Window(p record.Plan, w window.Window) {
 		o.window(p, w)
 	}
 }
+
+// A server that speaks TLS answers 400 to plain HTTP: then the advice names the setting, and not otherwise.
+func TestAdviceWhereNothingWasGood(t *testing.T) {
+	t.Parallel()
+	secure := record.PlanArm{Clients: record.Clients{Speaks: record.Speaks{TLS: record.TrustAny}}}
+	for _, c := range []struct {
+		of   record.PlanArm
+		ends map[string]int
+		tls  bool
+	}{
+		{record.PlanArm{}, map[string]int{"status 400": 9}, true},
+		{record.PlanArm{}, map[string]int{"status 404": 9}, false},
+		{record.PlanArm{Mode: "pool"}, map[string]int{"status 400": 9}, false},
+		{secure, map[string]int{"status 400": 9}, false},
+	} {
+		if got := (arm{PlanArm: c.of}).tryFirst(c.ends); strings.Contains(got, "tls=insecure") != c.tls || !strings.HasPrefix(got, "try it with curl first") {
+			t.Errorf("%v of %v: got %q", c.ends, c.of, got)
+		}
+	}
+}

@@ -280,8 +280,9 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 			found.sendable, err = rehearse(ctx, p, server, a, found.x, result.Proof.Work()/float64(result.Answered))
 			return found, err
 		case result.Failed > 0 || o.Duration >= p.Timeout.Duration:
-			why := cmp.Or(request.Mostly(request.FailedEnds(result.Requests)), "no reply came at all")
-			return found, fmt.Errorf("not one good reply to %s in %v of closed-loop load (%d failed: %s); try it with curl first", o.Targets[0].URL, o.Duration, result.Failed, why)
+			ends := request.FailedEnds(result.Requests)
+			return found, fmt.Errorf("not one good reply to %s in %v of closed-loop load (%d failed: %s); %s",
+				o.Targets[0].URL, o.Duration, result.Failed, cmp.Or(request.Mostly(ends), "no reply came at all"), a.tryFirst(ends))
 		}
 	}
 }

@@ -435,17 +435,21 @@ func parseForeign(name, text string) (Arm, error) {
 		return Arm{}, err
 	}
 	a := Arm{Name: name}
-	if where, has := strings.CutPrefix(words[0], metricsWord); has {
-		a.Metrics, words = where, words[1:]
-	}
-	for len(words) > 1 {
-		key, value, _ := strings.Cut(words[0], "=")
-		if !slices.Contains(spokenKeys, key) || value == "" {
-			break
+	// Settings and variables stand before the command in any order.
+	before, words := cmdline.Variables(words)
+	var variables []string
+	for _, word := range before {
+		key, value, _ := strings.Cut(word, "=")
+		switch {
+		case strings.HasPrefix(word, metricsWord):
+			a.Metrics = value
+		case slices.Contains(spokenKeys, key) && value != "":
+			a.set(key, value)
+		default:
+			variables = append(variables, word)
 		}
-		a.set(key, value)
-		words = words[1:]
 	}
+	words = append(variables, words...)
 	if isCommand(text) {
 		a.setCommand(words)
 	} else {

@@ -22,6 +22,7 @@ func TestForeignArms(t *testing.T) {
 		{"mine=GOGC=200 A='b c' ./s {addr}", Arm{Name: "mine", Env: map[string]string{"GOGC": "200", "A": "b c"}, Command: []string{"./s", "{addr}"}}, `A='b c' GOGC=200 ./s {addr}`},
 		{"mine=./s -h {host} -p {port}", Arm{Name: "mine", Command: []string{"./s", "-h", "{host}", "-p", "{port}"}}, "./s -h {host} -p {port}"},
 		{"mine=metrics=:9100/m ADDR={addr} ./s", Arm{Name: "mine", Metrics: ":9100/m", Env: map[string]string{"ADDR": "{addr}"}, Command: []string{"./s"}}, "ADDR={addr} ./s"},
+		{"mine=ADDR={addr} tls=insecure A=1 metrics=/m ./s", Arm{Name: "mine", Metrics: "/m", Clients: map[string]string{"tls": "insecure"}, Env: map[string]string{"ADDR": "{addr}", "A": "1"}, Command: []string{"./s"}}, "A=1 ADDR={addr} ./s"},
 		{"prod=http://127.0.0.1:9000/", Arm{Name: "prod", URL: "http://127.0.0.1:9000"}, "http://127.0.0.1:9000"},
 		{"prod=metrics=/metrics http://localhost:9000", Arm{Name: "prod", URL: "http://localhost:9000", Metrics: "/metrics"}, "http://localhost:9000"},
 		{"nethttp,env.GOGC=200", Arm{Name: "nethttp,env.GOGC=200", Mode: "nethttp", Env: map[string]string{"GOGC": "200"}}, "GOGC=200 schedlab"},
