@@ -18,12 +18,15 @@ import (
 // This file tells the shell what to offer at the TAB key. A completion function gets the command with the flags typed so far, the
 // arguments, and the word that is being typed. The shell drops offers that do not begin with that word.
 
+// goesOn tells the shell to add no space, since the word may go on, and to offer no files.
+const goesOn = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+
 // complete offers fixed values for a flag. The flag must exist. After "workers=" the shell adds no space, since a value
 // follows.
 func complete(cmd *cobra.Command, flag string, values ...string) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	if strings.HasSuffix(values[0], "=") {
-		directive |= cobra.ShellCompDirectiveNoSpace
+		directive = goesOn
 	}
 	completeBy(cmd, flag, cobra.FixedCompletions(values, directive))
 }
@@ -56,7 +59,7 @@ func listOf(names func(cmd *cobra.Command, args []string) []string) cobra.Comple
 				offers = append(offers, before+name)
 			}
 		}
-		return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return offers, goesOn
 	}
 }
 
@@ -89,7 +92,6 @@ func knownArms(cmd *cobra.Command, args []string) (names []string) {
 
 // completeArm completes MODE,flag=value,...: the modes, then the settings that the mode takes, then the words of one.
 func completeArm(_ *cobra.Command, _ []string, typed string) (offers []string, _ cobra.ShellCompDirective) {
-	const goesOn = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	name, _, goes := strings.Cut(typed, ",")
 	if !goes {
 		return modeNames(), goesOn
@@ -112,7 +114,7 @@ func completeArm(_ *cobra.Command, _ []string, typed string) (offers []string, _
 // completeFactor completes FACTOR=V1,V2 of --vary and --grid: the factors, then the words of one.
 func completeFactor(factors ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return settingsOf(factors, typed), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		return settingsOf(factors, typed), goesOn
 	}
 }
 
@@ -138,20 +140,16 @@ func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellC
 	return session.Scenarios.Names(), cobra.ShellCompDirectiveDefault
 }
 
-// completeRuns offers the runs below the directory of --out, and then files, since a run may be a path.
-func completeRuns(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completeRuns offers the runs below the directory of --out, with the link to the newest one, and then files, since a run may be a
+// path. Names that begin with a dot are no runs.
+func completeRuns(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	root, err := cmd.Flags().GetString("out")
 	if err != nil {
 		root = record.DefaultRoot
 	}
-	return recorded(root), cobra.ShellCompDirectiveDefault
-}
-
-// recorded lists the names of the records below root, with the link to the newest one. Names that begin with a dot are no records.
-func recorded(root string) (names []string) {
 	dirs, _ := filepath.Glob(filepath.Join(root, "[^.]*")) // an error: nothing to offer
 	for _, dir := range dirs {
 		names = append(names, filepath.Base(dir))
 	}
-	return names
+	return names, cobra.ShellCompDirectiveDefault
 }

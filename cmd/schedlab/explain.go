@@ -70,9 +70,9 @@ there already stay until they run again. The tests have a record of their own.`,
 	fl.StringVar(&r.Out, "out", record.DefaultRoot, "directory of run records")
 	f.bindProgress(fl)
 	oneOf(fl, &f.output, "output", "text", "text, json, markdown or html", explain.Formats().Names()...)
-	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
 		if len(args) == 0 {
-			return recorded(r.Out), cobra.ShellCompDirectiveDefault
+			return completeRuns(cmd, args, typed)
 		}
 		_, run, _ := record.Open(args[0], r.Out) // a run that cannot be read has no arms
 		for _, a := range run.Plan.Arms {

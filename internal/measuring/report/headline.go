@@ -244,7 +244,8 @@ func metrics(vs []record.Verdict) string {
 // standings returns a clause for each challenger against the baseline, then one for each duel of two challengers, then one for
 // each arm that starved connections, and a sentence about arms that may run on other CPUs than the rest.
 func standings(r *record.Comparison) string {
-	first, then := []string(nil), duels(r)
+	var first []string
+	then := duels(r)
 	for _, s := range r.Answer.Standings {
 		first = append(first, standing(r, s, r.Verdicts).text)
 	}
