@@ -44,7 +44,7 @@ func topOf(r record.Result) top {
 	return t
 }
 
-// tell marks chips as told by another line, with their texts.
+// tell marks chips as told by another line, which has their texts, too.
 func tell(chips []document.Chip) {
 	for i := range chips {
 		chips[i].Text, chips[i].Told = "", true
@@ -89,9 +89,8 @@ func (p comparisonPage) top() top {
 	r := p.Comparison
 	if found := p.found(); found != ranking(r) {
 		if answer, rest := document.Split(found, document.BetweenClauses); document.Words(answer) <= document.ShortWords {
-			t := top{answer: answer, lead: rest}
-			t.chips, t.axis = chipsOf(r)
-			return t
+			chips, axis := chipsOf(r)
+			return top{answer: answer, chips: chips, axis: axis, lead: rest}
 		}
 		t := p.ranked()
 		t.lead = append([]string{strings.TrimSuffix(found, ".")}, t.lead...)
@@ -109,8 +108,8 @@ func (p comparisonPage) ranked() (t top) {
 		t.answer, t.lead = document.Split(ranking(r), document.Anywhere)
 		return t
 	}
-	answer, hasKind, hasNames := inFewWords(r)
-	t.answer = answer
+	var hasKind, hasNames bool
+	t.answer, hasKind, hasNames = inFewWords(r)
 	for i, c := range t.chips {
 		t.chips[i].Told = hasNames && c.Text == ""
 	}
@@ -126,8 +125,8 @@ func (p comparisonPage) ranked() (t top) {
 	return t
 }
 
-// chipsOf returns a chip for each challenger: where it stands, the interval of the time that tells most, and the rest of its clause in the headline.
-// axis is the head of the bars.
+// chipsOf returns a chip for each challenger: where it stands, the interval of the time that tells most, and the rest of its clause
+// in the headline. axis is the head of the bars.
 func chipsOf(r *record.Comparison) (chips []document.Chip, axis string) {
 	told := map[string]record.Verdict{}
 	var drawn []record.Verdict
@@ -215,8 +214,8 @@ func classOf(r *record.Comparison, arm string) string {
 	return ""
 }
 
-// inFewWords returns where the challengers stand, the most telling form that has few words: with the kind of answer in front, without it, both
-// with numbers of arms instead of their names, and last the kind alone. hasKind and hasNames report which of the two it has.
+// inFewWords returns where the challengers stand, in the first of these forms that has few words: with the kind of answer in front,
+// without it, both with numbers of arms instead of names, and the kind alone. hasKind and hasNames report which of the two it has.
 func inFewWords(r *record.Comparison) (answer string, hasKind, hasNames bool) {
 	front := lead(r)
 	switch decided := func(s record.Standing) bool { return s.Place.Outcome == outcome.Yes }; {

@@ -44,7 +44,7 @@ type Chip struct {
 	Mark  string // the word
 	Class string // CSS class of the word in a page
 	Text  string // more, such as figures; may be empty
-	Told  bool   // the answer or the lead has all of it: only a page shows the chip
+	Told  bool   // the answer or the lead has all of it: in Markdown it is left out, and a text has no chips if all are told
 	Bar   string // an interval drawn with characters, for a text that is wide enough; all of a document have the same width
 }
 

@@ -63,7 +63,8 @@ type text struct {
 	b strings.Builder
 }
 
-// chips writes a line for each chip, with names, words and bars in columns, and above the bars their axis. It writes none if all are told.
+// chips writes a line for each chip, with names, words and bars in columns, and above the bars their axis. If all chips are
+// told, it writes none.
 func (t *text) chips(chips []Chip, axis string) {
 	if !slices.ContainsFunc(chips, func(c Chip) bool { return !c.Told }) {
 		return
