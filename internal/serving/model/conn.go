@@ -26,6 +26,8 @@ type Conn struct {
 	framing *framing  // nil: framing is not watched
 	tls     *tls.Conn // nil: it speaks no TLS; see secure.go
 	shaken  bool      // the TLS handshake is over
+
+	nextFrame bool // the read under way is for the next frame of HTTP/2, of which no byte has come
 }
 
 // An openConn is an open connection as the listener and the drain see it, safe for concurrent use.
@@ -58,7 +60,7 @@ type entry struct {
 	answers int          // answers so far, counted where they are limited, by the goroutine that serves it
 	linger  atomic.Bool  // the client may still be sending when the connection is closed
 	gaveUp  atomic.Bool  // its client had gone when a worker took it
-	quiet   atomic.Bool  // with streams: no request is served
+	busy    atomic.Int64 // with streams: until when, on the timeline's clock, a request or its answer is under way
 }
 
 // ledgerEntry makes every type that embeds an entry an openConn.
@@ -122,7 +124,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 // read together with the one before, so that all bytes seemed answered.
 func (e *entry) beginRequest() {
 	// For an unpipelined request the bytes just read are not answered, so the two differ already.
-	if e.answered.Load() == e.read.Load() {
+	if !e.streams && e.answered.Load() == e.read.Load() {
 		e.answered.Store(unanswered)
 	}
 }
@@ -198,7 +200,9 @@ func isIdle(c openConn) bool {
 	idle := true // closed already
 	c.control(func(fd int) {
 		n, err := received(fd)
-		idle = err == nil && n == c.ledgerEntry().answered.Load()
+		e := c.ledgerEntry()
+		// In this order, as readWire takes bytes for answered only when busy tells of their requests.
+		idle = err == nil && n == e.answered.Load() && timeline.Now() >= e.busy.Load()
 	})
 	return idle
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -84,14 +85,13 @@ func (m *nethttpModel) track(nc net.Conn, state http.ConnState) {
 		// net/http reports a new connection before it starts the goroutine, so Wait misses none.
 		m.conns.Add(1)
 	case http.StateActive:
-		if c := nc.(*Conn); c.streams {
-			c.quiet.Store(false)
+		if c := nc.(*Conn); c.streams { // the first stream of several is open
+			c.busy.Store(math.MaxInt64)
 		}
 	case http.StateIdle:
 		c := nc.(*Conn)
-		if c.streams {
-			c.quiet.Store(true)
-			c.markAnswered()
+		if c.streams { // the last stream is closed
+			c.busy.Store(timeline.Now() + int64(flushTime))
 			return
 		}
 		c.framing.serving = false

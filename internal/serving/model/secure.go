@@ -10,6 +10,9 @@ import (
 // This file is TLS within a Conn: what the HTTP libraries read and write is plain, and the counts of bytes, by which a drain
 // knows whether a connection is idle, are of the encrypted stream, as the kernel's are. The handshake is part of the first
 // read, on the goroutine that serves the connection.
+//
+// Over HTTP/2 some frames belong to no request, and several requests may be under way. So bytes count as answered as soon as
+// net/http has acted on their frames, and busy tells whether that has begun a request.
 
 // Protocols of TLS's ALPN.
 const (
@@ -46,17 +49,25 @@ func (c *Conn) secure(config *tls.Config) {
 	}
 }
 
+// flushTime is how long net/http may need to write the end of an answer over HTTP/2: it reports the connection as idle before.
+const flushTime = 50 * time.Millisecond
+
 // readWire reads from the socket, counts the bytes and stamps the read.
 func (c *Conn) readWire(p []byte) (int, error) {
+	if c.nextFrame {
+		c.nextFrame = false
+		c.markAnswered()
+	}
 	n, err := c.receive(p)
 	if n > 0 { // net/http interrupts one read for each request
 		c.read.Add(uint64(n))
-		if c.streams && c.quiet.Load() { // frames of HTTP/2 that belong to no request
-			c.markAnswered()
-		}
 	}
 	return n, err
 }
+
+// frameHead is the length of the head of an HTTP/2 frame. net/http reads a head by itself, and only when it has acted on the
+// frame before.
+const frameHead = 9
 
 // readPlain reads what the client sent, decrypted if the connection speaks TLS.
 func (c *Conn) readPlain(p []byte) (int, error) {
@@ -68,16 +79,17 @@ func (c *Conn) readPlain(p []byte) (int, error) {
 			return 0, err
 		}
 		c.shaken = true
-		c.markAnswered() // the client may have come for the handshake alone so far
 		if c.stamps != nil {
 			c.stamps.first.Store(0) // the reads so far were of no request
 		}
 		// Requests that share a connection at a time cannot share its stamps.
 		if c.tls.ConnectionState().NegotiatedProtocol == alpnHTTP2 {
 			c.streams, c.stamps = true, nil
-			c.quiet.Store(true)
+		} else {
+			c.markAnswered() // the client may have come for the handshake alone so far
 		}
 	}
+	c.nextFrame = c.streams && len(p) == frameHead
 	n, err := c.tls.Read(p)
 	// The bytes may have come with the handshake, or with the request before.
 	if n > 0 && !c.streams {

@@ -2,17 +2,15 @@ package server
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
-	"math/big"
-	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,44 +21,37 @@ import (
 	"schedlab/internal/serving/model"
 )
 
-// certificate writes a certificate for 127.0.0.1 that is signed by itself, and its key.
+// certificate writes the certificate of httptest, which is for 127.0.0.1, and its key.
 func certificate(t *testing.T) (cert, key string, roots *x509.CertPool) {
 	t.Helper()
-	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	form := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, &own.PublicKey, own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(own)
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	secret, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: s.Certificate().Raw}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	roots = x509.NewCertPool()
-	text, err := os.ReadFile(cert)
-	if err != nil || !roots.AppendCertsFromPEM(text) {
-		t.Fatal(err)
-	}
+	roots.AddCert(s.Certificate())
 	return cert, key, roots
 }
 
-// Modes that speak TLS answer over it as without, and over HTTP/2 where their stack is net/http's, with every connection
-// counted, and refuse a client without TLS.
-func TestModesSpeakTLS(t *testing.T) {
-	t.Parallel()
+// A secureServer runs in a mode that speaks TLS. Its client speaks one protocol alone.
+type secureServer struct {
+	*Server
+	http2  bool
+	client *http.Client
+	stop   func() error // ends the server, and returns what Serve does
+}
+
+// overTLS runs a test in each mode that speaks TLS, and over HTTP/2 where its stack is net/http's.
+func overTLS(t *testing.T, test func(t *testing.T, s secureServer)) {
 	cert, key, roots := certificate(t)
 	for _, m := range model.Modes() {
 		if !m.Has("tls-cert") {
@@ -91,53 +82,111 @@ func TestModesSpeakTLS(t *testing.T) {
 				by := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, Protocols: new(http.Protocols)}
 				by.Protocols.SetHTTP1(!http2)
 				by.Protocols.SetHTTP2(http2)
-				client, url := &http.Client{Transport: by, Timeout: 5 * time.Second}, "https://"+s.ln.Addr().String()
-				var all sync.WaitGroup
-				for i := range 40 {
-					all.Go(func() {
-						method, path, body := "GET", "/work?sleep=5ms", ""
-						if i%4 == 0 {
-							method, path, body = "PUT", "/kv/a", strings.Repeat("x", 50_000)
-						}
-						req, err := http.NewRequestWithContext(t.Context(), method, url+path, strings.NewReader(body))
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						reply, err := client.Do(req)
-						if err != nil {
-							t.Errorf("%s %s: %v", method, path, err)
-							return
-						}
-						defer reply.Body.Close()
-						if _, err := io.Copy(io.Discard, reply.Body); err != nil || reply.StatusCode > 299 || (reply.ProtoMajor == 2) != http2 {
-							t.Errorf("%s %s: %s %s, %v", method, path, reply.Proto, reply.Status, err)
-						}
-					})
-				}
-				all.Wait()
-				// A client without TLS is refused, and counted as any other connection.
-				if reply, err := http.Get("http://" + s.ln.Addr().String()); err == nil {
-					if reply.Body.Close(); reply.StatusCode != http.StatusBadRequest {
-						t.Errorf("a client without TLS got %s, want it refused", reply.Status)
-					}
-				}
-				// The connections are idle now, and kept: a drain closes them at once and drops none.
-				began := time.Now()
-				stop()
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
-				if took := time.Since(began); took > 3*time.Second {
-					t.Errorf("the drain took %v with idle connections alone", took)
-				}
-				c := s.ln.Counts()
-				if dropped := c.Dropped[model.DrainTimeout]; c.Open != 0 || c.Accepted == 0 || c.Accepted != c.Done || dropped > 0 {
-					t.Errorf("counted %+v; want all done", c)
-				}
+				test(t, secureServer{s, http2, &http.Client{Transport: by, Timeout: 5 * time.Second}, func() error {
+					stop()
+					return <-ended
+				}})
 				by.CloseIdleConnections()
 			})
 		}
+	}
+}
+
+// ask sends a request, and expects a good answer in the client's protocol.
+func (s secureServer) ask(ctx context.Context, t *testing.T, method, path string, body io.Reader) {
+	req, err := http.NewRequestWithContext(ctx, method, "https://"+s.ln.Addr().String()+path, body)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	reply, err := s.client.Do(req)
+	if err != nil {
+		t.Errorf("%s %s: %v", method, path, err)
+		return
+	}
+	defer reply.Body.Close()
+	if _, err := io.Copy(io.Discard, reply.Body); err != nil || reply.StatusCode > 299 || (reply.ProtoMajor == 2) != s.http2 {
+		t.Errorf("%s %s: %s %s, %v", method, path, reply.Proto, reply.Status, err)
+	}
+}
+
+// Modes that speak TLS answer over it as without, and over HTTP/2 where their stack is net/http's, with every connection
+// counted, and refuse a client without TLS.
+func TestModesSpeakTLS(t *testing.T) {
+	t.Parallel()
+	overTLS(t, func(t *testing.T, s secureServer) {
+		var all sync.WaitGroup
+		for i := range 40 {
+			all.Go(func() {
+				if i%4 == 0 {
+					s.ask(t.Context(), t, "PUT", "/kv/a", strings.NewReader(strings.Repeat("x", 50_000)))
+				} else {
+					s.ask(t.Context(), t, "GET", "/work?sleep=5ms", nil)
+				}
+			})
+		}
+		all.Wait()
+		// A client without TLS is refused, and counted as any other connection.
+		if reply, err := http.Get("http://" + s.ln.Addr().String()); err == nil {
+			if reply.Body.Close(); reply.StatusCode != http.StatusBadRequest {
+				t.Errorf("a client without TLS got %s, want it refused", reply.Status)
+			}
+		}
+		// The connections are idle now, and kept: a drain closes them at once and drops none.
+		began := time.Now()
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("the drain took %v with idle connections alone", took)
+		}
+		c := s.ln.Counts()
+		if dropped := c.Dropped[model.DrainTimeout]; c.Open != 0 || c.Accepted == 0 || c.Accepted != c.Done || dropped > 0 {
+			t.Errorf("counted %+v; want all done", c)
+		}
+	})
+}
+
+// A server that speaks TLS answers what is under way when it is told to stop: requests that are being served, and one whose
+// body comes after the drain's grace, alone and beside them.
+func TestDrainsOverTLS(t *testing.T) {
+	t.Parallel()
+	for _, others := range []int{0, 3} {
+		t.Run(fmt.Sprintf("beside %d", others), func(t *testing.T) {
+			overTLS(t, func(t *testing.T, s secureServer) {
+				s.ask(t.Context(), t, "GET", "/plaintext", nil) // so that nothing of the connection's beginning follows the head
+				body, send := io.Pipe()
+				var all sync.WaitGroup
+				sent := make(chan struct{}, 100)
+				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteHeaders: func() { sent <- struct{}{} }})
+				all.Go(func() { s.ask(ctx, t, "PUT", "/kv/a", body) })
+				for range others {
+					all.Go(func() { s.ask(ctx, t, "GET", "/work?sleep=200ms", nil) })
+				}
+				for range 1 + others {
+					select {
+					case <-sent:
+					case <-time.After(5 * time.Second):
+						t.Error("the requests are not sent")
+					}
+				}
+				time.Sleep(50 * time.Millisecond) // the server has read the heads
+				stopped := make(chan error, 1)
+				go func() { stopped <- s.stop() }()
+				time.Sleep(400 * time.Millisecond) // the others are answered, and the drain looks at what is left
+				if _, err := io.WriteString(send, "late"); err != nil {
+					t.Error(err)
+				}
+				send.Close()
+				all.Wait()
+				if err := <-stopped; err != nil {
+					t.Error(err)
+				}
+				if c := s.ln.Counts(); c.Open != 0 || c.Accepted != c.Done {
+					t.Errorf("counted %+v; want all done", c)
+				}
+			})
+		})
 	}
 }
 
