@@ -106,6 +106,13 @@ func TestUIInBrowser(t *testing.T) {
 	b.click("#result")
 	b.until("location.pathname.startsWith('/runs/') && document.querySelector('table.figures') && document.querySelectorAll('button').length > 0") // its own script runs
 	accessible(t, b, "a report")
+	b.eval("document.querySelector('details summary').click()")
+	b.eval("location.reload()")
+	b.until("document.querySelector('details').open && document.querySelectorAll('button').length > 0")
+	b.click(".around a")
+	b.until("location.pathname === '/' && location.hash.startsWith('#run-') && document.querySelector('tr:target')")
+	b.eval("history.back()")
+	b.until("location.pathname.startsWith('/runs/') && document.querySelector('details').open")
 
 	// By keys alone.
 	b.open(home)

@@ -202,25 +202,41 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = session.Attach(dir, result)
 	}
-	var b bytes.Buffer
-	file := path.Base(r.URL.Path) // the report is the page of the run itself
-	switch own := ownPage(result, file); {
-	case err != nil:
-	case strings.HasSuffix(r.URL.Path, "/"):
-		err = report.HTML(&b, result)
-	case own == nil:
+	if err != nil {
+		s.refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	page := ownPage(result, path.Base(r.URL.Path))
+	if strings.HasSuffix(r.URL.Path, "/") { // the report is the page of the run itself
+		page = new(report.Page(result))
+	}
+	if page == nil {
 		s.refuse(w, http.StatusNotFound, "This run is not explained: schedlab explain "+name)
 		return
-	default:
-		err = say.HTML(&b, *own)
 	}
-	if err != nil {
+	page.Around = s.around(name)
+	var b bytes.Buffer
+	if err := say.HTML(&b, *page); err != nil {
 		s.refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	w.Header().Set("Content-Security-Policy", reportPolicy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Write(b.Bytes())
+}
+
+// around returns the way from a run's report to the list, and to the runs before and after it.
+func (s *Server) around(name string) []document.Anchor {
+	all := []document.Anchor{{Text: "All runs", Address: "/#run-" + name}}
+	names, _ := record.Runs(s.Root) // the newest first; it was read a moment ago
+	i := slices.Index(names, name)
+	if i >= 0 && i+1 < len(names) {
+		all = append(all, document.Anchor{Text: "Older: " + names[i+1], Address: "/runs/" + names[i+1] + "/"})
+	}
+	if i > 0 {
+		all = append(all, document.Anchor{Text: "Newer: " + names[i-1], Address: "/runs/" + names[i-1] + "/"})
+	}
+	return all
 }
 
 // ownPage returns the page that an attachment of the result has in this file; nil if none has.

@@ -126,6 +126,9 @@ const (
 // Handler returns the pages behind their guard. A request must name the address listened on as its Host
 // (else a foreign name might point here), and have the cookie; the token in the printed address gets a
 // browser the cookie, once. An action must also come from one of our pages, and have the forms' token.
+//
+// Note: a browser sends a cookie that is SameSite=Strict with no link of a report, since a report runs as a site of its own. With Lax it
+// sends the cookie with links of any site, which can open our pages but not read them; nothing but an action has an effect.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { s.first(w, http.StatusOK, url.Values{}, "") })
@@ -134,6 +137,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /runs/{name}/{$}", s.report)
 	mux.HandleFunc("GET /runs/{name}/why.html", s.report)
 	mux.HandleFunc("GET /style.css", asset("text/css; charset=utf-8", string(document.Style())+style))
+	mux.HandleFunc("GET /details.js", asset("text/javascript; charset=utf-8", document.DetailsScript()))
 	mux.HandleFunc("GET /live.js", asset("text/javascript; charset=utf-8", script))
 	mux.HandleFunc("POST /start", s.start)
 	mux.HandleFunc("POST /stop", s.stop)
@@ -150,7 +154,7 @@ func (s *Server) Handler() http.Handler {
 			s.refuse(w, http.StatusMisdirectedRequest, "This is not the address that schedlab ui listens on. Open the one it printed.")
 			return
 		case r.Method == http.MethodGet && r.URL.Path == "/" && token != "" && s.enter(token):
-			http.SetCookie(w, &http.Cookie{Name: cookieName, Value: s.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+			http.SetCookie(w, &http.Cookie{Name: cookieName, Value: s.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 			s.tellEntry()
 			return

@@ -438,23 +438,56 @@ func TestEndStopsTheRun(t *testing.T) {
 	v.ended <- nil
 }
 
-// A run that was killed is listed, and not judged while another is measured; one without a result stands
-// beside none.
-func TestRunsWithoutResult(t *testing.T) {
-	t.Parallel()
-	v := serve(t, Config{})
-	dir, err := record.Create(v.Root, "quick", time.Now(), func() uint32 { return 1 })
+// killedRun records a run that was killed on that day, and returns its name.
+func killedRun(t *testing.T, root string, day int) string {
+	t.Helper()
+	dir, err := record.Create(root, "quick", time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC), func() uint32 { return 1 })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := dir.WriteRun(record.Run{Name: dir.Name(), Status: record.Running, Plan: record.Plan{Scenario: "<quick>"}, Trials: -1}); err != nil {
 		t.Fatal(err)
 	}
-	link := "/runs/" + dir.Name() + "/"
+	return dir.Name()
+}
+
+// A report leads to its line of the list, and to the runs before and after it.
+func TestReportLeadsToTheOtherRuns(t *testing.T) {
+	t.Parallel()
+	v := serve(t, Config{})
+	var names []string
+	for day := range 3 {
+		names = append(names, killedRun(t, v.Root, 1+day))
+	}
+	for i, want := range [][]string{{"Newer " + names[1]}, {"Older " + names[0], "Newer " + names[2]}, {"Older " + names[1]}} {
+		code, body := v.get("/runs/" + names[i] + "/")
+		if code != http.StatusOK || !strings.Contains(body, `<a href="/#run-`+names[i]+`">All runs</a>`) {
+			t.Errorf("%s leads to no list: %d\n%.500s", names[i], code, body)
+		}
+		var got []string
+		for _, link := range regexp.MustCompile(`<a href="/runs/([^/]+)/">(Older|Newer): [^<]+</a>`).FindAllStringSubmatch(body, -1) {
+			got = append(got, link[2]+" "+link[1])
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", names[i], diff)
+		}
+	}
+	if _, body := v.get("/"); !strings.Contains(body, `<tr id="run-`+names[1]+`">`) {
+		t.Errorf("the list has no line to lead to:\n%s", body)
+	}
+}
+
+// A run that was killed is listed, and not judged while another is measured; one without a result stands
+// beside none.
+func TestRunsWithoutResult(t *testing.T) {
+	t.Parallel()
+	v := serve(t, Config{})
+	name := killedRun(t, v.Root, 1)
+	link := "/runs/" + name + "/"
 	if _, body := v.get("/"); !strings.Contains(body, link) || !strings.Contains(body, "<td>running</td>") {
 		t.Errorf("it is not listed:\n%s", body)
 	}
-	if code, body := v.get("/beside?run=" + dir.Name() + "&run=" + dir.Name()); code != http.StatusConflict || !strings.Contains(body, "has no result") {
+	if code, body := v.get("/beside?run=" + name + "&run=" + name); code != http.StatusConflict || !strings.Contains(body, "has no result") {
 		t.Errorf("beside itself: %d\n%s", code, body)
 	}
 	if code, body := v.get(link); code != http.StatusOK || !strings.Contains(body, "&lt;quick&gt;") {

@@ -40,7 +40,10 @@ func Markdown(w io.Writer, r record.Result) error { return say.Markdown(w, whole
 
 // HTML writes r as one page that needs no script and loads no other file. Everything from outside
 // is escaped. The page contains the result as JSON in the element with id "result".
-func HTML(w io.Writer, r record.Result) error { return say.HTML(w, whole(r, true)) }
+func HTML(w io.Writer, r record.Result) error { return say.HTML(w, Page(r)) }
+
+// Page returns the page that HTML writes.
+func Page(r record.Result) document.Document { return whole(r, true) }
 
 // whole returns the full report of r. Unless all is set, it leaves out the parts that show nothing unusual. The parts that
 // interest most readers come first, and what speaks against the result and where the data are come last.

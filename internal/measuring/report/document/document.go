@@ -34,8 +34,12 @@ type Document struct {
 	First    []Part   // what a page shows before anything else, such as the picture of the answer
 	Context  []string // machine and load: a sentence each, without a full stop
 	Parts    []Part
-	Data     any // included in a page as JSON, in the element with id "result"; nil for none
+	Around   []Anchor // in a page, the way to the pages around it; a file has none
+	Data     any      // included in a page as JSON, in the element with id "result"; nil for none
 }
+
+// An Anchor is a link to another page, with its text.
+type Anchor struct{ Text, Address string }
 
 // A Chip is the answer for one of the things measured, in a word.
 type Chip struct {
@@ -245,12 +249,22 @@ var style string
 //go:embed page.js
 var script string
 
+// details keeps open what a reader has opened.
+//
+//go:embed details.js
+var details string
+
+// DetailsScript returns the script that keeps open what a reader has opened in a page, also after a reload and on the way back.
+// A page of [Document.HTML] has it already.
+func DetailsScript() string { return details }
+
 // Style returns the style sheet of a page, for drawings outside a page: an SVG file must bring its own.
 func Style() template.CSS { return template.CSS(style) }
 
 // HTML returns d as one page that loads no other file and runs no script but its own. Everything in it
 // is escaped, except the pictures of charts, and it has no control characters.
 func (d Document) HTML() (string, error) {
+	script := details + script
 	sum := sha256.Sum256([]byte(script))
 	return render("page", struct {
 		Document

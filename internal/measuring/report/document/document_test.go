@@ -99,8 +99,15 @@ func TestHTMLEscapesAndLinksItsNotes(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, "Empty") {
-		t.Error("a section without parts has a heading")
+	for _, not := range []string{"Empty", `aria-label="Runs"`} {
+		if strings.Contains(got, not) {
+			t.Errorf("%q stands for nothing in\n%s", not, got)
+		}
+	}
+	around := sample()
+	around.Around = []Anchor{{"All runs", "/"}, {"Older: <x>", "/runs/x/"}}
+	if got, err = around.HTML(); err != nil || !strings.Contains(got, `aria-label="Runs"><a href="/">All runs</a>`+"\n"+`<a href="/runs/x/">Older: &lt;x&gt;</a>`) {
+		t.Errorf("%v: no way to the pages around in\n%s", err, got)
 	}
 }
 
