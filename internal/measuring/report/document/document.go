@@ -264,7 +264,7 @@ func Style() template.CSS { return template.CSS(style) }
 // HTML returns d as one page that loads no other file and runs no script but its own. Everything in it
 // is escaped, except the pictures of charts, and it has no control characters.
 func (d Document) HTML() (string, error) {
-	script := details + script
+	script := script + details
 	sum := sha256.Sum256([]byte(script))
 	return render("page", struct {
 		Document

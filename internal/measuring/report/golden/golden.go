@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-// script finds the page's own script, which is in document/page.js and need not be in each file.
+// script finds the page's own script, which is in document/page.js and details.js and need not be in each file.
 var script = regexp.MustCompile(`(?s)<script>// What a page can do.*?</script>`)
 
 // Check reports an error if the file at path is not got, without the script of a page. With the test's flag -update it writes
