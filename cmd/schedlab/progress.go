@@ -121,6 +121,7 @@ func (p *progress) write(line session.Progress) {
 // trial has no record.
 func (p *progress) Ended(dir *record.Dir, run record.Run) {
 	if run.Result != nil && run.Trials > 0 {
+		p.screen.judge(run.Result)
 		p.kept(dir, report.Short(run.Result))
 	}
 	p.Done()
@@ -215,6 +216,7 @@ func (p *progress) Say(text string) { p.note(text, text) }
 func (p *progress) Look(r record.Result, blocks int) {
 	answer := report.Short(r)
 	p.screen.leave(r)
+	p.screen.judge(r)
 	if p.screen.Answer = fmt.Sprintf("so far, after %d blocks: %s", blocks, answer); p.live || p.lines != nil {
 		return
 	}
@@ -259,12 +261,16 @@ type screen session.Progress
 // --explain has a second comparison.
 func (s *screen) take(p record.Plan, w window.Window) {
 	if w.Trial.Number == 1 {
-		s.Answer, s.FirstLook, s.Arms = "", 0, nil
+		s.Answer, s.FirstLook, s.Arms, s.Verdicts, s.AA = "", 0, nil, nil, nil
 		if len(p.Looks) > 0 {
 			s.FirstLook = p.Looks[0]
 		}
-		for _, a := range p.Arms {
-			s.Arms = append(s.Arms, session.ArmProgress{Name: a.Name, Role: a.Role})
+		for i, a := range p.Arms {
+			shown := session.ArmProgress{Name: a.Name, Role: a.Role}
+			if i > 0 {
+				shown.Against = p.Arms[judge.Reference(p.Arms, i)].Name
+			}
+			s.Arms = append(s.Arms, shown)
 		}
 	}
 	i := slices.IndexFunc(s.Arms, func(a session.ArmProgress) bool { return a.Name == w.Trial.Arm })
@@ -272,12 +278,19 @@ func (s *screen) take(p record.Plan, w window.Window) {
 		return
 	}
 	a := &s.Arms[i]
-	for of, f := range map[stats.Figure]*session.BlockFigures{stats.P50: &a.P50, stats.P99: &a.P99, stats.Goodput: &a.Goodput} {
+	for of, f := range map[stats.Figure]*session.BlockFigures{stats.P50: &a.P50, stats.P90: &a.P90, stats.P99: &a.P99, stats.Goodput: &a.Goodput} {
 		f.Blocks = append(f.Blocks, w.Values[of].Pointer())
 		f.SoFar = stats.SpreadOf(known(*f))
 	}
 	if a.Connections = nil; len(w.Trial.Server.Readings) > 0 {
 		a.Connections = &w.Trial.Server.Readings[len(w.Trial.Server.Readings)-1]
+	}
+}
+
+// judge keeps the verdicts of a comparison.
+func (s *screen) judge(r record.Result) {
+	if c, is := r.(*record.Comparison); is {
+		s.Verdicts, s.AA = c.Verdicts, c.AA
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/measuring/window"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
@@ -77,12 +79,16 @@ func TestProgressForPrograms(t *testing.T) {
 	show.Step("block 13: pool", 49, 160, 83*time.Second)
 	show.Say("once")
 	show.Say("once")
-	show.Look(&record.Comparison{Valid: 14, Common: record.Common{Headline: "pool is slower"}}, 14)
+	verdict := func(is stats.Decision) []record.Verdict {
+		return []record.Verdict{{Metric: stats.P99, Primary: true, Baseline: "nethttp", Arm: "pool", Verdict: is, Ratio: 1.2, Low: 1.1, High: 1.3, Blocks: 14}}
+	}
+	show.Look(&record.Comparison{Valid: 14, Verdicts: verdict(stats.Decision{Outcome: outcome.Open}), Common: record.Common{Headline: "pool is slower"}}, 14)
+	show.Step("block 15: pool", 56, 160, 80*time.Second)
 	dir, err := record.Create(t.TempDir(), "quick", time.Now(), func() uint32 { return 1 })
 	if err != nil {
 		t.Fatal(err)
 	}
-	show.Ended(dir, record.Run{Trials: 3, Result: &record.Comparison{Common: record.Common{Headline: "No answer"}}})
+	show.Ended(dir, record.Run{Trials: 3, Result: &record.Comparison{Verdicts: verdict(stats.Decided(stats.Slower)), Common: record.Common{Headline: "No answer"}}})
 	show.Ended(nil, record.Run{Trials: -1}) // no trial, no record
 	var lines []session.Progress
 	for text := range strings.Lines(b.String()) {
@@ -92,21 +98,24 @@ func TestProgressForPrograms(t *testing.T) {
 		}
 		lines = append(lines, line)
 	}
-	if len(lines) != 4 || lines[0].Note != "machine: fit" || lines[2].Note != "once" {
+	if len(lines) != 5 || lines[0].Note != "machine: fit" || lines[2].Note != "once" {
 		t.Fatalf("got %d lines: %s", len(lines), &b)
 	}
-	step, end := lines[1], lines[3]
+	step, looked, end := lines[1], lines[3], lines[4]
+	if diff := cmp.Diff([][]record.Verdict{nil, verdict(stats.Decision{Outcome: outcome.Open}), verdict(stats.Decided(stats.Slower))}, [][]record.Verdict{step.Verdicts, looked.Verdicts, end.Verdicts}, cmp.AllowUnexported(fact.Fact{})); diff != "" {
+		t.Errorf("the verdicts before a look, after it and at the end (-want +got):\n%s", diff)
+	}
 	if step.Step != "block 13: pool" || step.Done != 49 || step.Total != 160 || step.Left != 83 || step.FirstLook != 10 || !strings.HasPrefix(step.Answer, "after 12 blocks: pool") {
 		t.Errorf("the step is %+v", step)
 	}
 	first, unknown, other := step.Arms[0], step.Arms[2], step.Arms[3]
-	if first.Name != "nethttp" || *first.P50.SoFar != (stats.Spread{Median: 1.25e-3, Low: 1.25e-3, High: 1.25e-3}) || len(first.P99.Blocks) != 12 || first.Connections.Open != 10 {
+	if first.Name != "nethttp" || *first.P50.SoFar != (stats.Spread{Median: 1.25e-3, Low: 1.25e-3, High: 1.25e-3}) || len(first.P99.Blocks) != 12 || first.Connections.Open != 10 || first.Against != "" {
 		t.Errorf("the first arm is %+v", first)
 	}
 	if unknown.P99.SoFar != nil || len(unknown.P99.Blocks) != 12 || unknown.P99.Blocks[0] != nil {
 		t.Errorf("an unknown figure is %+v", unknown.P99)
 	}
-	if other.Name != "ng\x1binx\n" || other.Connections != nil {
+	if other.Against != "nethttp" || len(other.P90.Blocks) != 12 || other.Name != "ng\x1binx\n" || other.Connections != nil {
 		t.Errorf("the last arm is %+v", other)
 	}
 	if end.Step != "" || end.Record != dir.Path() || end.Answer == "" || len(end.Arms) != 4 {

@@ -93,7 +93,7 @@ func TestUIInBrowser(t *testing.T) {
 	}
 	b.click("#start")
 	b.until("document.querySelector('#live-job').innerText.startsWith('running')")
-	b.until("document.querySelectorAll('#live-figures tbody tr').length === 3 && document.querySelectorAll('#live-charts svg path.line').length > 0")
+	b.until("document.querySelectorAll('#live-figures tbody tr').length === 3 && document.querySelectorAll('#live-verdicts .forest path.dots').length > 0")
 	fits(t, b, "a run under way")
 	// Block by block, without a reload: an interval after some of them, an answer after the first look.
 	b.until(`[...document.querySelectorAll('#live-figures tbody tr')].every(r => / to /.test(r.innerText))`)
@@ -107,8 +107,9 @@ func TestUIInBrowser(t *testing.T) {
 	b.until("location.pathname.startsWith('/runs/') && document.querySelector('table.figures') && document.querySelectorAll('button').length > 0") // its own script runs
 	accessible(t, b, "a report")
 	b.eval("document.querySelector('details summary').click()")
-	b.eval("location.reload()")
-	b.until("document.querySelector('details').open && document.querySelectorAll('button').length > 0")
+	b.until("location.hash.includes(';open=')")
+	b.eval("(() => { window.left = true; location.reload(); })()")
+	b.until("!window.left && document.querySelector('details').open && document.querySelectorAll('button').length > 0")
 	b.click(".around a")
 	b.until("location.pathname === '/' && location.hash.startsWith('#run-') && document.querySelector('tr:target')")
 	b.eval("history.back()")

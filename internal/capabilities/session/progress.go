@@ -9,17 +9,20 @@ import (
 // has a Record. Lines are written between windows only. Times are seconds.
 //
 // Done of Total steps are behind, and Left is the time that the rest takes. Answer is the answer after
-// the last look; the first look comes after FirstLook blocks. Arms are empty until the blocks begin.
+// the last look; the first look comes after FirstLook blocks. Arms are empty until the blocks begin. Verdicts are those of the
+// newest look, or of the end, and AA those on the copy of the baseline.
 type Progress struct {
-	Step      string        `json:"step,omitempty"`
-	Done      int           `json:"done"`
-	Total     int           `json:"total"`
-	Left      float64       `json:"left"`
-	FirstLook int           `json:"first_look,omitempty"`
-	Answer    string        `json:"answer,omitempty"`
-	Arms      []ArmProgress `json:"arms,omitempty"`
-	Note      string        `json:"note,omitempty"`   // a sentence about the run, each once
-	Record    string        `json:"record,omitempty"` // the directory, when a run has ended
+	Step      string           `json:"step,omitempty"`
+	Done      int              `json:"done"`
+	Total     int              `json:"total"`
+	Left      float64          `json:"left"`
+	FirstLook int              `json:"first_look,omitempty"`
+	Answer    string           `json:"answer,omitempty"`
+	Arms      []ArmProgress    `json:"arms,omitempty"`
+	Verdicts  []record.Verdict `json:"verdicts,omitempty"`
+	AA        []record.Verdict `json:"aa,omitempty"`
+	Note      string           `json:"note,omitempty"`   // a sentence about the run, each once
+	Record    string           `json:"record,omitempty"` // the directory, when a run has ended
 }
 
 // An ArmProgress has the figures of an arm's windows so far. Connections are the server's counters at the
@@ -27,7 +30,9 @@ type Progress struct {
 type ArmProgress struct {
 	Name        string          `json:"name"`
 	Role        record.Role     `json:"role"`
+	Against     string          `json:"against,omitempty"` // the arm that it is compared with; "" for the baseline
 	P50         BlockFigures    `json:"p50"`
+	P90         BlockFigures    `json:"p90"`
 	P99         BlockFigures    `json:"p99"`
 	Goodput     BlockFigures    `json:"goodput"` // per second
 	Connections *record.Reading `json:"connections,omitempty"`

@@ -1,33 +1,29 @@
 package ui
 
 import (
-	"fmt"
 	"slices"
 
 	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/report"
 	"schedlab/internal/measuring/report/chart"
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
 
-// figuresOf returns the figures of a run that goes on: a table of its arms, and drawings of p50 and p99 with
-// their intervals, block by block. There is none before the first window.
-func figuresOf(p session.Progress) (table, charts document.Part) {
+// figuresOf returns the figures of a run that goes on: a table of its arms, and a drawing of the verdicts as they form. There is
+// none before the first window.
+func figuresOf(p session.Progress) (table document.Table, verdicts document.Charts) {
 	if len(p.Arms) == 0 {
-		return document.Lines{}, document.Charts{}
+		return table, nil
 	}
-	arms := make([]record.Contestant, len(p.Arms))
-	for i, a := range p.Arms {
-		arms[i] = record.Contestant{Name: a.Name, Role: a.Role}
+	soFar := comparisonOf(p)
+	for _, s := range chart.SeriesOf(soFar.Contestants()) {
+		table.Marks = append(table.Marks, document.Mark{Class: s.Class})
 	}
-	all := chart.SeriesOf(arms)
-	marks := make([]document.Mark, len(all)) // only the colours of the arms
-	for i, s := range all {
-		marks[i].Class = s.Class
-	}
-	rows := [][]string{{"arm", "blocks", "p50", "interval", "p99", "interval", "goodput", "accepted", "done", "open"}}
+	table.Rows = [][]string{{"arm", "blocks", "p50", "interval", "p99", "interval", "goodput", "accepted", "done", "open"}}
 	for _, a := range p.Arms {
 		goodput := say.OrNone(a.Goodput.SoFar, func(s stats.Spread) string { return say.Rate(s.Median) })
 		connections := []string{say.None, say.None, say.None}
@@ -35,12 +31,9 @@ func figuresOf(p session.Progress) (table, charts document.Part) {
 			connections = []string{say.Count(int(c.Accepted)), say.Count(int(c.Done)), say.Count(int(c.Open))}
 		}
 		row := append([]string{a.Name, say.Count(len(a.P50.Blocks))}, ranged(a.P50.SoFar)...)
-		rows = append(rows, slices.Concat(row, ranged(a.P99.SoFar), []string{goodput}, connections))
+		table.Rows = append(table.Rows, slices.Concat(row, ranged(a.P99.SoFar), []string{goodput}, connections))
 	}
-	return document.Table{Rows: rows, Marks: marks}, slices.Concat(
-		narrowing("p50", p, all, func(a session.ArmProgress) session.BlockFigures { return a.P50 }),
-		narrowing("p99", p, all, func(a session.ArmProgress) session.BlockFigures { return a.P99 }),
-	)
+	return table, report.Forming(soFar, p.FirstLook, func(v record.Verdict) []float64 { return ratios(p, v) })
 }
 
 // ranged formats a median and its interval.
@@ -52,42 +45,52 @@ func ranged(s *stats.Spread) []string {
 	return []string{unit.Format(s.Median), unit.Number(s.Low) + " to " + unit.Format(s.High)}
 }
 
-// narrowing draws the median of a quantile after each block, and the ends of its interval as dotted lines;
-// none for a quantile that no window has.
-func narrowing(label string, p session.Progress, all []chart.Series, of func(session.ArmProgress) session.BlockFigures) document.Charts {
-	var lines []chart.Line
-	var values []float64
-	most := max(p.FirstLook, 6)
-	for i, a := range p.Arms {
-		var known []float64
-		middle, low := chart.Line{Series: all[i], Stroke: "line"}, chart.Line{Series: all[i], Stroke: "line fit", Width: 1.2}
-		high := low
-		for k, v := range of(a).Blocks {
-			if v == nil {
+// figures returns the figures of an arm that a run tells while it goes on.
+func figures(a session.ArmProgress) map[stats.Figure]session.BlockFigures {
+	return map[stats.Figure]session.BlockFigures{stats.P50: a.P50, stats.P90: a.P90, stats.P99: a.P99, stats.Goodput: a.Goodput}
+}
+
+// comparisonOf returns what is known of a run that goes on: its arms with their medians, and the verdicts of the newest look. Before
+// the first look the verdict on each time is open.
+func comparisonOf(p session.Progress) *record.Comparison {
+	c := &record.Comparison{Verdicts: p.Verdicts, AA: p.AA}
+	for _, a := range p.Arms {
+		arm := record.Arm{Contestant: record.Contestant{Name: a.Name, Role: a.Role}}
+		for figure, of := range figures(a) {
+			if of.SoFar != nil {
+				arm.SetMedian(figure, stats.Known(of.SoFar.Median))
+			}
+		}
+		c.Arms = append(c.Arms, arm)
+		if len(p.Verdicts) > 0 || p.FirstLook == 0 || a.Against == "" || a.Out != "" {
+			continue
+		}
+		for _, m := range stats.Quantiles() {
+			v := record.Verdict{Metric: m.Figure, Primary: true, Baseline: a.Against, Arm: a.Name, Verdict: stats.Decision{Outcome: outcome.Open}}
+			if v.Blocks = len(ratios(p, v)); v.Blocks == 0 {
 				continue
 			}
-			known = append(known, *v)
-			s, x := stats.SpreadOf(known), float64(k+1)
-			class := ""
-			if k == 0 {
-				class = "dot"
+			if arm.IsCopy() {
+				c.AA = append(c.AA, v)
+			} else {
+				c.Verdicts = append(c.Verdicts, v)
 			}
-			middle.Points = append(middle.Points, chart.Point{X: x, Y: s.Median, Class: class})
-			low.Points, high.Points = append(low.Points, chart.Point{X: x, Y: s.Low}), append(high.Points, chart.Point{X: x, Y: s.High})
-			values, most = append(values, s.Low, s.High), max(most, k+1)
-		}
-		if len(known) > 0 {
-			middle.Title = fmt.Sprintf("%s: %s after %s", a.Name, say.Seconds(of(a).SoFar.Median), say.Plural(len(known), "block"))
-			lines = append(lines, middle, low, high)
 		}
 	}
-	if len(lines) == 0 {
-		return nil
+	return c
+}
+
+// ratios returns the ratio of a verdict's two arms in each block that knows the figure of both.
+func ratios(p session.Progress, v record.Verdict) (known []float64) {
+	blocks := map[string][]*float64{}
+	for _, a := range p.Arms {
+		blocks[a.Name] = figures(a)[v.Metric].Blocks
 	}
-	x := chart.Axis{Low: 1, High: float64(most), From: 56, To: 330}
-	return document.Charts{chart.Chart{
-		Caption: label + " after each block, with its interval", Width: 340, Height: 220,
-		Label:  label + " after each block, a line for each arm, with the ends of its 95 % interval",
-		Panels: []chart.Panel{{X: x.Marked(5, say.CountLabel), Y: chart.CloseAxis(values, 190, 10).Marked(4, say.TimeLabel), Lines: lines}},
-	}.Figure()}
+	arm, base := blocks[v.Arm], blocks[v.Baseline]
+	for k := range min(len(arm), len(base)) {
+		if arm[k] != nil && base[k] != nil && *arm[k] > 0 && *base[k] > 0 {
+			known = append(known, *arm[k] / *base[k])
+		}
+	}
+	return known
 }

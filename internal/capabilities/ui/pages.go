@@ -105,12 +105,13 @@ func (s *Server) live() template.HTML {
 		}
 	}
 	rest := slices.DeleteFunc(slices.Clone(s.jobs), func(j *job) bool { return j == now })
-	var table, charts document.Part = document.Lines{}, document.Charts{}
+	var figures document.Table
+	var verdicts document.Charts
 	if now != nil {
-		table, charts = figuresOf(now.Progress)
+		figures, verdicts = figuresOf(now.Progress)
 	}
 	var b strings.Builder
-	if err := pages.ExecuteTemplate(&b, "live", map[string]any{"Now": now, "Rest": rest, "Table": table, "Charts": charts, "Token": s.action}); err != nil {
+	if err := pages.ExecuteTemplate(&b, "live", map[string]any{"Now": now, "Rest": rest, "Figures": figures, "Verdicts": verdicts, "Token": s.action}); err != nil {
 		return template.HTML(template.HTMLEscapeString(err.Error()))
 	}
 	return template.HTML(document.Harmless(b.String())) // html/template has escaped it

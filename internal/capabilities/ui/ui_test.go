@@ -58,7 +58,7 @@ func comparison(dir string, in io.Reader) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Fprintln(os.Stderr, `{"step":"block 1: nethttp","done":1,"total":40,"left":30,"first_look":10,"arms":[{"name":"nethttp","role":"baseline","p50":{"so_far":{"median":0.001,"low":0.001,"high":0.002},"blocks":[0.001,null,0.002]},"p99":{"blocks":[null]},"goodput":{"blocks":[]}}]}`)
+	fmt.Fprintln(os.Stderr, `{"step":"block 1: nethttp","done":1,"total":40,"left":30,"first_look":10,"arms":[{"name":"nethttp","role":"baseline","p50":{"so_far":{"median":0.001,"low":0.001,"high":0.002},"blocks":[0.001,null,0.002]},"p99":{"blocks":[null]},"goodput":{"blocks":[]}},{"name":"pool","role":"challenger","against":"nethttp","p50":{"blocks":[0.002]},"p99":{"blocks":[]},"goodput":{"blocks":[]}}]}`)
 	switch o.Compare.Rate.String() {
 	case refuses:
 		fmt.Fprintln(os.Stderr, "schedlab: --rate 2/s is <no> rate")
@@ -336,7 +336,7 @@ func TestQueue(t *testing.T) {
 		return states(running, waiting, waiting, waiting)(jobs) && jobs[0].Progress.Total > 0
 	})
 	if _, body := v.get("/"); !strings.Contains(body, "block 1: nethttp, about 30s left") || !strings.Contains(body, "the first look is after 10 blocks") ||
-		strings.Count(body, `<svg class="chart"`) != 1 || !strings.Contains(body, "schedlab compare quick --rate=1/s") {
+		strings.Count(body, `<path class="dots"`) != 1 || !strings.Contains(body, "schedlab compare quick --rate=1/s") {
 		t.Errorf("a page without script does not show the run:\n%s", body)
 	}
 	v.post("/stop", v.form("", "job", "2"))

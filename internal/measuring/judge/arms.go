@@ -400,7 +400,7 @@ const (
 // has none, and its mean is only of the clients it served.
 func (b blocks) differences(arms []record.Arm, verdicts []record.Verdict) (all []record.Difference) {
 	for i, a := range arms {
-		base := arms[reference(b.run.Plan.Arms, i)]
+		base := arms[Reference(b.run.Plan.Arms, i)]
 		judged := slices.ContainsFunc(verdicts, func(v record.Verdict) bool {
 			return v.Arm == a.Name && v.Primary && v.Verdict.Outcome != outcome.Refused && v.Metric.Row().Quantile > 0
 		})

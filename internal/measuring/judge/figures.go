@@ -120,7 +120,7 @@ func (g judgement) Verdict(metric stats.Figure, arm string) (record.Verdict, err
 func (g judgement) Challengers() (pairs [][2]string) {
 	for i, arm := range g.result.Arms {
 		if arm.Role == record.Challenger {
-			pairs = append(pairs, [2]string{arm.Name, g.result.Arms[reference(g.run.Plan.Arms, i)].Name})
+			pairs = append(pairs, [2]string{arm.Name, g.result.Arms[Reference(g.run.Plan.Arms, i)].Name})
 		}
 	}
 	return pairs

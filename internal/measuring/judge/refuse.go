@@ -57,10 +57,10 @@ func incomparable(a, b record.Clients) []string {
 	return slices.DeleteFunc(Differing(a, b), func(key string) bool { return !slices.Contains(pacing, key) })
 }
 
-// reference returns the index of the arm that arm i is compared with. That is the baseline, index 0. But if arm i has another load
+// Reference returns the index of the arm that arm i is compared with. That is the baseline, index 0. But if arm i has another load
 // than the baseline, and a challenger of the baseline's family has the load of arm i, it is that challenger: against the
 // baseline, loads and not servers would be compared.
-func reference(arms []record.PlanArm, i int) int {
+func Reference(arms []record.PlanArm, i int) int {
 	own, base := arms[i], arms[0]
 	if len(Differing(own.Clients, base.Clients)) == 0 {
 		return 0

@@ -58,7 +58,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 		return verdict(c, base, arm, b.against(c, base, arm, b.refusePair(c.Metric, base, arm), rulers[c.Metric.Figure]))
 	}
 	for i, a := range arms[2:] {
-		against := arms[reference(b.run.Plan.Arms, i+2)]
+		against := arms[Reference(b.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
 			v.all = append(v.all, judged(b.compared(m, against.Name, a.Name, stats.Primaries()*challengers), against, a))
 		}

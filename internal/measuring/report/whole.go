@@ -291,7 +291,9 @@ type forestGroup struct {
 // A forestRow is one verdict. If it was refused or has no interval yet, it is not drawn and its note tells why.
 type forestRow struct {
 	record.Verdict
-	Class    string  // tells whether the arm is better
+	Label    string    // of the metric
+	Dots     []float64 // the ratio in each block, drawn also where the verdict is not; nil for none
+	Class    string    // tells whether the arm is better
 	Change   string  // of the arm's figure; "" if only the interval is shown
 	Same     float64 // the ratio up to which two arms count as the same
 	Drawn    bool
@@ -302,7 +304,7 @@ type forestRow struct {
 // forestOf returns the forest of all verdicts: a group for each arm in the order of the run, and the A/A control as the last
 // group. Intervals of the control show how wide an interval is between equal servers.
 func forestOf(r *record.Comparison) forest {
-	f := forest{X: ratioAxis(slices.Concat(r.Verdicts, r.AA), forestWidth, forestMargin)}
+	f := forest{X: forestAxis(slices.Concat(r.Verdicts, r.AA))}
 	add := func(group []record.Verdict, control bool) {
 		g := forestGroup{Series: chart.Series{Name: group[0].Arm, Class: classOf(r, group[0].Arm)}, Control: control}
 		for _, v := range group {
@@ -319,10 +321,15 @@ func forestOf(r *record.Comparison) forest {
 	return f
 }
 
+// forestAxis returns the axis of a forest with these verdicts.
+func forestAxis(verdicts []record.Verdict) chart.Axis {
+	return ratioAxis(verdicts, forestWidth, forestMargin)
+}
+
 // forestRowOf returns the row of a verdict.
 func forestRowOf(r *record.Comparison, v record.Verdict) forestRow {
 	row := forestRow{
-		Verdict: v, Class: v.Verdict.String(), Sentence: sentence(r, v),
+		Verdict: v, Label: v.Metric.Row().Label, Class: v.Verdict.String(), Sentence: sentence(r, v),
 		Same: 1 + v.Metric.Row().Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
 	}
 	// For times lower is better, for goodput higher: better has the same colour for every metric.

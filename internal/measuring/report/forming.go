@@ -1,0 +1,55 @@
+package report
+
+import (
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+)
+
+// Forming draws how the verdicts of a run form while it goes on: the forest of a report, with the ratio of each block as a dot.
+// r has the arms with their medians so far and the verdicts of the newest look, or open ones before the first. dots returns the
+// ratio in each block that knows both figures of a verdict. Only times are drawn, and other figures that surely differ.
+func Forming(r *record.Comparison, firstLook int, dots func(record.Verdict) []float64) document.Charts {
+	judged := *r
+	judged.Verdicts, judged.AA = drawnWhileForming(r.Verdicts), drawnWhileForming(r.AA)
+	f := forestOf(&judged)
+	var reach []record.Verdict // intervals that the axis shows
+	for _, g := range f.Groups {
+		for i := range g.Rows {
+			row := &g.Rows[i]
+			if row.Dots = dots(row.Verdict); row.Drawn {
+				// A far end would press the band together, so it is cut, unless the arm itself is there.
+				reach = append(reach, record.Verdict{Low: max(row.Low, min(1./3, row.Ratio)), High: min(row.High, max(3, row.Ratio))})
+				continue
+			}
+			if len(row.Dots) == 0 || row.Verdict.Verdict.Outcome != outcome.Open {
+				continue
+			}
+			middle := stats.Median(row.Dots)
+			reach = append(reach, record.Verdict{Low: middle, High: middle})
+			if row.Blocks < firstLook {
+				row.Note = "first look after " + say.Plural(firstLook, "block")
+			}
+		}
+	}
+	if len(f.Groups) == 0 {
+		return nil
+	}
+	f.X = forestAxis(reach)
+	return document.Charts{{Caption: "Where the verdicts form: each arm's ratio to " + r.Arms[0].Name, Picture: draw("forest", f)}}
+}
+
+// drawnWhileForming returns the verdicts that [Forming] draws.
+func drawnWhileForming(all []record.Verdict) (drawn []record.Verdict) {
+	for _, v := range all {
+		if v.Needed > mostBlocks {
+			v.Needed = 0 // longer windows would decide it, and the report tells which
+		}
+		if v.Primary || differs(v) {
+			drawn = append(drawn, v)
+		}
+	}
+	return drawn
+}
