@@ -1,0 +1,111 @@
+// Command counts measures what needs no quiet machine, because it judges memory and counts and no times: what a
+// connection's memory is in each state (memory.md), and how many requests are lost when a server stops under load
+// (shutdown.md). tools/counts builds the servers and runs it, at the top of the tree.
+//
+//	go run ./docs/experiments/counts memory [-connections 10000] [-repeats 2]
+//	go run ./docs/experiments/counts shutdown [-stops 200]
+//	go run ./docs/experiments/counts pages
+//
+// The first two write a record, memory.json or shutdown.json, after each round, and pages the tables of both pages.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const dir = "docs/experiments/counts"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "counts: %v\n", err)
+		os.Exit(2)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	what := ""
+	if len(args) > 0 {
+		what, args = args[0], args[1:]
+	}
+	flags := flag.NewFlagSet("counts "+what, flag.ContinueOnError)
+	var measure func() error
+	switch what {
+	case "memory":
+		n := flags.Int("connections", 10_000, "connections of a cell")
+		repeats := flags.Int("repeats", 2, "rounds, with a fresh server for each cell")
+		measure = func() error { return measureMemory(ctx, *n, *repeats, out) }
+	case "shutdown":
+		stops := flags.Int("stops", 200, "stops of each server and way to stop, half of them with another seed")
+		measure = func() error { return measureStops(ctx, *stops, out) }
+	case "pages":
+		measure = func() error { return nil }
+	default:
+		return fmt.Errorf("got %q, want memory, shutdown or pages", what)
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return errors.Join(measure(), writePages(dir))
+}
+
+// An origin says where and with what a record was measured.
+type origin struct {
+	Day, Commit, Go, Kernel string
+	CPUs                    int
+}
+
+func newOrigin(ctx context.Context) (o origin, err error) {
+	commit, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD").Output()
+	if err != nil {
+		return o, fmt.Errorf("asking git for the commit: %w", err)
+	}
+	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return o, err
+	}
+	return origin{
+		Day: time.Now().Format(time.DateOnly), Commit: strings.TrimSpace(string(commit)),
+		Go: runtime.Version(), Kernel: strings.TrimSpace(string(kernel)), CPUs: runtime.NumCPU(),
+	}, nil
+}
+
+func (o origin) String() string {
+	return fmt.Sprintf("%s, commit `%s`, %s, Linux %s, %d CPUs", o.Day, o.Commit, o.Go, o.Kernel, o.CPUs)
+}
+
+func save(name string, record any) error {
+	text, err := json.MarshalIndent(record, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644)
+}
+
+func load[T any](dir, name string) (record T, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return record, err
+	}
+	if err := json.Unmarshal(text, &record); err != nil {
+		return record, fmt.Errorf("%s: %w", name, err)
+	}
+	return record, nil
+}

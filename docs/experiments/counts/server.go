@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A server is a process that listens on addr, and on admin if its command has {admin}.
+type server struct {
+	addr, admin string
+	cmd         *exec.Cmd
+	ended       chan error
+}
+
+// startLimit and stopLimit are how long a server may take to listen and to end on a busy machine.
+const startLimit, stopLimit = 30 * time.Second, 20 * time.Second
+
+// start runs a command, of words separated by spaces, with {addr} and {admin} replaced by free addresses, and returns
+// when it listens. The caller ends it.
+func start(ctx context.Context, command string) (*server, error) {
+	addrs, err := freeAddrs(2)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{addr: addrs[0], admin: addrs[1], ended: make(chan error, 1)}
+	words := strings.Fields(strings.NewReplacer("{addr}", s.addr, "{admin}", s.admin).Replace(command))
+	s.cmd = exec.Command(words[0], words[1:]...)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program, which then ends it
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %q: %w; build the servers with tools/counts", command, err)
+	}
+	go func() { s.ended <- s.cmd.Wait() }()
+	limit := time.After(startLimit)
+	for {
+		if c, err := net.Dial("tcp", s.addr); err == nil {
+			own := c.LocalAddr().String() == s.addr // a connection to itself, of a port that nobody listens on
+			c.Close()
+			if !own {
+				return s, nil
+			}
+		}
+		select {
+		case err := <-s.ended:
+			return nil, fmt.Errorf("%q ended before it listened: %v", command, err)
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), s.kill())
+		case <-limit:
+			return nil, errors.Join(fmt.Errorf("%q does not listen after %v", command, startLimit), s.kill())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// freeAddrs returns n addresses of loopback on which nobody listens.
+func freeAddrs(n int) (addrs []string, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close() // when all are chosen, so that they differ
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
+}
+
+// kill ends the server at once and waits for it.
+func (s *server) kill() error {
+	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-s.ended
+	return nil
+}
+
+// wait waits for a server that was told to stop.
+func (s *server) wait() error {
+	select {
+	case <-s.ended:
+		return nil
+	case <-time.After(stopLimit):
+		return errors.Join(fmt.Errorf("%s still runs %v after SIGTERM", s.cmd.Path, stopLimit), s.kill())
+	}
+}
