@@ -86,7 +86,7 @@ func (c *crowd) openAll(ctx context.Context) error {
 	return c.settled(ctx)
 }
 
-// open makes a connection and brings its requests into a state.
+// open makes a connection, lets it answer once, as most that wait have, and brings its requests into a state.
 func (c *crowd) open(ctx context.Context, state string) error {
 	conn, err := c.transport.NewClientConn(ctx, c.scheme, c.server.addr)
 	if err != nil {
@@ -95,6 +95,9 @@ func (c *crowd) open(ctx context.Context, state string) error {
 	c.mu.Lock()
 	c.conns = append(c.conns, conn)
 	c.mu.Unlock()
+	if err := c.send(ctx, conn, "idle"); err != nil {
+		return err
+	}
 	for range c.cell.Streams {
 		if err := c.send(ctx, conn, state); err != nil {
 			return err
