@@ -88,22 +88,42 @@ func (c *crowd) openAll(ctx context.Context) error {
 
 // open makes a connection, lets it answer once, as most that wait have, and brings its requests into a state.
 func (c *crowd) open(ctx context.Context, state string) error {
-	conn, err := c.transport.NewClientConn(ctx, c.scheme, c.server.addr)
+	conn, err := c.answered(ctx)
+	for range 3 {
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+		conn, err = c.answered(ctx)
+	}
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	c.conns = append(c.conns, conn)
 	c.mu.Unlock()
-	if err := c.send(ctx, conn, "idle"); err != nil {
-		return err
-	}
 	for range c.cell.Streams {
 		if err := c.send(ctx, conn, state); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// answered makes a connection that has answered and is idle. On a busy machine Go's client closes some after their first
+// answer, when it takes longer than 50 ms to learn that the request was written.
+func (c *crowd) answered(ctx context.Context) (*http.ClientConn, error) {
+	conn, err := c.transport.NewClientConn(ctx, c.scheme, c.server.addr)
+	if err != nil {
+		return nil, err
+	}
+	err = c.send(ctx, conn, "idle")
+	for err == nil && conn.InFlight() > 0 && conn.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	if err = errors.Join(err, conn.Err()); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
 }
 
 func (c *crowd) send(ctx context.Context, conn *http.ClientConn, state string) error {

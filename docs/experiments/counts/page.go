@@ -1,3 +1,172 @@
 package main
 
-func writePages(string) error { return nil }
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"schedlab/internal/shared/stats"
+)
+
+// measuredPart is the part of a page that is made from its record.
+var measuredPart = regexp.MustCompile(`(?s)(<!-- measured: [^\n]* -->\n).*?(<!-- end -->)`)
+
+// writePages writes the tables of both pages from the records in a directory.
+func writePages(dir string) error {
+	for _, name := range []string{"memory", "shutdown"} {
+		file := filepath.Join(dir, name+".md")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		page, err := pageOf(dir, name, string(text))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pageOf returns a page's text with the table of its record.
+func pageOf(dir, name, text string) (string, error) {
+	var table string
+	switch name {
+	case "memory":
+		r, err := load[memoryRecord](dir, "memory.json")
+		if err != nil {
+			return "", err
+		}
+		table = r.markdown()
+	case "shutdown":
+		r, err := load[stopsRecord](dir, "shutdown.json")
+		if err != nil {
+			return "", err
+		}
+		table = r.markdown()
+	}
+	if !measuredPart.MatchString(text) {
+		return "", fmt.Errorf("%s.md has no part between <!-- measured: ... --> and <!-- end -->", name)
+	}
+	return measuredPart.ReplaceAllStringFunc(text, func(part string) string {
+		m := measuredPart.FindStringSubmatch(part)
+		return m[1] + table + m[2]
+	}), nil
+}
+
+// markdown has a row for each server and protocol, and a column for each state.
+func (r memoryRecord) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s. KiB a connection or, where 100 share one, a request: resident, and in brackets what Go has in use after a collection. ", r.Origin)
+	fmt.Fprintf(&b, "Means of %d rounds, which differ by at most %.0f %%, or %.1f KiB where less than 1 KiB is in use.\n\n", len(r.Cells[0].Taken), 100*r.spread(false), r.spread(true))
+	fmt.Fprintf(&b, "| server | connections | %s |\n|---|---|%s\n", strings.Join(states, " | "), strings.Repeat("---:|", len(states)))
+	var row string
+	for _, c := range r.Cells {
+		if name := "| " + c.Server + " | " + c.connections() + " |"; name != row {
+			row = name
+			b.WriteString(row)
+			for _, state := range states {
+				b.WriteString(" " + r.figure(c, state) + " |")
+			}
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+// connections says what a cell's connections are.
+func (c memoryCell) connections() string {
+	if c.Streams > 1 {
+		return fmt.Sprintf("%s, %d streams each", c.Protocol, c.Streams)
+	}
+	return c.Protocol
+}
+
+// figure is what the record has of a server and its connections, those of a cell, in a state.
+func (r memoryRecord) figure(c memoryCell, state string) string {
+	for _, own := range r.Cells {
+		if own.Server == c.Server && own.connections() == c.connections() && own.State == state {
+			resident, inUse := own.means()
+			return fmt.Sprintf("%s (%s)", kib(resident), kib(inUse))
+		}
+	}
+	return "-"
+}
+
+// means returns what is resident, and what Go has in use, in KiB, means of the rounds.
+func (c memoryCell) means() (resident, inUse float64) {
+	for _, m := range c.Taken {
+		resident += m.Resident
+		inUse += m.Heap + m.Stack
+	}
+	n := 1024 * float64(len(c.Taken))
+	return resident / n, inUse / n
+}
+
+func kib(v float64) string {
+	if v < 99.95 {
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}
+
+// spread returns by which part of the least the rounds of a cell differ at most in what is resident; with little, by how
+// many KiB, among the cells whose use is below 1 KiB, which the other figure leaves out.
+func (r memoryRecord) spread(little bool) (most float64) {
+	for _, c := range r.Cells {
+		if resident, _ := c.means(); (resident < 1) != little {
+			continue
+		}
+		var all []float64
+		for _, m := range c.Taken {
+			all = append(all, m.Resident)
+		}
+		least, greatest := slices.Min(all), slices.Max(all)
+		if little {
+			most = max(most, (greatest-least)/1024)
+		} else {
+			most = max(most, greatest/least-1)
+		}
+	}
+	return most
+}
+
+// markdown has a row for each server and way to stop.
+func (r stopsRecord) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s. Of %d stops each, half of them with another seed: how many lost a request on a kept connection (exact interval, 95 %%; by seed), ", r.Origin, r.Cells[0].total().Stops)
+	b.WriteString("the requests lost in all, and how many stops lost one on a connection that had just been made.\n\n")
+	b.WriteString("| server | stop | client | GET | POST | requests | just made, GET; POST |\n|---|---|---|---:|---:|---:|---:|\n")
+	for _, c := range r.Cells {
+		t := c.total()
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %d | %d; %d |\n", c.Server, c.Way, c.Client,
+			c.share(func(s stops) sum { return s.GET }), c.share(func(s stops) sum { return s.POST }),
+			t.GET.Kept.requests()+t.POST.Kept.requests(), t.GET.New.Stops, t.POST.New.Stops)
+	}
+	return b.String()
+}
+
+// share is how many stops lost a request on a kept connection, with its interval and the seeds' parts.
+func (c stopsCell) share(of func(stops) sum) string {
+	t := c.total()
+	k := of(t).Kept.Stops
+	low, high := stats.BinomialInterval(k, t.Stops, .05)
+	var parts []string
+	for _, s := range c.Seeds {
+		parts = append(parts, fmt.Sprint(of(s).Kept.Stops))
+	}
+	return fmt.Sprintf("%d (%s to %s %%; %s)", k, percent(low), percent(high), strings.Join(parts, ", "))
+}
+
+func percent(ratio float64) string {
+	if v := 100 * ratio; v != 0 && v < 9.95 || v > 90 && v < 100 {
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", math.Round(100*ratio))
+}
