@@ -44,13 +44,13 @@ func senders(client, addr string) func(method, path string) sender {
 	}
 }
 
-// A raw sender writes its requests on a connection of its own and sends none again. It reads while it rests, as a browser
-// or proxy does, so it sends nothing on a connection that it could know to be closed.
+// A raw sender writes its requests on a connection of its own and sends none again. It looks before it writes, so it sends
+// nothing on a connection that it could know to be closed.
 type raw struct {
 	addr       string
 	head, body []byte
-	conn       net.Conn // nil: to be made
-	kept       bool     // it has answered
+	conn       *net.TCPConn // nil: to be made
+	kept       bool         // it has answered
 	replies    *bufio.Reader
 }
 
@@ -72,15 +72,17 @@ func (r *raw) close() {
 	}
 }
 
-func (r *raw) rest(d time.Duration) {
-	began := time.Now()
-	if r.conn != nil {
-		_ = r.conn.SetReadDeadline(began.Add(d))
-		if _, err := r.replies.Peek(1); !isTimeout(err) {
-			r.close() // the server did
-		}
+// closed reports whether the server has closed the connection, as far as the kernel knows.
+func (r *raw) closed() (closed bool) {
+	socket, err := r.conn.SyscallConn()
+	if err != nil {
+		return true
 	}
-	time.Sleep(d - time.Since(began))
+	err = socket.Control(func(fd uintptr) {
+		n, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		closed = n <= 0 && !errors.Is(err, syscall.EAGAIN)
+	})
+	return closed || err != nil
 }
 
 func isTimeout(err error) bool {
@@ -89,12 +91,15 @@ func isTimeout(err error) bool {
 }
 
 func (r *raw) send() error {
+	if r.conn != nil && r.closed() {
+		r.close()
+	}
 	if r.conn == nil {
 		conn, err := net.DialTimeout("tcp", r.addr, dialLimit)
 		if err != nil {
 			return errGone // refused, or left without an answer
 		}
-		r.conn, r.kept, r.replies = conn, false, bufio.NewReader(conn)
+		r.conn, r.kept, r.replies = conn.(*net.TCPConn), false, bufio.NewReader(conn)
 	}
 	_ = r.conn.SetDeadline(time.Now().Add(answerLimit))
 	if n, err := r.conn.Write(r.head); err != nil {
@@ -141,8 +146,6 @@ type transported struct {
 	client      *http.Client
 	method, url string
 }
-
-func (t *transported) rest(d time.Duration) { time.Sleep(d) }
 
 func (t *transported) close() { t.client.CloseIdleConnections() }
 

@@ -150,6 +150,9 @@ func measureStops(ctx context.Context, n int, out io.Writer) error {
 			if err != nil {
 				return fmt.Errorf("%s, %s, %s: %w", cell.Server, cell.Way, cell.Client, err)
 			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			seed.add(got)
 		}
 		if (i+1)%20 == 0 || i+1 == n {
@@ -202,8 +205,6 @@ func (e errLost) Error() string { return "lost: " + e.seen }
 
 // A sender sends one request after the other.
 type sender interface {
-	// rest waits for a while, in which it may find its connection closed.
-	rest(time.Duration)
 	// send sends a request and waits for its answer. errGone and errLost are outcomes, others end the measurement.
 	send() error
 	close()
@@ -266,7 +267,7 @@ func (s *sent) run(to sender, random *rand.Rand, warm func()) error {
 			return err
 		}
 		first()
-		to.rest(time.Duration(random.ExpFloat64() * float64(meanThink)))
+		time.Sleep(time.Duration(random.ExpFloat64() * float64(meanThink)))
 	}
 }
 
