@@ -66,6 +66,16 @@ func startUI(t *testing.T, out string) (address string, end func(syscall.Signal)
 	return address, end
 }
 
+// opensAndRenews has live.js change details that a reader has opened, below a line that is new and beside one that goes.
+const opensAndRenews = `(() => {
+const part = html => Object.assign(document.createElement("div"), {innerHTML: html});
+const old = part('<p id="a">gone</p><details id="d"><summary>Remarks: 1</summary><p>old</p></details>'), details = old.querySelector("details");
+details.open = true;
+renew(old, part('<p id="b">first</p><details id="d" class="more"><summary>Remarks: 2</summary><p>new</p></details>'));
+const now = old.querySelector("details");
+return [now === details, now.open, now.querySelector("summary").textContent.slice(-1), now.querySelector("p").textContent, old.querySelectorAll(":scope > p").length];
+})()`
+
 // TestUIInBrowser starts comparisons in a real Chromium, one by clicks and one by keys alone, watches the
 // first to its end, stops the second, reads a report and puts both side by side. No page says an error,
 // asks another host, is wider than its window, or lacks a name or contrast.
@@ -130,12 +140,24 @@ func TestUIInBrowser(t *testing.T) {
 	}
 	b.press("Enter")
 	b.until("document.querySelector('[id^=stop-]') && document.querySelectorAll('#live-figures tbody tr').length === 3") // not those of the first
+	if got := b.eval(opensAndRenews); got != "true,true,2,new,1" {
+		t.Errorf("what is opened stays while the parts of the page change: %s", got)
+	}
+	// What a reader does meanwhile outlives the news: the focus, what is chosen and scrolled.
+	b.until("/^running, about \\d+[ms]/.test(document.querySelector('#live-jobs td:nth-child(3)')?.innerText)")
+	b.eval("(() => { window.same = true; document.querySelector('#live-runs input').click(); })()")
 	b.reach("[id^=stop-]")
-	b.until("/^([3-9]|\\d\\d+)$/.test(document.querySelector('#live-figures tbody tr td')?.innerText)") // the focus outlives news
+	b.eval("(() => { scrollBy(0, 40); window.place = scrollY; })()")
+	b.until("/^([3-9]|\\d\\d+)$/.test(document.querySelector('#live-figures tbody tr td')?.innerText)")
+	if got := b.eval("[window.same, document.querySelector('#live-runs input').checked, document.activeElement.id.startsWith('stop-'), scrollY === window.place]"); got != "true,true,true,true" {
+		t.Errorf("after news the page is the same, has its choice, its focus, its place: %s", got)
+	}
 	b.press("Enter")
-	b.until("document.querySelector('#result') && document.querySelector('#live-job').innerText.startsWith('stopped')")
-	b.open(home)
-	for range 2 {
+	b.until("document.querySelector('#result') && document.querySelector('#live-job').innerText.startsWith('stopped') && document.querySelectorAll('#live-runs tr').length === 2")
+	if got := b.eval("[window.same, document.querySelectorAll('#live-runs input')[1].checked, document.querySelectorAll('#live-jobs tr').length, document.querySelector('#live-runs td:nth-child(3)').innerText]"); got != "true,true,0,interrupted" {
+		t.Errorf("the list at the end of the run: %s, want the new run, without a reload", got)
+	}
+	{
 		b.reach(".runs input:not(:checked)")
 		b.press(" ")
 	}

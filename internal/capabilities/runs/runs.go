@@ -23,19 +23,20 @@ import (
 
 // A Run is one line of the list of runs. A run that cannot be read has its name and a Problem.
 type Run struct {
-	Name     string    `json:"run"`
-	Dir      string    `json:"dir"`
-	Scenario string    `json:"scenario"`
-	Cell     string    `json:"cell,omitempty"` // factors and values, of a cell of a grid
-	Started  time.Time `json:"started"`
-	Status   string    `json:"status"`
-	Arms     []string  `json:"arms"`
-	Answer   string    `json:"answer"`
-	Short    string    `json:"-"`       // the answer in few words
-	Machine  string    `json:"machine"` // CPU, number of CPUs, kernel
-	Version  string    `json:"version"` // of schedlab
-	Bytes    int64     `json:"bytes"`   // size of the record
-	Problem  string    `json:"problem,omitempty"`
+	Name     string          `json:"run"`
+	Dir      string          `json:"dir"`
+	Scenario string          `json:"scenario"`
+	Cell     string          `json:"cell,omitempty"` // factors and values, of a cell of a grid
+	Started  time.Time       `json:"started"`
+	Status   string          `json:"status"`
+	Arms     []string        `json:"arms"`
+	Answer   string          `json:"answer"`
+	Short    string          `json:"-"`       // the answer in few words
+	Chips    []document.Chip `json:"-"`       // and in a word for each arm
+	Machine  string          `json:"machine"` // CPU, number of CPUs, kernel
+	Version  string          `json:"version"` // of schedlab
+	Bytes    int64           `json:"bytes"`   // size of the record
+	Problem  string          `json:"problem,omitempty"`
 
 	// Record is the recorded run, without the curves of the result, which take most of its memory.
 	Record record.Run `json:"-"`
@@ -87,7 +88,7 @@ func Read(root, name string) Run {
 		}
 	}
 	if run.Result != nil {
-		p.Answer, p.Short = report.Headline(run.Result), report.Short(run.Result)
+		p.Answer, p.Short, p.Chips = report.Headline(run.Result), report.Short(run.Result), report.Chips(run.Result)
 	}
 	if c := run.Comparison(); c != nil {
 		for i := range c.Arms {

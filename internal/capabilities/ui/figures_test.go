@@ -43,7 +43,7 @@ func TestFiguresOfARunThatGoesOn(t *testing.T) {
 	if got := strings.ReplaceAll(strings.Join(table.Rows[1], " "), say.NBSP, " "); got != "nethttp 8 1.25 ms 1.00 to 1.60 ms - - - 1,234 1,200 34" {
 		t.Errorf("the first arm's row is %q", got)
 	}
-	picture := drawn(t, charts)
+	picture := pictured(t, charts)
 	for what, n := range map[string]int{"<tr class=\"primary\">": 2, `class="dots"`: 2, "first look after 10 blocks": 2, `class="interval"`: 0, `<span class="verdict open">open</span>`: 2, "&lt;pool&gt;</th>": 1, "A/A control": 1} {
 		if got := strings.Count(picture, what); got != n {
 			t.Errorf("before the first look %q stands there %d times, want %d:\n%s", what, got, n, picture)
@@ -60,7 +60,7 @@ func TestFiguresOfARunThatGoesOn(t *testing.T) {
 		{Metric: stats.Goodput, Baseline: "nethttp", Arm: "<pool>", Verdict: stats.Decided(stats.Same), Ratio: 1, Low: .99, High: 1.01, Blocks: 12},
 	}
 	_, charts = figuresOf(p)
-	picture = drawn(t, charts)
+	picture = pictured(t, charts)
 	for what, n := range map[string]int{
 		"<tr class=": 3, `class="interval"`: 2, `<span class="verdict SLOWER">SLOWER</span>`: 1, ">&#43;200 %</td>": 1, ">slower in 12 of 12": 1, "first look": 0,
 		"--window": 0, // no length of window is known here
@@ -74,8 +74,8 @@ func TestFiguresOfARunThatGoesOn(t *testing.T) {
 	}
 }
 
-// drawn is the one drawing of a run that goes on.
-func drawn(t *testing.T, charts document.Charts) string {
+// pictured is the one drawing of a run that goes on.
+func pictured(t *testing.T, charts document.Charts) string {
 	t.Helper()
 	if len(charts) != 1 {
 		t.Fatalf("got %d charts: %+v", len(charts), charts)

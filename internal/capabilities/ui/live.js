@@ -1,17 +1,46 @@
-// Puts the parts of the page that have changed into their places, as the server sends them. Without it
-// the page is the same after a reload.
+// Makes the parts of the page that the server sends like what it has sent. Without it the page is the same after a reload.
 "use strict";
-const live = document.getElementById("live");
-if (live) new EventSource("/events").onmessage = event => {
-  const news = document.createElement("template");
-  news.innerHTML = event.data;
-  for (const part of news.content.children) {
-    const old = document.getElementById(part.id);
-    if (!old || old.innerHTML === part.innerHTML) continue;
-    const focused = document.activeElement.id, moved = [...old.querySelectorAll(".scroll")].map(e => e.scrollLeft);
-    old.innerHTML = part.innerHTML;
-    old.querySelectorAll(".scroll").forEach((e, i) => e.scrollLeft = moved[i] || 0);
-    // The button that had the focus may have gone: the focus stays near it.
-    if (document.activeElement === document.body && focused) (document.getElementById(focused) || document.getElementById("now")).focus();
+
+// renew changes what differs in an element, and nothing else: so the focus, what is chosen, opened or scrolled, and what a
+// reader marks with the pointer, stay.
+const renew = (old, fresh) => {
+  if (old.isEqualNode(fresh)) return;
+  for (const {name, value} of [...fresh.attributes]) old.setAttribute(name, value);
+  for (const {name} of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  const stays = new Set([...fresh.children].map(child => child.id));
+  for (const child of [...old.children]) if (child.id && !stays.has(child.id)) child.remove();
+  let at = old.firstChild;
+  for (const child of [...fresh.childNodes]) {
+    const same = at && at.nodeName === child.nodeName && (at.id ?? "") === (child.id ?? "");
+    if (!same) old.insertBefore(child, at);
+    else {
+      child.nodeType === Node.ELEMENT_NODE ? renew(at, child) : at.nodeValue = child.nodeValue;
+      at = at.nextSibling;
+    }
+  }
+  while (at) {
+    const next = at.nextSibling;
+    at.remove();
+    at = next;
   }
 };
+
+new EventSource("/events").onmessage = event => {
+  const news = document.createElement("template"), focused = document.activeElement.id;
+  news.innerHTML = event.data;
+  for (const part of news.content.querySelectorAll("[data-live]")) {
+    const old = document.getElementById(part.id);
+    if (old) renew(old, part);
+  }
+  // The button that had the focus may have gone: the focus stays near it.
+  if (document.activeElement === document.body && focused) (document.getElementById(focused) || document.getElementById("now")).focus();
+};
+
+// Stop does not leave the page. What else the server answers is shown as without script.
+document.addEventListener("submit", async event => {
+  const form = event.target;
+  if (form.getAttribute("action") !== "/stop") return;
+  event.preventDefault();
+  const reply = await fetch("/stop", {method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual"}).catch(() => null);
+  if (reply?.type !== "opaqueredirect") form.submit();
+});

@@ -2,11 +2,9 @@ package ui
 
 import (
 	"bytes"
-	_ "embed"
-	"errors"
+	"embed"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"path"
@@ -23,19 +21,28 @@ import (
 	"schedlab/internal/shared/record"
 )
 
-//go:embed pages.html
-var source string
+// The templates: list.html is the list of runs, pages.html is the rest.
+//
+//go:embed pages.html list.html
+var sources embed.FS
 
 var pages = template.Must(template.New("ui").Funcs(template.FuncMap{
 	"has": slices.Contains[[]string], "megabytes": runs.Megabytes,
 	"part":    document.Fragment,
 	"figures": report.Figures, "diff": runs.Diff,
-	"dict": func(j *job, token string) map[string]any { return map[string]any{"Job": j, "Token": token} }, // for a form about a job
+	"dict": dict,
+	"word": word, "chips": chips,
 	"span": func(seconds float64) time.Duration { return record.Duration(seconds).Round(time.Second) },
-}).Parse(source))
+}).ParseFS(sources, "*.html"))
 
-// shown is how many runs the first page lists.
-const shown = 100
+// dict gives a template several values, by name.
+func dict(pairs ...any) map[string]any {
+	values := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		values[pairs[i].(string)] = pairs[i+1]
+	}
+	return values
+}
 
 // A page is what the templates are filled with.
 type page struct {
@@ -45,8 +52,9 @@ type page struct {
 	Live    template.HTML
 	Form    url.Values
 	Problem string // why the form was refused, or a page cannot be shown
-	Runs    []runs.Run
-	Total   int
+	Jobs    jobList
+	List    list
+	Runs    []runs.Run // side by side
 }
 
 // show writes a page, or what went wrong with it.
@@ -69,52 +77,32 @@ func (s *Server) refuse(w http.ResponseWriter, status int, why string) {
 
 // first writes the first page, with the form as it was sent if there is a problem with it.
 func (s *Server) first(w http.ResponseWriter, status int, form url.Values, problem string) {
-	names, err := record.Runs(s.Root)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // no run yet is no mistake
+	l, err := s.list()
+	if err != nil {
 		s.refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	p := page{Title: "schedlab", Form: form, Problem: problem, Total: len(names)}
-	for _, name := range names[:min(len(names), shown)] {
-		p.Runs = append(p.Runs, s.read(name))
-	}
+	p := page{Title: "schedlab", Form: form, Problem: problem, List: l}
 	s.mu.Lock()
-	p.Live = s.live()
+	p.Live, p.Jobs = s.live(), s.jobList()
 	s.mu.Unlock()
 	s.show(w, status, "home", p)
 }
 
-// read reads a run. One that has ended is read once.
-func (s *Server) read(name string) runs.Run {
-	if r, known := s.past.Load(name); known {
-		return r.(runs.Run)
-	}
-	r := runs.Read(s.Root, name)
-	if r.Problem == "" && r.Status != string(record.Running) {
-		s.past.Store(name, r)
-	}
-	return r
-}
-
-// live draws the jobs, as parts of the page that change. s.mu is held.
+// live draws the job that runs, or ended last, as parts of the page that change. s.mu is held.
 func (s *Server) live() template.HTML {
 	var now *job // the job that runs, or else the one that ended last
 	for _, j := range slices.Backward(s.jobs) {
-		if j.State != waiting && (now == nil || j.State == running || j.State == stopping) {
+		if j.State != waiting && (now == nil || j.running()) {
 			now = j
 		}
 	}
-	rest := slices.DeleteFunc(slices.Clone(s.jobs), func(j *job) bool { return j == now })
 	var figures document.Table
 	var verdicts document.Charts
 	if now != nil {
 		figures, verdicts = figuresOf(now.Progress)
 	}
-	var b strings.Builder
-	if err := pages.ExecuteTemplate(&b, "live", map[string]any{"Now": now, "Rest": rest, "Figures": figures, "Verdicts": verdicts, "Token": s.action}); err != nil {
-		return template.HTML(template.HTMLEscapeString(err.Error()))
-	}
-	return template.HTML(document.Harmless(b.String())) // html/template has escaped it
+	return drawn(part{"live", map[string]any{"Now": now, "Figures": figures, "Verdicts": verdicts, "Token": s.action}})
 }
 
 // events tells a browser of the jobs, now and at each change. It sends the newest state only, so a slow
@@ -133,8 +121,15 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
+	told := -1
 	for {
-		text, changed := s.event()
+		text, ends, changed := s.event()
+		if ends != told { // the list of runs is long, and changes only when one has ended
+			if l, err := s.list(); err == nil {
+				text += event("<table>" + drawn(part{"runs", l}) + "</table>" + drawn(part{"total", l}))
+			}
+			told = ends
+		}
 		if conn.SetWriteDeadline(time.Now().Add(5*time.Second)) != nil {
 			return
 		}
@@ -149,14 +144,20 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// event returns the jobs as an event, drawn once for all browsers, and a channel that closes when they change.
-func (s *Server) event() (string, <-chan struct{}) {
+// event returns the jobs as an event, drawn once for all browsers, the number of runs that have ended, and a channel that closes when
+// something changes.
+func (s *Server) event() (text string, ends int, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.drawn == "" {
-		s.drawn = "data: " + strings.ReplaceAll(string(s.live()), "\n", "\ndata: ") + "\n\n"
+		s.drawn = event(s.live() + "<table>" + drawn(part{"jobs", s.jobList()}) + "</table>")
 	}
-	return s.drawn, s.changed
+	return s.drawn, s.ends, s.changed
+}
+
+// event returns parts of the page as an event for browsers.
+func event(parts template.HTML) string {
+	return "data: " + strings.ReplaceAll(string(parts), "\n", "\ndata: ") + "\n\n"
 }
 
 func (s *Server) start(w http.ResponseWriter, r *http.Request) {
@@ -259,7 +260,7 @@ func ownPage(r record.Result, file string) *document.Document {
 func (s *Server) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.jobs, func(j *job) bool { return j.State == running || j.State == stopping })
+	return slices.ContainsFunc(s.jobs, (*job).running)
 }
 
 // twoRuns writes the page that compares two runs: one column per run, and their differences.

@@ -29,6 +29,7 @@ type job struct {
 	Progress session.Progress
 	Notes    []string // sentences about the run
 	Said     []string // its other output, which tells why it failed
+	began    time.Time
 	cancel   context.CancelFunc
 }
 
@@ -36,16 +37,17 @@ type job struct {
 type state string
 
 const (
-	waiting  state = "waiting"
+	waiting  state = "queued"
 	running  state = "running"
 	stopping state = "stopping"
 	stopped  state = "stopped"
 	failed   state = "failed"
+	done     state = "done"
 )
 
 // ends are the states by the exit code of a comparison; any other code is failed.
 var ends = map[int]state{
-	session.Done: "done", session.Mistake: "refused", session.NotKept: "done: an expectation is not kept",
+	session.Done: done, session.Mistake: "refused", session.NotKept: "done: an expectation is not kept",
 	session.NoAnswer: "done: nothing could be judged", session.Interrupted: stopped,
 }
 
@@ -61,6 +63,9 @@ func (j *job) Command() string { return typed(j.request) }
 
 // Open reports whether the job may still be stopped.
 func (j *job) Open() bool { return j.State == waiting || j.State == running }
+
+// running reports whether its comparison goes on.
+func (j *job) running() bool { return j.State == running || j.State == stopping }
 
 // Ended reports whether nothing more will come.
 func (j *job) Ended() bool { return !j.Open() && j.State != stopping }
@@ -137,7 +142,7 @@ func (s *Server) run(ctx context.Context, j *job) {
 	begun := false
 	s.change(func() {
 		if begun = j.State == waiting && ctx.Err() == nil; begun {
-			j.State, j.cancel = running, cancel
+			j.State, j.began, j.cancel = running, time.Now(), cancel
 		}
 	})
 	if !begun {
@@ -157,6 +162,7 @@ func (s *Server) run(ctx context.Context, j *job) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = cmd.Run()
 	s.change(func() {
+		s.ends++
 		j.State = failed
 		if end, known := ends[cmd.ProcessState.ExitCode()]; known {
 			j.State = end

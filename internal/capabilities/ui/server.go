@@ -3,7 +3,7 @@
 // command line of `schedlab compare`, so that it is measured and recorded the same way.
 //
 // The files: server.go is who may ask what; queue.go makes a command line of the form and runs the
-// comparisons, one at a time; pages.go answers, with the templates in pages.html.
+// comparisons, one at a time; list.go reads the recorded runs; pages.go answers, with the templates in pages.html and list.html.
 //
 // While a window is measured, this package does nothing unless a browser asks. It has no clock: browsers get
 // news when the comparison writes a line of progress, which it does between windows.
@@ -57,6 +57,7 @@ type Server struct {
 	jobs    []*job        // the oldest first; keepEnded limits the ones that have ended
 	changed chan struct{} // closed and replaced when a job has changed
 	drawn   string        // the jobs as they are now, as an event; "" if not drawn yet
+	ends    int           // jobs that have run to their end
 
 	past sync.Map // of runs.Run, by name: runs that have ended
 }

@@ -26,7 +26,9 @@ import (
 	"go.uber.org/goleak"
 
 	"schedlab/internal/capabilities/session"
+	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
 )
 
 // TestMain makes this binary stand in for `schedlab order`, too: see comparison.
@@ -441,14 +443,92 @@ func TestEndStopsTheRun(t *testing.T) {
 // killedRun records a run that was killed on that day, and returns its name.
 func killedRun(t *testing.T, root string, day int) string {
 	t.Helper()
-	dir, err := record.Create(root, "quick", time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC), func() uint32 { return 1 })
+	return recorded(t, root, record.Run{Status: record.Running, Started: time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC), Trials: -1})
+}
+
+// recorded records a run, and returns its name.
+func recorded(t *testing.T, root string, run record.Run) string {
+	t.Helper()
+	dir, err := record.Create(root, "quick", run.Started, func() uint32 { return 1 })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.WriteRun(record.Run{Name: dir.Name(), Status: record.Running, Plan: record.Plan{Scenario: "<quick>"}, Trials: -1}); err != nil {
+	run.Name, run.Plan = dir.Name(), record.Plan{Scenario: "<quick>"}
+	if err := dir.WriteRun(run); err != nil {
 		t.Fatal(err)
 	}
 	return dir.Name()
+}
+
+// The list has a line for each job without a record, with what it does and how long that takes, and for each run its answer with a word for
+// each arm. The run of the job that goes on has one line, as a job.
+func TestListOfJobsAndRuns(t *testing.T) {
+	t.Parallel()
+	v := serve(t, Config{})
+	challenger := record.Arm{Contestant: record.Contestant{Name: "<pool>", Role: record.Challenger}}
+	decided := recorded(t, v.Root, record.Run{Status: record.Complete, Started: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC), Result: &record.Comparison{
+		Arms: []record.Arm{{Contestant: record.Contestant{Name: "nethttp", Role: record.Baseline}}, challenger}, Valid: 12,
+		Verdicts: []record.Verdict{{Metric: stats.P99, Primary: true, Baseline: "nethttp", Arm: "<pool>", Verdict: stats.Decided(stats.Slower), Ratio: 2, Low: 1.9, High: 2.1, Blocks: 12, Lost: 12}},
+		Winner:   record.Winner{Outcome: outcome.Yes, Arm: "nethttp"}, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins, Standings: []record.Standing{{Arm: "<pool>", Baseline: "nethttp", Place: record.Placed(stats.Slower)}}},
+	}})
+	killed := killedRun(t, v.Root, 1)
+	v.post("/start", v.form(waits))
+	v.post("/start", v.form(ended))
+	v.await("running", func(jobs []*job) bool { return states(running, waiting)(jobs) && jobs[0].Progress.Total > 0 })
+	own := recorded(t, v.Root, record.Run{Status: record.Running, Started: time.Now(), Trials: -1})
+	_, body := v.get("/")
+	line := func(id string) string {
+		found := regexp.MustCompile(`(?s)<tr id="` + id + `">.*?</tr>`).FindString(body)
+		return strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(found, " ")), " ")
+	}
+	for id, want := range map[string]string{
+		"job-1":          "schedlab compare quick --rate=1/s running, about 30s left at most",
+		"job-2":          "schedlab compare quick --rate=3/s queued Do not run it",
+		"run-" + own:     "",
+		"run-" + killed:  killed + " running 0.0 MB",
+		"run-" + decided: decided + " done 0.0 MB nethttp wins: &lt;pool&gt; is slower than nethttp. &lt;pool&gt; SLOWER",
+	} {
+		if got := line(id); got != want {
+			t.Errorf("%s: got %q, want %q", id, got, want)
+		}
+	}
+	if !strings.Contains(body, `href="/runs/`+decided+`/"`) || !strings.Contains(body, `<span class="verdict SLOWER">`) {
+		t.Errorf("no link to the report, or no colour for the word:\n%s", body)
+	}
+}
+
+// A browser gets the list of runs when it begins to watch and when a run has ended, and not with each step.
+func TestListIsToldWhenARunEnds(t *testing.T) {
+	t.Parallel()
+	v := serve(t, Config{})
+	reply, err := v.browser.Get(v.url + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	events := bufio.NewScanner(reply.Body)
+	events.Buffer(nil, 1<<20)
+	lists, steps := 0, 0
+	until := func(what string) {
+		t.Helper()
+		for events.Scan() {
+			lists += strings.Count(events.Text(), `id="live-runs"`)
+			steps += strings.Count(events.Text(), `id="live-step"`)
+			if strings.Contains(events.Text(), what) {
+				return
+			}
+		}
+		t.Fatalf("no %q: %v", what, events.Err())
+	}
+	until("No run is recorded")
+	name := killedRun(t, v.Root, 1)
+	v.post("/start", v.form(waits))
+	until("block 1: nethttp")
+	v.end(1)
+	until(`<tr id="run-` + name + `">`)
+	if lists != 2 || steps < 3 {
+		t.Errorf("%d lists in %d events, want one at the beginning and one at the end of the run", lists, steps)
+	}
 }
 
 // A report leads to its line of the list, and to the runs before and after it.

@@ -32,6 +32,9 @@ type top struct {
 // Short returns the answer of a run in at most document.ShortWords words. Headline says the same with its figures.
 func Short(r record.Result) string { return topOf(r).answer }
 
+// Chips returns the answer of a run in a word for each arm; none if its question is not which arm is better.
+func Chips(r record.Result) []document.Chip { return topOf(r).chips }
+
 // topOf returns the first lines of a run's report. If other programs kept the run from an answer, they come first, and
 // what the run would have answered is a line of the lead.
 func topOf(r record.Result) top {

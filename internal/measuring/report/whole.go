@@ -294,8 +294,8 @@ type forestRow struct {
 	Label    string    // of the metric
 	Dots     []float64 // the ratio in each block, drawn also where the verdict is not; nil for none
 	Class    string    // tells whether the arm is better
-	Change   string  // of the arm's figure; "" if only the interval is shown
-	Same     float64 // the ratio up to which two arms count as the same
+	Change   string    // of the arm's figure; "" if only the interval is shown
+	Same     float64   // the ratio up to which two arms count as the same
 	Drawn    bool
 	Note     string // how many blocks agree, what would decide it, or why it is not drawn
 	Sentence string // the verdict in full
