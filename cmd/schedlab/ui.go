@@ -2,13 +2,14 @@ package main
 
 import (
 	"net"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/capabilities/ui"
+	"schedlab/internal/serving/model"
 	"schedlab/internal/shared/record"
+	"schedlab/loadtests"
 )
 
 // newUI makes the command that serves the pages of package ui. Each comparison that a page starts is a process of its
@@ -42,13 +43,19 @@ On another machine take an ssh tunnel with the same port on both ends:
 					return err
 				}
 			}
-			others := slices.DeleteFunc(session.Scenarios.Names(), func(name string) bool { return name == session.DefaultScenario })
-			for _, name := range slices.Insert(others, 0, session.DefaultScenario) {
-				s, err := session.Find(name)
-				if err != nil {
-					return err
+			for _, g := range loadtests.Groups() {
+				group := ui.Group{Title: g.Title}
+				for _, name := range g.Names {
+					s, err := session.Find(name)
+					if err != nil {
+						return err
+					}
+					group.Scenarios = append(group.Scenarios, ui.Scenario{Name: name, Question: s.Question})
 				}
-				c.Scenarios = append(c.Scenarios, ui.Scenario{Name: name, Question: s.Question})
+				c.Scenarios = append(c.Scenarios, group)
+			}
+			for _, m := range model.Modes() {
+				c.Modes = append(c.Modes, ui.Mode{Name: m.Name, Summary: m.Summary})
 			}
 			// The environment sets the flags of compare for the pages' comparisons, too.
 			o, err := newCompare().parse(cmd, nil, sources)
@@ -66,7 +73,7 @@ On another machine take an ssh tunnel with the same port on both ends:
 			if err != nil {
 				return err
 			}
-			c.Carry, c.Modes, c.Out = []string{self(), orderCommand}, modeNames(), cmd.OutOrStdout()
+			c.Program, c.Carry, c.Out = thisProgram(), []string{self(), orderCommand}, cmd.OutOrStdout()
 			s, err := ui.New(c, ln)
 			if err != nil {
 				return err

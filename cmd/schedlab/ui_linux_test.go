@@ -189,6 +189,58 @@ func TestUIInBrowser(t *testing.T) {
 	}
 }
 
+// TestUIForgives makes mistakes in a real Chromium: the field is marked and has the focus, everything typed is still there,
+// and the plan beside Start follows each change of the form. No page says an error in its console.
+func TestUIForgives(t *testing.T) {
+	t.Parallel()
+	chromium := need(t, "chromium")
+	runs := filepath.Join(t.TempDir(), "runs")
+	address, _ := startUI(t, runs)
+	b := newTab(t, chromium)
+	b.open(address)
+	plan := func(says string) {
+		b.until(fmt.Sprintf("document.querySelector('#plan').innerText.includes(%q)", says))
+	}
+	plan("75 s at most")
+	plan("machine: ")
+	plan("CPUs: server")
+	b.reach("#arm")
+	b.write("pool,workers=2")
+	plan("2 workers cannot keep up")
+	b.picture("ui-form.png", 1000)
+	fits(t, b, "the plan")
+	b.reach("#rate")
+	b.write("fast")
+	plan("Rate: ")
+	b.press("Enter")
+	b.until("location.pathname === '/start' && document.readyState === 'complete'")
+	wrong := "document.activeElement.id + ' ' + document.activeElement.getAttribute('aria-invalid') + ' ' + document.querySelector('#arm').value + ' ' + document.activeElement.value + ' ' + " +
+		"document.getElementById(document.activeElement.getAttribute('aria-describedby').split(' ').at(-1)).innerText.includes('\"fast\" is')"
+	if got, want := b.eval(wrong), "rate true pool,workers=2 fast true"; got != want {
+		t.Errorf("after a mistake the focus, its mark, what was typed and whether it is told are %s, want %s", got, want)
+	}
+	fits(t, b, "a mistake")
+	b.write(" 0/s")
+	b.until("!document.querySelector('[aria-invalid]') && !document.querySelector('#rate-wrong').innerText")
+	b.press("Enter")
+	b.until("document.querySelector('#rate-wrong')?.innerText")
+	// A mistake in a field that is folded away unfolds it.
+	b.eval("(document.querySelector('#rate').value = '300/s', document.querySelector('#more').open = true)")
+	b.reach("#seed")
+	b.write("many")
+	b.press("Enter")
+	b.until("document.querySelector('#seed-wrong') && document.activeElement.id === 'seed' && document.readyState === 'complete'")
+	fits(t, b, "a mistake below More settings")
+	if names, _ := record.Runs(runs); len(names) > 0 {
+		t.Errorf("this was started: %q", names)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.said) > 0 {
+		t.Errorf("the console says %q", b.said)
+	}
+}
+
 // Whether Ctrl-C ends the program or it is killed, the comparison that runs ends as by Ctrl-C, with its
 // record, and none is left behind.
 func TestUIEndsWithItsRun(t *testing.T) {

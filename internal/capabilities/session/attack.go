@@ -111,14 +111,14 @@ func (r Attack) Run(ctx context.Context, p Program, say func(line string)) (*rec
 	lost := slices.IndexFunc(result.Doubts, attack.Lost.Is)
 	switch {
 	case ctx.Err() != nil:
-		return result, &Error{Interrupted, errors.New("interrupted; the requests sent so far are summed up")}
+		return result, &Error{Code: Interrupted, Err: errors.New("interrupted; the requests sent so far are summed up")}
 	case err != nil:
 		return result, err
 	case lost >= 0:
 		losses, _ := fact.In(attack.Lost, result.Doubts[lost])
-		return result, &Error{NoAnswer, fmt.Errorf("%d of %d requests got no reply: %s", losses.Lost, arm.Requests, request.Mostly(request.Lost(arm.Failures)))}
+		return result, &Error{Code: NoAnswer, Err: fmt.Errorf("%d of %d requests got no reply: %s", losses.Lost, arm.Requests, request.Mostly(request.Lost(arm.Failures)))}
 	case arm.Requests > 0 && arm.Errors == arm.Requests:
-		return result, &Error{NoAnswer, fmt.Errorf("no reply was good: %s; check the URL and the method", request.Mostly(arm.Failures))}
+		return result, &Error{Code: NoAnswer, Err: fmt.Errorf("no reply was good: %s; check the URL and the method", request.Mostly(arm.Failures))}
 	}
 	return result, nil
 }

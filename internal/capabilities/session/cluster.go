@@ -162,7 +162,7 @@ func (r Cluster) Collect(ctx context.Context, p Program, run string, log io.Writ
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return "", &Error{Interrupted, err}
+		return "", &Error{Code: Interrupted, Err: err}
 	case err != nil:
 		return "", err
 	}

@@ -24,49 +24,61 @@ type Compare struct {
 
 // Run compares, and returns a single comparison's result, or the entries of several.
 func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer, err error) {
-	c, err := newConduct(p, r.Common, show)
-	if err != nil {
+	c, asked, err := r.ask(p, show)
+	switch {
+	case err != nil:
 		return none, err
+	case c.every:
+		return c.race(ctx, asked)
+	}
+	return c.run(ctx, asked, r.Strict)
+}
+
+// ask makes a request ready to be carried out, with its questions. It finds the mistakes in flags and files, and has not
+// looked at the machine.
+func (r Compare) ask(p Program, show Observer) (c *conduct, asked []question, err error) {
+	if c, err = newConduct(p, r.Common, show); err != nil {
+		return nil, nil, err
 	}
 	c.grid, c.explain = r.Grid, r.Explain
 	for _, text := range r.Expect {
 		e, err := expect.Parse(text)
 		if err != nil {
-			return none, Usagef("--expect: %s: %w", text, err)
+			return nil, nil, usageOf("expect", "--expect: %s: %w", text, err)
 		}
 		c.expect = append(c.expect, e)
 	}
 	if r.Keep != "" {
 		if c.keep, err = stats.ParseSLO(r.Keep); err != nil {
-			return none, Usagef("--slo: %w", err)
+			return nil, nil, usageOf("slo", "--slo: %w", err)
 		}
 	}
 	if err := c.check(); err != nil {
-		return none, err
+		return nil, nil, err
 	}
 	if r.Explain && c.o.Site != nil {
-		return none, Usagef("--explain: its tests run on one machine only; explain a run of this machine, or leave it out")
+		return nil, nil, usageOf("explain", "--explain: its tests run on one machine only; explain a run of this machine, or leave it out")
 	}
 	if len(c.Scenarios) == 0 {
 		c.Scenarios = []string{DefaultScenario}
 	}
 	if slices.Contains(c.Arms, EveryMode) {
-		return r.race(ctx, c)
+		asked, err = r.askRace(c)
+		return c, asked, err
 	}
 	// Questions first, then the machine, then plans: mistakes in files are found before anything
 	// takes time.
-	asked, err := c.questions()
-	if err != nil {
-		return none, err
+	if asked, err = c.questions(); err != nil {
+		return nil, nil, err
 	}
 	if asked, err = c.onGrid(asked); err != nil {
-		return none, err
+		return nil, nil, err
 	}
 	if err := c.goOn(r, asked); err != nil {
-		return none, err
+		return nil, nil, err
 	}
 	if r.Explain && len(asked) > 1 {
-		return none, Usagef("--explain is about one run, and these are %d scenarios; name one, or run 'schedlab explain' on the record that matters", len(asked))
+		return nil, nil, usageOf("explain", "--explain is about one run, and these are %d scenarios; name one, or run 'schedlab explain' on the record that matters", len(asked))
 	}
 	// A single comparison ends when its expectations are decided, or without any expectation when every arm has
 	// its rank. A pack needs every verdict. A budget that the user gave is used up: the blocks so far tell how many more
@@ -80,7 +92,7 @@ func (r Compare) Run(ctx context.Context, p Program, show Observer) (none Answer
 	if single && len(c.expect) > 0 {
 		c.o.Aim = judge.Expectations{Winner: aim, Asked: c.expect}
 	}
-	return c.run(ctx, asked, r.Strict)
+	return c, asked, nil
 }
 
 // deserved returns the code that results deserve, and how many answers to what was asked are No. The code is NotKept

@@ -104,7 +104,7 @@ func (c *conduct) run(ctx context.Context, asked []question, strict bool) (none 
 		c.show.Say(fmt.Sprintf("capturing profiles (--profiles) takes about %v more", time.Duration(arms)*runner.ProfileTakes))
 	}
 	if c.DryRun {
-		c.show.Machine(machine)
+		c.show.Machine(machine.Line)
 		return Answer{Plans: c.fitting(all), Total: c.Total}, nil
 	}
 	// Mistakes were found before this may wait. After the wait the machine is another one.
@@ -115,14 +115,14 @@ func (c *conduct) run(ctx context.Context, asked []question, strict bool) (none 
 	if err != nil {
 		return none, err
 	}
-	c.show.Machine(machine)
+	c.show.Machine(machine.Line)
 	if !alone {
 		return c.pack(ctx, all, strict)
 	}
 	one = all[0].Planned
 	// --total may be too short even for one.
 	if why := c.late(one, 0); why != nil {
-		return none, &Error{NoAnswer, fmt.Errorf("scenario %q is not run: %w", one.Planned().Scenario, why)}
+		return none, &Error{Code: NoAnswer, Err: fmt.Errorf("scenario %q is not run: %w", one.Planned().Scenario, why)}
 	}
 	r, err := c.carryOut(ctx, one)
 	if err == nil {
@@ -132,13 +132,19 @@ func (c *conduct) run(ctx context.Context, asked []question, strict bool) (none 
 	return Answer{Result: r}, err
 }
 
-// planAll looks at the machine and plans all questions. machine is the line about its faults.
-func (c *conduct) planAll(ctx context.Context, asked []question) (machine string, all []runner.Packed, err error) {
+// planAll looks at the machine and plans all questions.
+func (c *conduct) planAll(ctx context.Context, asked []question) (machine Machine, all []runner.Packed, err error) {
 	if machine, c.o.Machine, err = seeMachine(ctx, c.o, c.Out); err != nil {
-		return "", nil, err
+		return machine, nil, err
 	}
 	// One calibration for all arms and scenarios, or they would differ by its error.
 	c.o.Iters = workload.Calibrate()
+	all, err = c.plans(asked)
+	return machine, all, err
+}
+
+// plans plans all questions.
+func (c *conduct) plans(asked []question) (all []runner.Packed, err error) {
 	for _, q := range asked {
 		p, err := runner.PlanPacked(q.Scenario, c.o)
 		if err == nil && len(asked) == 1 {
@@ -147,11 +153,11 @@ func (c *conduct) planAll(ctx context.Context, asked []question) (machine string
 			}
 		}
 		if err != nil {
-			return "", nil, about(q.name, len(asked), err)
+			return nil, about(q.name, len(asked), err)
 		}
 		all = append(all, p)
 	}
-	return machine, all, nil
+	return all, nil
 }
 
 // stayLocal refuses arms with an address on another machine, unless the request allows it.
@@ -225,13 +231,13 @@ func finish(dir *record.Dir, run record.Run, err error) error {
 	switch {
 	// Ctrl-C is no failure, but the user should know that the record is kept.
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
-		return &Error{Interrupted, fmt.Errorf("%w; %s", err, kept)}
+		return &Error{Code: Interrupted, Err: fmt.Errorf("%w; %s", err, kept)}
 	case impossible && refused.Usage:
 		return Usage(err)
 	case impossible:
-		return &Error{NoAnswer, err}
+		return &Error{Code: NoAnswer, Err: err}
 	case lost:
-		return &Error{NoAnswer, fmt.Errorf("%w; %s", err, kept)}
+		return &Error{Code: NoAnswer, Err: fmt.Errorf("%w; %s", err, kept)}
 	}
 	return fmt.Errorf("%w; %s", err, kept)
 }

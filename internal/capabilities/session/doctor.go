@@ -80,7 +80,7 @@ func (r Doctor) Run(ctx context.Context, p Program, show Observer) (report docto
 	err = e.measure(ctx, cpus, m)
 	show.Done()
 	if ctx.Err() != nil {
-		return report, &Error{Interrupted, errors.New("interrupted; nothing is judged")}
+		return report, &Error{Code: Interrupted, Err: errors.New("interrupted; nothing is judged")}
 	}
 	if err != nil {
 		return report, err

@@ -180,7 +180,7 @@ func (e *explaining) cannotTest(err error) error {
 	bad, ok := errors.AsType[*runner.Impossible](err)
 	switch {
 	case !ok || bad.Needs == 0:
-		return &Error{Failed, fmt.Errorf("planning the tests: %w", err)}
+		return &Error{Code: Failed, Err: fmt.Errorf("planning the tests: %w", err)}
 	case e.afterRun:
 		return Usagef("the tests of --explain need %v and have %v: the run is kept, test its causes with 'schedlab explain --budget %v'", bad.Needs, e.Budget, bad.Needs)
 	}

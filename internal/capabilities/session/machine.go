@@ -58,16 +58,23 @@ func watchdog(cpus host.Sides) *host.Watchdog {
 	return host.NewWatchdog(cpus, nil)
 }
 
-// seeMachine returns a line about what on this machine is not fit for comparisons, and the doubt that every record
-// gets if anything is not. It starts no server. An error means that the CPUs cannot be dealt out as asked.
-func seeMachine(ctx context.Context, o runner.Options, out string) (line string, doubt fact.Fact, err error) {
+// A Machine is what a short look at this machine found. The zero value stands for servers and load that are elsewhere.
+type Machine struct {
+	Line   string         // for people: what is not fit for comparisons
+	Quiet  bool           // nothing is unfit
+	Others *record.Others // who else used the CPUs during the look; nil if the machine does not tell
+}
+
+// seeMachine returns what on this machine is not fit for comparisons, and the doubt that every record gets if anything
+// is not. It starts no server. An error means that the CPUs cannot be dealt out as asked.
+func seeMachine(ctx context.Context, o runner.Options, out string) (found Machine, doubt fact.Fact, err error) {
 	// Servers and load are elsewhere.
 	if o.Site != nil {
-		return "", doubt, nil
+		return found, doubt, nil
 	}
 	cpus, err := runner.CPUs(o)
 	if err != nil {
-		return "", doubt, err
+		return found, doubt, err
 	}
 	m := machine(cpus, out)
 	clock := doctor.WatchClock(doctor.SystemClock(), briefWatch)
@@ -77,7 +84,7 @@ func seeMachine(ctx context.Context, o runner.Options, out string) (line string,
 	if !report.Quiet() {
 		doubt = report.Summary(len(report.Findings))
 	}
-	return machineLine(report), doubt, nil
+	return Machine{machineLine(report), report.Quiet(), m.Others}, doubt, nil
 }
 
 // machineLine returns the line about a machine after a short look. It calls no machine fit: that is
@@ -93,9 +100,9 @@ func machineLine(r doctor.Report) string {
 func checkWaitIdle(limit time.Duration, elsewhere bool) error {
 	switch {
 	case limit != 0 && limit < QuietFor:
-		return Usagef("--wait-idle %v is too short for %v without others; give that or more", limit, QuietFor)
+		return usageOf("wait-idle", "--wait-idle %v is too short for %v without others; give that or more", limit, QuietFor)
 	case limit != 0 && elsewhere:
-		return Usagef("--wait-idle %v watches the CPUs of this machine, and the servers are elsewhere; leave it out", limit)
+		return usageOf("wait-idle", "--wait-idle %v watches the CPUs of this machine, and the servers are elsewhere; leave it out", limit)
 	}
 	return nil
 }
@@ -146,13 +153,13 @@ func awaitIdle(ctx context.Context, cpus host.Sides, limit time.Duration, show O
 	case ctx.Err() != nil:
 		return interrupted(ctx)
 	case last == nil:
-		return Usagef("--wait-idle %v: this machine does not tell who uses its CPUs; leave it out", limit)
+		return usageOf("wait-idle", "--wait-idle %v: this machine does not tell who uses its CPUs; leave it out", limit)
 	}
 	why := "others came back again and again"
 	if busy := judge.Busy(last, envOf(cpus)); !busy.None() {
 		why = busy.Part("took")
 	}
-	return &Error{NoAnswer, fmt.Errorf("--wait-idle %v: no %v of that were quiet, so nothing was started: in the last %v %s",
+	return &Error{Code: NoAnswer, Err: fmt.Errorf("--wait-idle %v: no %v of that were quiet, so nothing was started: in the last %v %s",
 		limit, QuietFor, record.Duration(last.Seconds).Round(100*time.Millisecond), why)}
 }
 

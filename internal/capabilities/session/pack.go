@@ -53,7 +53,7 @@ func (c *conduct) pack(ctx context.Context, all []runner.Packed, strict bool) (a
 	if i := slices.IndexFunc(a.Entries, func(e report.PackEntry) bool { return e.Result != nil }); i >= 0 {
 		failed = fmt.Errorf("%w; the same command with --resume %s goes on", failed, cmdline.Quote(a.Entries[i].Result.Run))
 	}
-	return a, &Error{Interrupted, failed}
+	return a, &Error{Code: Interrupted, Err: failed}
 }
 
 // packOutcome is the error a pack deserves. An interrupt counts most, then a failed expectation,
@@ -67,7 +67,7 @@ func packOutcome(entries []report.PackEntry, failed error, strict bool) error {
 	switch {
 	// The message has the errors of other scenarios as well.
 	case code == NotKept:
-		return &Error{code, errors.Join(fmt.Errorf("%s not kept", prose.Plural(broken, "expectation")), failed)}
+		return &Error{Code: code, Err: errors.Join(fmt.Errorf("%s not kept", prose.Plural(broken, "expectation")), failed)}
 	case failed != nil:
 		return failed
 	}

@@ -108,7 +108,7 @@ func (e *explaining) profileAgain(ctx context.Context, dir *record.Dir, recorded
 	o.Seed = c.Seed()
 	planned, err := runner.Plan(t.Scenario, o)
 	if err != nil {
-		return &Error{Failed, fmt.Errorf("planning the profiles: %w", err)}
+		return &Error{Code: Failed, Err: fmt.Errorf("planning the profiles: %w", err)}
 	}
 	r := *c.Result
 	kept, err := profileArms(ctx, e.Program, planned, dir, planned.Planned(), e.show)

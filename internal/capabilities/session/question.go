@@ -31,7 +31,7 @@ func (c *conduct) check() error {
 	chosen := c.Arms != nil
 	c.Arms = joined(c.Arms)
 	if chosen && (len(c.Arms) == 0 || slices.Contains(c.Arms, "")) {
-		return Usagef("--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(c.Arms, ","))
+		return usageOf("arms", "--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(c.Arms, ","))
 	}
 	if err := checkWaitIdle(c.WaitIdle, c.o.Site != nil); err != nil {
 		return err
@@ -75,19 +75,19 @@ func (c *conduct) checkVary() error {
 	for _, text := range c.Vary {
 		factor, _, _ := strings.Cut(text, "=")
 		if factor == "keepalive" && c.Close {
-			return Usagef("--close and --vary %s both say keepalive; drop one", text)
+			return usageOf("vary", "--close and --vary %s both say keepalive; drop one", text)
 		}
 		if varied[factor] {
-			return Usagef("--vary has %s twice; give all its values in one", factor)
+			return usageOf("vary", "--vary has %s twice; give all its values in one", factor)
 		}
 		varied[factor] = true
 		if value := c.given(factor); value != "" {
-			return Usagef("--%s %s and --vary %s both say %s; drop one", factor, value, text, factor)
+			return usageOf("vary", "--%s %s and --vary %s both say %s; drop one", factor, value, text, factor)
 		}
 		// An arm may set a flag itself, as pool,workers=8 does. An arm that cannot be parsed is told by withArms.
 		for _, given := range slices.Concat(c.Added, c.Arms) {
 			if a, err := scenario.ParseArm(given); err == nil && a.Sets(factor) {
-				return Usagef("arm %q and --vary %s both say %s; drop one", given, text, factor)
+				return usageOf("vary", "arm %q and --vary %s both say %s; drop one", given, text, factor)
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func (c *conduct) costs(name string) (scenario.Scenario, error) {
 		a, err := scenario.ParseArm(text)
 		sets = sets || err == nil && (a.Sets("connections") || a.Sets("keepalive"))
 		if err == nil && a.Mode == "" {
-			return scenario.Scenario{}, Usagef("arm %q is another program, and --workload is what schedlab's own servers spend on a request; ask it by --path or --targets", a.Name)
+			return scenario.Scenario{}, usageOf("arms", "arm %q is another program, and --workload is what schedlab's own servers spend on a request; ask it by --path or --targets", a.Name)
 		}
 	}
 	s, err := c.Adhoc.scenario(true)
@@ -167,7 +167,7 @@ func (c *conduct) costs(name string) (scenario.Scenario, error) {
 	// Little's law. Waits come on top, so the true limit is lower.
 	held := s.Workload.CPU.Mean() + s.Workload.Sleep.Mean()
 	if busy := c.Rate.PerSecond * held.Seconds(); !c.Close && !sets && busy >= float64(s.Load.Connections) {
-		return s, Usagef("%d kept connections carry %.0f/s at most, each with one request of %v under way, and --rate is %v; give --vary connections=%.0f, or --close for a connection for each request",
+		return s, usageOf("rate", "%d kept connections carry %.0f/s at most, each with one request of %v under way, and --rate is %v; give --vary connections=%.0f, or --close for a connection for each request",
 			s.Load.Connections, float64(s.Load.Connections)/held.Seconds(), held, c.Rate, math.Ceil(2*busy))
 	}
 	if len(c.Arms)+len(c.Added) > 0 {
@@ -185,8 +185,9 @@ func (c *conduct) withArms(s scenario.Scenario) (scenario.Scenario, error) {
 	for _, text := range c.Added {
 		a, err := scenario.ParseArm(text)
 		if err != nil {
-			return s, Usagef("--arm: %w", err)
+			return s, usageOf("arm", "--arm: %w", err)
 		}
+		a.Flag = "arm"
 		added = append(added, a)
 	}
 	// Arms first: the settings below apply to the arms that are chosen.
@@ -195,7 +196,7 @@ func (c *conduct) withArms(s scenario.Scenario) (scenario.Scenario, error) {
 		names = nil
 	}
 	if err := s.Select(names, added); err != nil {
-		return s, Usagef("--arms: %w", err)
+		return s, usageOf("arms", "--arms: %w", err)
 	}
 	if c.every {
 		c.withEveryMode(&s)
@@ -207,17 +208,17 @@ func (c *conduct) withArms(s scenario.Scenario) (scenario.Scenario, error) {
 	for _, text := range c.Vary {
 		factor, values, _ := strings.Cut(text, "=")
 		if err := s.Vary(factor, scenario.SplitValues(values), c.Modes); err != nil {
-			return s, Usagef("--vary: %w", err)
+			return s, usageOf("vary", "--vary: %w", err)
 		}
 	}
 	// Records and reports know an arm by its name.
 	for i, a := range s.Arms {
 		if slices.ContainsFunc(s.Arms[:i], func(b scenario.Arm) bool { return b.Name == a.Name }) {
-			return s, Usagef("arm %q is there twice; the scenario may have one: --arms %s chooses it, and one with other flags is called %s,FLAG=VALUE", a.Name, a.Name, a.Name)
+			return s, usageOf("arms", "arm %q is there twice; the scenario may have one: --arms %s chooses it, and one with other flags is called %s,FLAG=VALUE", a.Name, a.Name, a.Name)
 		}
 	}
 	if ours := func(a scenario.Arm) bool { return a.Mode != "" }; c.Stamps != "" && !slices.ContainsFunc(s.Arms, ours) {
-		return s, Usagef("--stamps %s is for schedlab's own servers, and no arm is one; leave it out", c.Stamps)
+		return s, usageOf("stamps", "--stamps %s is for schedlab's own servers, and no arm is one; leave it out", c.Stamps)
 	}
 	return s, c.assert(&s)
 }
@@ -227,7 +228,7 @@ func (c *conduct) withArms(s scenario.Scenario) (scenario.Scenario, error) {
 func (c *conduct) assert(s *scenario.Scenario) error {
 	for _, e := range c.expect {
 		if err := s.Assert(e); err != nil {
-			return Usagef("--expect: %w", err)
+			return usageOf("expect", "--expect: %w", err)
 		}
 	}
 	if c.keep == nil {
@@ -236,7 +237,7 @@ func (c *conduct) assert(s *scenario.Scenario) error {
 	for _, a := range s.Contestants() {
 		when, err := expect.Keeps(c.keep, a.Name)
 		if err != nil {
-			return Usagef("--slo %s: %w", c.keep, err)
+			return usageOf("slo", "--slo %s: %w", c.keep, err)
 		}
 		s.Claim(scenario.Claim{Says: expect.SaysKept(c.keep, a.Name), When: when})
 	}
@@ -253,25 +254,25 @@ func (c *conduct) onGrid(asked []question) ([]question, error) {
 	for _, text := range c.grid {
 		factor, err := scenario.ParseFactor(text)
 		if err != nil {
-			return nil, Usagef("--grid: %w", err)
+			return nil, usageOf("grid", "--grid: %w", err)
 		}
 		// Each cell would override the value.
 		if c.given(factor.Name) != "" {
-			return nil, Usagef("--%s has a value and --grid varies %s; drop one", factor.Name, factor.Name)
+			return nil, usageOf("grid", "--%s has a value and --grid varies %s; drop one", factor.Name, factor.Name)
 		}
 		factors = append(factors, factor)
 	}
 	switch {
 	case len(factors) > 2:
-		return nil, Usagef("a grid has one or two factors, and --grid names %d; drop some", len(factors))
+		return nil, usageOf("grid", "a grid has one or two factors, and --grid names %d; drop some", len(factors))
 	case len(factors) == 2 && factors[0].Name == factors[1].Name:
-		return nil, Usagef("--grid names %s twice; give all its values at once", factors[0].Name)
+		return nil, usageOf("grid", "--grid names %s twice; give all its values at once", factors[0].Name)
 	case len(asked) > 1:
-		return nil, Usagef("--grid varies one scenario, and these are %d; name one", len(asked))
+		return nil, usageOf("grid", "--grid varies one scenario, and these are %d; name one", len(asked))
 	}
 	cells, err := asked[0].Grid(factors, c.Modes)
 	if err != nil {
-		return nil, Usagef("--grid: %w", err)
+		return nil, usageOf("grid", "--grid: %w", err)
 	}
 	asked = nil
 	for _, cell := range cells {
@@ -296,9 +297,9 @@ func (a *Adhoc) check(scenarios []string) error {
 	}
 	switch {
 	case len(sources) > 1:
-		return Usagef("--%s each say what is asked; give one of them", strings.Join(sources, " and --"))
+		return usageOf(sources[0], "--%s each say what is asked; give one of them", strings.Join(sources, " and --"))
 	case len(sources) > 0 && len(scenarios) > 0:
-		return Usagef("scenario %q says what is asked, and --%s does too; drop one, or write it into a scenario of your own (path, targets, arrivals: log(FILE), cpu and sleep)", scenarios[0], sources[0])
+		return usageOf(sources[0], "scenario %q says what is asked, and --%s does too; drop one, or write it into a scenario of your own (path, targets, arrivals: log(FILE), cpu and sleep)", scenarios[0], sources[0])
 	}
 	_, _, err := SplitLog(a.Log)
 	return err
@@ -346,12 +347,15 @@ func (a *Adhoc) scenario(own bool) (scenario.Scenario, error) {
 	if a.Workload != "" {
 		var err error
 		if w, err = scenario.ParseWork(a.Workload); err != nil {
-			return scenario.Scenario{}, Usagef("--workload: %w", err)
+			return scenario.Scenario{}, usageOf("workload", "--workload: %w", err)
 		}
 		name, asks = "workload", "requests of "+a.Workload
 	}
 	s, err := scenario.Ask(name, "Which of the arms serves "+asks+" best?", w, l)
-	return s, Usage(err)
+	if err != nil {
+		return s, usageOf(name, "%w", err)
+	}
+	return s, nil
 }
 
 // OnLoopback refuses to send load to other machines by mistake. what names the flag or arm that has
@@ -383,7 +387,7 @@ func stayLocal(ctx context.Context, arms []scenario.Arm) error {
 		for _, address := range []string{a.URL, a.MetricsURL()} {
 			if address != "" {
 				if err := OnLoopback(ctx, fmt.Sprintf("arm %q:", a.Name), address); err != nil {
-					return err
+					return usageOf(a.Flag, "%w", err)
 				}
 			}
 		}

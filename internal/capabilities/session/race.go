@@ -17,11 +17,10 @@ import (
 // EveryMode in place of a list of arms asks for the scenario's arms and every mode that fits the workload. They race.
 const EveryMode = "all"
 
-// race runs a comparison of every mode as a race. The code is NoAnswer if nothing is decided: no arm is out, and those that raced are not
-// told apart.
-func (r Compare) race(ctx context.Context, c *conduct) (none Answer, err error) {
+// askRace returns the question of a race of every mode.
+func (r Compare) askRace(c *conduct) (asked []question, err error) {
 	if len(c.Arms) > 1 {
-		return none, Usagef("--arms %q: %s stands for every mode; give it alone, and add other arms with --arm", strings.Join(c.Arms, ","), EveryMode)
+		return nil, usageOf("arms", "--arms %q: %s stands for every mode; give it alone, and add other arms with --arm", strings.Join(c.Arms, ","), EveryMode)
 	}
 	c.every = true
 	for _, f := range []struct {
@@ -32,19 +31,24 @@ func (r Compare) race(ctx context.Context, c *conduct) (none Answer, err error) 
 		{"profiles", r.Profiles}, {"resume", r.Resume != ""},
 	} {
 		if f.given {
-			return none, Usagef("--%s is about arms that run to the end, and with --arms %s an arm that cannot be the best is left out; name the arms, or leave --%[1]s out", f.flag, EveryMode)
+			return nil, usageOf(f.flag, "--%s is about arms that run to the end, and with --arms %s an arm that cannot be the best is left out; name the arms, or leave --%[1]s out", f.flag, EveryMode)
 		}
 	}
-	asked, err := c.questions()
-	if err != nil {
-		return none, err
+	if asked, err = c.questions(); err != nil {
+		return nil, err
 	}
 	if len(asked) > 1 {
-		return none, Usagef("--arms %s races the modes on one scenario, and these are %d; name one", EveryMode, len(asked))
+		return nil, usageOf("arms", "--arms %s races the modes on one scenario, and these are %d; name one", EveryMode, len(asked))
 	}
 	if c.o.Race = (race.Question{}); c.o.Budget == 0 {
 		c.o.Budget = race.Budget
 	}
+	return asked, nil
+}
+
+// race runs a comparison of every mode as a race. The code is NoAnswer if nothing is decided: no arm is out, and those that raced are not
+// told apart.
+func (c *conduct) race(ctx context.Context, asked []question) (none Answer, err error) {
 	machine, all, err := c.planAll(ctx, asked)
 	if err == nil {
 		err = c.stayLocal(ctx, asked[0].Arms)
@@ -53,7 +57,7 @@ func (r Compare) race(ctx context.Context, c *conduct) (none Answer, err error) 
 		return none, err
 	}
 	if c.DryRun {
-		c.show.Machine(machine)
+		c.show.Machine(machine.Line)
 		return Answer{Plans: c.fitting(all)}, nil
 	}
 	waited, err := beforeStart(ctx, c.o, c.WaitIdle, c.show)
@@ -63,7 +67,7 @@ func (r Compare) race(ctx context.Context, c *conduct) (none Answer, err error) 
 	if err != nil {
 		return none, err
 	}
-	c.show.Machine(machine)
+	c.show.Machine(machine.Line)
 	result, err := c.carryOut(ctx, all[0].Planned)
 	if of, is := result.(*race.Race); err == nil && is && !of.Decided() {
 		err = Exit(NoAnswer)

@@ -95,10 +95,12 @@ const (
 	Interrupted = 130
 )
 
-// An Error says how a request ended. With a nil Err the answer has said everything, as of a gate that is worse.
+// An Error says how a request ended. With a nil Err the answer has said everything, as of a gate that is worse. Flag is
+// the flag that has the mistake, without dashes; "" for none or for several.
 type Error struct {
 	Code int
 	Err  error
+	Flag string
 }
 
 func (e *Error) Error() string { return fmt.Sprint(e.Err) }
@@ -119,11 +121,28 @@ func Usage(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Mistake, err}
+	return &Error{Code: Mistake, Err: err}
 }
 
 // Usagef is Usage of a formatted error. Such a message quotes the flag with its value, and tells what to give instead.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
+
+// usageOf is Usagef of a message about the value of one flag.
+func usageOf(flag, format string, args ...any) error {
+	return &Error{Code: Mistake, Err: fmt.Errorf(format, args...), Flag: flag}
+}
+
+// FlagOf returns the flag that an error is about, without dashes: the one to change. It is "" where the error names none,
+// or several.
+func FlagOf(err error) string {
+	if bad, ok := errors.AsType[*runner.Impossible](err); ok {
+		return bad.Flag
+	}
+	if bad, ok := errors.AsType[*Error](err); ok {
+		return bad.Flag
+	}
+	return ""
+}
 
 // ErrInterrupted is the cause of a context that a signal has ended.
 var ErrInterrupted = errors.New("interrupted")
@@ -133,7 +152,7 @@ func interrupted(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return &Error{Interrupted, errors.New("interrupted; nothing was started")}
+	return &Error{Code: Interrupted, Err: errors.New("interrupted; nothing was started")}
 }
 
 // Scenarios are the embedded scenarios. Find also reads files.

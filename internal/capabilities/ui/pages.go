@@ -3,10 +3,8 @@ package ui
 import (
 	"bytes"
 	"embed"
-	"fmt"
 	"html/template"
 	"net/http"
-	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -21,13 +19,13 @@ import (
 	"schedlab/internal/shared/record"
 )
 
-// The templates: list.html is the list of runs, pages.html is the rest.
+// The templates: form.html is the form with its plan, list.html the list of runs, and pages.html the rest.
 //
-//go:embed pages.html list.html
+//go:embed pages.html form.html list.html
 var sources embed.FS
 
 var pages = template.Must(template.New("ui").Funcs(template.FuncMap{
-	"has": slices.Contains[[]string], "megabytes": runs.Megabytes,
+	"megabytes": runs.Megabytes, "percent": func(ratio float64) string { return say.Percent("%.1f", ratio) },
 	"part":    document.Fragment,
 	"figures": report.Figures, "diff": runs.Diff,
 	"dict": dict,
@@ -50,8 +48,8 @@ type page struct {
 	Title   string
 	Token   string // of the forms
 	Live    template.HTML
-	Form    url.Values
-	Problem string // why the form was refused, or a page cannot be shown
+	Form    form
+	Problem string // why a page cannot be shown
 	Jobs    jobList
 	List    list
 	Runs    []runs.Run // side by side
@@ -75,18 +73,18 @@ func (s *Server) refuse(w http.ResponseWriter, status int, why string) {
 	s.show(w, status, "refused", page{Title: http.StatusText(status), Problem: why})
 }
 
-// first writes the first page, with the form as it was sent if there is a problem with it.
-func (s *Server) first(w http.ResponseWriter, status int, form url.Values, problem string) {
+// first writes the first page with a form. That is no error, also where the form has a mistake: browsers log errors.
+func (s *Server) first(w http.ResponseWriter, f form) {
 	l, err := s.list()
 	if err != nil {
 		s.refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	p := page{Title: "schedlab", Form: form, Problem: problem, List: l}
+	p := page{Title: "schedlab", Form: f, List: l}
 	s.mu.Lock()
 	p.Live, p.Jobs = s.live(), s.jobList()
 	s.mu.Unlock()
-	s.show(w, status, "home", p)
+	s.show(w, http.StatusOK, "home", p)
 }
 
 // live draws the job that runs, or ended last, as parts of the page that change. s.mu is held.
@@ -158,18 +156,6 @@ func (s *Server) event() (text string, ends int, changed <-chan struct{}) {
 // event returns parts of the page as an event for browsers.
 func event(parts template.HTML) string {
 	return "data: " + strings.ReplaceAll(string(parts), "\n", "\ndata: ") + "\n\n"
-}
-
-func (s *Server) start(w http.ResponseWriter, r *http.Request) {
-	request, err := s.request(r.PostForm)
-	switch {
-	case err != nil:
-		s.first(w, http.StatusBadRequest, r.PostForm, err.Error())
-	case !s.add(request):
-		s.first(w, http.StatusServiceUnavailable, r.PostForm, fmt.Sprintf("%d comparisons wait already; stop one of them first", maxQueued))
-	default:
-		http.Redirect(w, r, "/#now", http.StatusSeeOther)
-	}
 }
 
 func (s *Server) stop(w http.ResponseWriter, r *http.Request) {

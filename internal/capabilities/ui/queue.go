@@ -4,27 +4,23 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"schedlab/internal/capabilities/session"
-	"schedlab/internal/measuring/scenario"
-	"schedlab/internal/shared/cmdline"
 )
 
-// A job is a comparison that a page has started or queued. ID and request never change; Server.mu guards the
+// A job is a comparison that a page has started or queued. ID, request and Command never change; Server.mu guards the
 // other fields.
 type job struct {
 	ID       int
 	request  session.Compare
+	Command  string // what somebody would type to run the same
 	State    state
 	Progress session.Progress
 	Notes    []string // sentences about the run
@@ -58,9 +54,6 @@ const (
 	maxLine   = 1 << 20
 )
 
-// Command is what somebody would type to run the same.
-func (j *job) Command() string { return typed(j.request) }
-
 // Open reports whether the job may still be stopped.
 func (j *job) Open() bool { return j.State == waiting || j.State == running }
 
@@ -81,7 +74,7 @@ func (j *job) Run() string {
 // add puts a comparison into the queue. It reports false if the queue is full.
 func (s *Server) add(r session.Compare) (added bool) {
 	s.change(func() {
-		j := &job{ID: 1, request: r, State: waiting}
+		j := &job{ID: 1, request: r, Command: s.typed(r), State: waiting}
 		queued := 0
 		for _, other := range s.jobs {
 			j.ID = other.ID + 1
@@ -233,92 +226,4 @@ func (l *lines) Write(p []byte) (int, error) {
 		l.take(l.part)
 		l.part, p = l.part[:0], rest
 	}
-}
-
-// request makes the request of the form. It refuses what the form does not
-// offer and, without AllowCommands, arms that are not schedlab's own servers. Everything else is checked by
-// the comparison itself.
-func (c *Config) request(form url.Values) (r session.Compare, err error) {
-	r = c.Base
-	name := form.Get("scenario")
-	if !slices.ContainsFunc(c.Scenarios, func(s Scenario) bool { return s.Name == name }) {
-		return r, fmt.Errorf("scenario %q is none of the list", name)
-	}
-	r.Scenarios = []string{name}
-	var arms, added []string
-	for _, name := range form["mode"] {
-		a, err := scenario.Arm{Mode: name}.Renamed()
-		if err != nil || !slices.Contains(c.Modes, a.Mode) {
-			return r, fmt.Errorf("mode %q is none of the list", name)
-		}
-		arms = append(arms, name)
-	}
-	for text := range strings.Lines(form.Get("arm")) {
-		text = strings.TrimSpace(text)
-		if text == "" {
-			continue
-		}
-		a, err := scenario.ParseArm(text)
-		if err != nil {
-			return r, fmt.Errorf("arms: %w", err)
-		}
-		// As for a record of somebody else: a command, an address, or variables that can make a program do
-		// much.
-		if (a.Mode == "" || len(a.Env) > 0) && !c.AllowCommands {
-			return r, fmt.Errorf("arms: %q is not one of schedlab's own servers alone; start schedlab ui with --allow-commands to allow commands, addresses and variables", text)
-		}
-		added = append(added, text)
-	}
-	if arms != nil {
-		r.Arms = arms
-	}
-	if added != nil {
-		r.Added = added
-	}
-	field := func(name string) string { return strings.TrimSpace(form.Get(name)) }
-	if text := field("vary"); text != "" {
-		r.Vary = []string{text}
-	}
-	if text := field("rate"); text != "" {
-		if err := r.Rate.Set(text); err != nil {
-			return r, fmt.Errorf("rate: %w", err)
-		}
-	}
-	for _, limit := range []struct {
-		name string
-		to   *time.Duration
-	}{{"window", &r.Window}, {"budget", &r.Budget}} {
-		text := field(limit.name)
-		if text == "" {
-			continue
-		}
-		if *limit.to, err = time.ParseDuration(text); err != nil || *limit.to <= 0 {
-			return r, fmt.Errorf("%s: %q is not a time like 10s or 250ms, above 0", limit.name, text)
-		}
-	}
-	return r, nil
-}
-
-// typed is what somebody would type for a request of the form.
-func typed(r session.Compare) string {
-	words := append([]string{"schedlab", "compare"}, r.Scenarios...)
-	if len(r.Arms) > 0 {
-		words = append(words, "--arms="+strings.Join(r.Arms, ","))
-	}
-	for _, text := range r.Added {
-		words = append(words, "--arm="+text)
-	}
-	for _, text := range r.Vary {
-		words = append(words, "--vary="+text)
-	}
-	if r.Rate != (scenario.Rate{}) {
-		words = append(words, "--rate="+r.Rate.String())
-	}
-	if r.Window > 0 {
-		words = append(words, "--window="+r.Window.String())
-	}
-	if r.Budget > 0 {
-		words = append(words, "--budget="+r.Budget.String())
-	}
-	return cmdline.Join(words)
 }

@@ -2,8 +2,9 @@
 // runs, and the runs that are recorded. It measures nothing. A comparison is a separate process, the
 // command line of `schedlab compare`, so that it is measured and recorded the same way.
 //
-// The files: server.go is who may ask what; queue.go makes a command line of the form and runs the
-// comparisons, one at a time; list.go reads the recorded runs; pages.go answers, with the templates in pages.html and list.html.
+// The files: server.go is who may ask what; form.go makes a request of the form, and shows its plan and its mistakes;
+// queue.go runs the comparisons, one at a time; list.go reads the recorded runs; pages.go answers, with the templates in
+// pages.html, form.html and list.html.
 //
 // While a window is measured, this package does nothing unless a browser asks. It has no clock: browsers get
 // news when the comparison writes a line of progress, which it does between windows.
@@ -20,7 +21,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"sync"
 	"time"
 
@@ -35,14 +35,12 @@ type Config struct {
 	Root          string // directory of the records
 	Carry         []string
 	Base          session.Compare
-	Scenarios     []Scenario // the form's choice
-	Modes         []string
+	Program       session.Program // which carries them out
+	Scenarios     []Group         // the form's choice
+	Modes         []Mode
 	AllowCommands bool      // arms may be commands, addresses or have variables of the environment
 	Out           io.Writer // gets the address with its token, again after each use
 }
-
-// A Scenario is a choice of the form.
-type Scenario struct{ Name, Question string }
 
 // A Server serves the pages. Make it with New, and call Serve once.
 type Server struct {
@@ -132,14 +130,16 @@ const (
 // sends the cookie with links of any site, which can open our pages but not read them; nothing but an action has an effect.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { s.first(w, http.StatusOK, url.Values{}, "") })
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { s.first(w, form{config: &s.Config}) })
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /beside", s.twoRuns)
 	mux.HandleFunc("GET /runs/{name}/{$}", s.report)
 	mux.HandleFunc("GET /runs/{name}/why.html", s.report)
-	mux.HandleFunc("GET /style.css", asset("text/css; charset=utf-8", string(document.Style())+style))
+	mux.HandleFunc("GET /style.css", asset("text/css; charset=utf-8", string(document.Style())+style+formStyle))
 	mux.HandleFunc("GET /details.js", asset("text/javascript; charset=utf-8", document.DetailsScript()))
 	mux.HandleFunc("GET /live.js", asset("text/javascript; charset=utf-8", script))
+	mux.HandleFunc("GET /form.js", asset("text/javascript; charset=utf-8", formScript))
+	mux.HandleFunc("POST /plan", s.plan)
 	mux.HandleFunc("POST /start", s.start)
 	mux.HandleFunc("POST /stop", s.stop)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -209,13 +209,19 @@ func (s *Server) enter(token string) bool {
 // same compares two secrets in a time that tells nothing about them.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// Every page has this style, after the style sheet of reports, and this script.
+// Every page has these styles, after the style sheet of reports, and the first page both scripts.
 //
 //go:embed ui.css
 var style string
 
+//go:embed form.css
+var formStyle string
+
 //go:embed live.js
 var script string
+
+//go:embed form.js
+var formScript string
 
 func asset(kind, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

@@ -93,7 +93,7 @@ func serve(t *testing.T, c Config) *served {
 	}
 	v := &served{t: t, dir: t.TempDir(), url: "http://" + ln.Addr().String(), ended: make(chan error, 1)}
 	c.Root, c.Carry, c.Out = filepath.Join(v.dir, "runs"), []string{os.Args[0], "order", v.dir}, io.Discard
-	c.Scenarios, c.Modes = []Scenario{{"quick", "Which is <best>?"}}, []string{"nethttp", "pool"}
+	c.Scenarios, c.Modes, c.Program = choices(), modes(), program()
 	if v.Server, err = New(c, ln); err != nil {
 		t.Fatal(err)
 	}
@@ -248,13 +248,13 @@ func TestAttacks(t *testing.T) {
 		{"a GET that acts", "GET", "/start?" + v.form(ended), "", nil, false, 405},
 		{"another method", "PUT", "/start", "", nil, false, 403},
 		{"a large form", "POST", "/start", v.form(ended, "arm", strings.Repeat("x", 2*maxForm)), nil, false, 400},
-		{"a command", "POST", "/start", v.form(ended, "arm", "x=touch /tmp/x {addr}"), nil, false, 400},
-		{"a command after a good arm", "POST", "/start", v.form(ended, "arm", "pool,workers=8\nx=touch /tmp/x {addr}"), nil, false, 400},
-		{"an address", "POST", "/start", v.form(ended, "arm", "x=http://127.0.0.1:22"), nil, false, 400},
-		{"a variable", "POST", "/start", v.form(ended, "arm", "nethttp,env.LD_PRELOAD=/tmp/x.so"), nil, false, 400},
-		{"a flag as a scenario", "POST", "/start", v.form(ended, "scenario", "--arm=x=touch {addr}"), nil, false, 400},
-		{"a file as a scenario", "POST", "/start", v.form(ended, "scenario", "./mine.yaml"), nil, false, 400},
-		{"a command as a mode", "POST", "/start", v.form(ended, "mode", "x=touch {addr}"), nil, false, 400},
+		{"a command", "POST", "/start", v.form(ended, "arm", "x=touch /tmp/x {addr}"), nil, false, 200},
+		{"a command after a good arm", "POST", "/start", v.form(ended, "arm", "pool,workers=8\nx=touch /tmp/x {addr}"), nil, false, 200},
+		{"an address", "POST", "/start", v.form(ended, "arm", "x=http://127.0.0.1:22"), nil, false, 200},
+		{"a variable", "POST", "/start", v.form(ended, "arm", "nethttp,env.LD_PRELOAD=/tmp/x.so"), nil, false, 200},
+		{"a flag as a scenario", "POST", "/start", v.form(ended, "scenario", "--arm=x=touch {addr}"), nil, false, 200},
+		{"a file as a scenario", "POST", "/start", v.form(ended, "scenario", "./mine.yaml"), nil, false, 200},
+		{"a command as a mode", "POST", "/start", v.form(ended, "arms", "x=touch {addr}"), nil, false, 200},
 		{"a path as a run", "GET", "/runs/..%2F..%2Fetc/", "", nil, false, 404},
 		{"a path beside a run", "GET", "/beside?run=../x&run=/etc", "", nil, false, 404},
 		{"one run beside nothing", "GET", "/beside?run=x", "", nil, false, 400},
@@ -277,6 +277,9 @@ func TestAttacks(t *testing.T) {
 			if err != nil || reply.StatusCode != tt.want || len(body) == 0 {
 				t.Errorf("got %d, %v, want %d:\n%.300s", reply.StatusCode, err, tt.want, body)
 			}
+			if tt.path == "/start" && tt.want == http.StatusOK && !strings.Contains(string(body), `id="problem"`) {
+				t.Errorf("the form does not say what is wrong:\n%.300s", body)
+			}
 			if reply.Header.Get("Set-Cookie") != "" || tt.stranger && strings.Contains(string(body), v.action) {
 				t.Errorf("it gives a secret away: %v\n%s", reply.Header, body)
 			}
@@ -295,33 +298,6 @@ func TestAttacks(t *testing.T) {
 	v.await("done", states("done"))
 	if got := v.started(); len(got) != 1 || !strings.HasSuffix(got[0], ` {"compare":{"scenarios":["quick"],"rate":"3/s","out":"`+v.Root+`"},"output":"text","progress":"json"}`) {
 		t.Errorf("started %q", got)
-	}
-}
-
-// With --allow-commands arms may be anything that --arm takes, and a value is never more than a value. What the form leaves
-// empty is as the user's environment has it.
-func TestRequest(t *testing.T) {
-	t.Parallel()
-	c := Config{AllowCommands: true, Scenarios: []Scenario{{Name: "quick"}}, Modes: []string{"nethttp", "pool"}}
-	c.Base.Window, c.Base.Vary = 2*time.Second, []string{"stamps=off,full"}
-	got, err := c.request(url.Values{"scenario": {"quick"}, "mode": {"nethttp", "pool"}, "arm": {"x=./x -l {addr}\r\n\r\n nethttp,env.GOGC=50 \n"},
-		"vary": {" --out=x "}, "rate": {"0.5x"}, "window": {""}, "budget": {"20s"}, "out": {"/etc"}})
-	var want session.Compare
-	want.Scenarios, want.Arms, want.Added = []string{"quick"}, []string{"nethttp", "pool"}, []string{"x=./x -l {addr}", "nethttp,env.GOGC=50"}
-	want.Vary, want.Rate.OfSlowest, want.Window, want.Budget = []string{"--out=x"}, .5, 2*time.Second, 20*time.Second
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	shown := "schedlab compare quick --arms=nethttp,pool '--arm=x=./x -l {addr}' --arm=nethttp,env.GOGC=50 --vary=--out=x --rate=0.5x --window=2s --budget=20s"
-	if got := (&job{request: got}).Command(); got != shown {
-		t.Errorf("shown as %s, want %s", got, shown)
-	}
-	for field, c2 := range map[string][2]string{
-		"arm": {"./x", `arms: "./x" is none of`}, "rate": {"--out=x", `rate: "--out=x" is not`}, "window": {"0s", `window: "0s" is not a time`}, "budget": {"1", `budget: "1" is not a time`},
-	} {
-		if _, err := c.request(url.Values{"scenario": {"quick"}, field: {c2[0]}}); err == nil || !strings.HasPrefix(err.Error(), c2[1]) {
-			t.Errorf("%s %q: %v", field, c2[0], err)
-		}
 	}
 }
 
@@ -361,8 +337,8 @@ func TestQueue(t *testing.T) {
 		return slices.ContainsFunc(jobs, func(j *job) bool { return j.State == running })
 	})
 	v.post("/start", v.form(waits))
-	if code, body := v.post("/start", v.form(waits, "vary", "workers=3", "mode", "pool")); code != http.StatusServiceUnavailable ||
-		!strings.Contains(body, `value="workers=3"`) || !strings.Contains(body, `value="pool" checked`) {
+	if code, body := v.post("/start", v.form(waits, "vary", "workers=3,4", "arms", "pool")); code != http.StatusOK || !strings.Contains(body, "20 comparisons wait already") ||
+		!strings.Contains(body, `>workers=3,4</textarea>`) || !strings.Contains(body, `value="pool" checked`) {
 		t.Errorf("a full queue: %d\n%s", code, body)
 	}
 	// Who takes his comparison back leaves his place.

@@ -44,7 +44,7 @@ func (inBlocks) accept(s scenario.Scenario, o Options) (scenario.Scenario, Optio
 // shows how much two identical arms differ on this machine (the A/A control).
 func (inBlocks) cast(asked []scenario.Arm) (arms []contestant, err error) {
 	if len(asked) < 2 {
-		return nil, impossible("a comparison needs two arms or more, a baseline and a challenger; name another with --arm or --arms")
+		return nil, impossibleBy("arms", "a comparison needs two arms or more, a baseline and a challenger; name another with --arm or --arms")
 	}
 	twin := asked[0]
 	twin.Name, twin.CopyOf = twin.Name+"'", twin.Name

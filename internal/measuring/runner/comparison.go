@@ -153,7 +153,7 @@ func (c *Comparison) CanAnswer() error {
 	}
 	first := p.Arms[slices.IndexFunc(p.Arms, p.starves)]
 	n := first.Clients.Connections + first.Clients.Idle
-	return impossible("this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and %s must serve all of theirs; give them workers=%d or more, take pool-requeue, whose workers serve all clients, or give --close for clients that open a connection for each request, which is another question",
+	return impossibleBy("arms", "this %s cannot answer: a worker keeps its connection until that closes, so %s starves %d of %d kept connections, and %s must serve all of theirs; give them workers=%d or more, take pool-requeue, whose workers serve all clients, or give --close for clients that open a connection for each request, which is another question",
 		what, first.Name, n-p.setup(first.asked).workers, n, which, n)
 }
 
@@ -254,7 +254,7 @@ func (p plan) measure(ctx context.Context, l lab, dir *record.Dir, run record.Ru
 	maps.Copy(run.XMax, found.xmax) // which stays empty and is not null where nothing was probed
 	switch {
 	case err != nil && errors.Is(context.Cause(early), errBudget):
-		return run, impossible("the budget of %v ended before the first block: %v; raise --budget", p.budget, err)
+		return run, impossibleBy("budget", "the budget of %v ended before the first block: %v; raise --budget", p.budget, err)
 	case err != nil:
 		return run, err
 	}

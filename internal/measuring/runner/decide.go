@@ -234,7 +234,7 @@ func (p plan) mustJudge() error {
 	if flags := wouldDo(p.Feasible.Would); flags != "" {
 		advice = "give " + flags
 	}
-	return &Impossible{Usage: true, msg: fmt.Sprintf("%s asks for %s, and it cannot be judged: a window of %v holds %.0f requests at %s, and %s needs %.0f; %s",
+	return &Impossible{Usage: true, Flag: strings.TrimPrefix(needs.Flag, "--"), msg: fmt.Sprintf("%s asks for %s, and it cannot be judged: a window of %v holds %.0f requests at %s, and %s needs %.0f; %s",
 		needs.Flag, metric.Name, window, math.Floor(rate*window.Seconds()), scenario.Rate{PerSecond: rate}, metric.Name, math.Ceil(judge.RequestsFor(metric.Quantile)), advice)}
 }
 

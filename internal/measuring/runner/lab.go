@@ -173,7 +173,7 @@ func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 	server, sender, _ := strings.Cut(o.CPUs, "/")
 	switch {
 	case errors.Is(err, host.ErrNoAffinity) && told:
-		return sets, impossible("--cpus %s: %v", o.CPUs, err)
+		return sets, impossibleBy("cpus", "--cpus %s: %v", o.CPUs, err)
 	case errors.Is(err, host.ErrNoAffinity) || free:
 		return sets, nil
 	case err != nil:
@@ -181,7 +181,7 @@ func chooseCPUs(o Options, needs scenario.Needs) (host.Sides, error) {
 	case !told:
 		sets.Server = all[:max(len(all)/2, min(needs.ServerCPUs, len(all)), 1)]
 	case server == "" && sender == "":
-		return sets, impossible("--cpus %s names no CPU; %s", o.CPUs, cpusForm)
+		return sets, impossibleBy("cpus", "--cpus %s names no CPU; %s", o.CPUs, cpusForm)
 	}
 	if server != "" {
 		if sets.Server, err = parseCPUs(o.CPUs, server, all); err != nil {
@@ -220,10 +220,10 @@ const cpusForm = "give the servers' CPUs, a slash and the load's, like 0-1/2-3, 
 func parseCPUs(whole, list string, allowed cpuset.Set) (cpuset.Set, error) {
 	set, err := cpuset.Parse(list)
 	if err != nil {
-		return nil, impossible("--cpus %s: %v; %s", whole, err, cpusForm)
+		return nil, impossibleBy("cpus", "--cpus %s: %v; %s", whole, err, cpusForm)
 	}
 	if others := set.Without(allowed); len(others) > 0 {
-		return nil, impossible("--cpus %s: CPU %d is not one this process may use (%s)", whole, others[0], allowed)
+		return nil, impossibleBy("cpus", "--cpus %s: CPU %d is not one this process may use (%s)", whole, others[0], allowed)
 	}
 	return set, nil
 }

@@ -101,11 +101,11 @@ func (p *plan) settle() error {
 	for _, a := range p.Arms {
 		// Until all clients have started, their number N is not the arm's.
 		if ramp := time.Duration(a.load.Ramp); ramp > p.Warmup.Duration {
-			return impossible("arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, p.Warmup)
+			return impossibleBy("warmup", "arm %q: load.ramp %v is longer than the warm-up of %v; lengthen protocol.warmup (--warmup), or shorten the ramp", a.Name, ramp, p.Warmup)
 		}
 		// A trial keeps all its requests in memory until it is recorded.
 		if n := a.Clients.Rate * (p.Warmup.Seconds() + p.Window.Seconds()); n > MostRequests {
-			return impossible("the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, MostRequests)
+			return impossibleBy("rate", "the rate %.0f/s makes %.0f requests a trial, above %d; lower --rate or shorten --window", a.Clients.Rate, n, MostRequests)
 		}
 	}
 	return nil
@@ -147,10 +147,10 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 	if o.Site != nil {
 		words = o.Site.Describe().Words
 		if o.Stamps != "" && o.Stamps != record.StampsOff {
-			return plan{}, impossible("--stamps %s: the clocks of several machines are too far apart for stamps; leave it out", o.Stamps)
+			return plan{}, impossibleBy("stamps", "--stamps %s: the clocks of several machines are too far apart for stamps; leave it out", o.Stamps)
 		}
 		if o.Engine == load.EngineVegeta {
-			return plan{}, impossible("--engine vegeta: %s begin at one agreed moment, which only the engine spin can; leave it out", words.Senders)
+			return plan{}, impossibleBy("engine", "--engine vegeta: %s begin at one agreed moment, which only the engine spin can; leave it out", words.Senders)
 		}
 		p.Stamps = record.StampsOff
 	}
@@ -237,12 +237,12 @@ func (p *plan) takeExpectations() {
 func (p *plan) takeArms() error {
 	asked := p.scenario.Contestants()
 	if len(asked) > scenario.MaxArms {
-		return impossible("%d arms are more than %d; drop some", len(asked), scenario.MaxArms)
+		return impossibleBy("arms", "%d arms are more than %d; drop some", len(asked), scenario.MaxArms)
 	}
 	// Before the arms are counted: who mistypes one of two should read of that.
 	for _, a := range asked {
 		if _, _, err := p.served(a); err != nil {
-			return &Impossible{Place: a.Place, msg: fmt.Sprintf("arm %q: %v", a.Name, err)}
+			return &Impossible{Place: a.Place, Flag: a.Flag, msg: fmt.Sprintf("arm %q: %v", a.Name, err)}
 		}
 	}
 	arms, err := p.strategy.cast(asked)
@@ -251,10 +251,10 @@ func (p *plan) takeArms() error {
 	}
 	for _, a := range arms {
 		if slices.ContainsFunc(p.Arms, func(earlier arm) bool { return earlier.Name == a.Name }) {
-			return impossible("two arms are called %q; name one of them otherwise", a.Name)
+			return impossibleBy(a.Flag, "two arms are called %q; name one of them otherwise", a.Name)
 		}
 		if err := p.takeArm(a.Arm, a.role); err != nil {
-			return impossible("arm %q: %v", a.Name, err)
+			return impossibleBy(a.Flag, "arm %q: %v", a.Name, err)
 		}
 	}
 	return p.chooseEngine()
@@ -419,9 +419,9 @@ func (p *plan) takeTimes() error {
 	p.Blocks = cmp.Or(o.Blocks, asked.Blocks, scenario.MaxBlocks)
 	switch {
 	case p.Blocks < scenario.MinBlocks:
-		return impossible("--blocks %d is below %d, too few for any verdict", p.Blocks, scenario.MinBlocks)
+		return impossibleBy("blocks", "--blocks %d is below %d, too few for any verdict", p.Blocks, scenario.MinBlocks)
 	case p.Blocks > scenario.MaxBlocks:
-		return impossible("--blocks %d is above %d, the last look; lengthen the windows instead", p.Blocks, scenario.MaxBlocks)
+		return impossibleBy("blocks", "--blocks %d is above %d, the last look; lengthen the windows instead", p.Blocks, scenario.MaxBlocks)
 	}
 	if err := CheckSpan(warmup, window); err != nil {
 		return err
@@ -441,7 +441,7 @@ func (p *plan) takeTimes() error {
 	p.Window = record.Lasting(window)
 	// Fewer blocks than MinBlocks decide nothing, so do not even start. A race needs more, which it checks itself.
 	if cost := p.cost(scenario.MinBlocks); spare == 0 && cost > p.budget {
-		return &Impossible{Needs: roundUp(cost, time.Second), msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
+		return &Impossible{Needs: roundUp(cost, time.Second), Flag: "budget", msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",
 			scenario.MinBlocks, len(p.Arms), p.Arms[1].Name, cost.Round(time.Second), p.budget)}
 	}
 	p.asked = times{window, p.budget}
@@ -481,9 +481,9 @@ func (p plan) untilStarved() (warmup time.Duration) {
 func CheckSpan(warmup, window time.Duration) error {
 	switch {
 	case window < ShortestWindow || window > scenario.Longest:
-		return impossible("--window %v is outside %v to %v", window, ShortestWindow, scenario.Longest)
+		return impossibleBy("window", "--window %v is outside %v to %v", window, ShortestWindow, scenario.Longest)
 	case warmup < 0 || warmup > scenario.Longest:
-		return impossible("--warmup %v is outside 0 to %v", warmup, scenario.Longest)
+		return impossibleBy("warmup", "--warmup %v is outside 0 to %v", warmup, scenario.Longest)
 	}
 	return nil
 }

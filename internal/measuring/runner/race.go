@@ -51,7 +51,7 @@ func (by byRace) Judge(dir *record.Dir, run record.Run) (record.Result, error) {
 // cast returns the arms. A race has no copy of the first one: each pair of arms is compared by itself.
 func (byRace) cast(asked []scenario.Arm) (arms []contestant, err error) {
 	if len(asked) < 2 {
-		return nil, impossible("a race needs two arms or more; name another with --arm")
+		return nil, impossibleBy("arms", "a race needs two arms or more; name another with --arm")
 	}
 	for _, a := range asked {
 		arms = append(arms, contestant{a, record.Challenger})
@@ -82,11 +82,11 @@ func (by byRace) schedule(p *plan) error {
 	}
 	if len(fit) < 2 {
 		last := p.Doubts[len(p.Doubts)-1]
-		return impossible("fewer than two of the %d arms can race: %s %v", len(p.Arms), last.Arm, last)
+		return impossibleBy("arms", "fewer than two of the %d arms can race: %s %v", len(p.Arms), last.Arm, last)
 	}
 	for _, a := range fit[1:] {
 		if keys := judge.Differing(fit[0].Clients, a.Clients); len(keys) > 0 {
-			return impossible("a race ranks arms at one load, and %s and %s differ in %s; name the arms with --arms", fit[0].Name, a.Name, strings.Join(keys, ", "))
+			return impossibleBy("arms", "a race ranks arms at one load, and %s and %s differ in %s; name the arms with --arms", fit[0].Name, a.Name, strings.Join(keys, ", "))
 		}
 	}
 	p.Arms = fit
@@ -99,7 +99,7 @@ func (by byRace) schedule(p *plan) error {
 		return err
 	}
 	if cost := p.cost(p.Feasible.First); cost > p.budget || p.Feasible.First > p.Blocks {
-		return &Impossible{Needs: roundUp(cost, time.Second), msg: fmt.Sprintf("a race of %d arms tells nothing before block %d, which takes %v, and the budget is %v; raise --budget, shorten --window or name fewer arms",
+		return &Impossible{Needs: roundUp(cost, time.Second), Flag: "budget", msg: fmt.Sprintf("a race of %d arms tells nothing before block %d, which takes %v, and the budget is %v; raise --budget, shorten --window or name fewer arms",
 			len(p.Arms), p.Feasible.First, cost.Round(time.Second), p.budget)}
 	}
 	p.Budget = record.Lasting(p.budget)

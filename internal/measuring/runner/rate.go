@@ -65,7 +65,7 @@ func (p *plan) chooseRates(found findings) error {
 			}
 			// This happens if the ratio asked for, or min_rate, is too high for the slowest arm.
 			if rate > highestLoad*slowest {
-				return impossible("the rate %.0f/s is above %.2f of what arm %q can do (%.0f/s): it would never keep up; drop that arm, lower --rate or give it more workers",
+				return impossibleBy("rate", "the rate %.0f/s is above %.2f of what arm %q can do (%.0f/s): it would never keep up; drop that arm, lower --rate or give it more workers",
 					rate, highestLoad, name, slowest)
 			}
 			a.Clients.Rate = rate
@@ -174,7 +174,7 @@ func (p *plan) settleArrivals() error {
 		if log := p.scenario.Log; log != nil {
 			// At a higher rate the log is replayed faster, and ends sooner.
 			if lasts := log.Span(rate); lasts < span {
-				return impossible("%s lasts %v at %.0f/s, and a trial takes %v; lower the speed or --rate, shorten --window, or take more of the log",
+				return impossibleBy("window", "%s lasts %v at %.0f/s, and a trial takes %v; lower the speed or --rate, shorten --window, or take more of the log",
 					log.File, lasts.Round(time.Millisecond), rate, span)
 			}
 			continue
@@ -184,7 +184,7 @@ func (p *plan) settleArrivals() error {
 			return impossible("arm %q: %v", a.Name, err)
 		}
 		if ends := process.Span(0) - 1; process.Kind == arrivals.KindTrace && ends < span {
-			return impossible("%s ends after %v, and a trial takes %v; shorten --window, or take more of it", process.File, ends, span)
+			return impossibleBy("window", "%s ends after %v, and a trial takes %v; shorten --window, or take more of it", process.File, ends, span)
 		}
 		// Such arrivals come at their own times, whatever the rate.
 		if process.Fixed() {

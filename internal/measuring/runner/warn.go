@@ -238,6 +238,8 @@ type Impossible struct {
 	Needs time.Duration
 	// Place is where the user wrote the arm that is the cause; see [scenario.Arm]. "" where no arm is.
 	Place string
+	// Flag is the flag to change, without dashes; "" for none, or where several do equally well.
+	Flag string
 }
 
 // Error returns the place, the reason and the advice in one line.
@@ -249,8 +251,11 @@ func (e *Impossible) Error() string {
 }
 
 // impossible returns an *[Impossible] with a formatted message. It wraps nothing.
-func impossible(format string, args ...any) error {
-	return &Impossible{msg: fmt.Sprintf(format, args...)}
+func impossible(format string, args ...any) error { return impossibleBy("", format, args...) }
+
+// impossibleBy is impossible of a plan in which the value of one flag is the cause.
+func impossibleBy(flag, format string, args ...any) error {
+	return &Impossible{Flag: flag, msg: fmt.Sprintf(format, args...)}
 }
 
 // A setup is what an arm's server will be, by its flags, its environment and the defaults of its mode.

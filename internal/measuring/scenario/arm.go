@@ -44,6 +44,8 @@ type Arm struct {
 	// Place is where the user wrote the arm, for errors about it: FILE:LINE:COLUMN of one that is as a scenario file has
 	// it, a flag like --old, or "" where the arm's name is enough, or the command line has changed it.
 	Place string
+	// Flag is the flag that made the arm or changed it last, without dashes; "" for one that is as in the scenario.
+	Flag string
 }
 
 // Given returns the name that the user gave the arm. For the baseline's copy, that is the baseline's.
@@ -492,10 +494,14 @@ func (s *Scenario) Select(names []string, added []Arm) error {
 			added = slices.Delete(added, i, i+1) // used once, at the place where it is named
 		} else if i := slices.IndexFunc(own, called); i >= 0 {
 			a = own[i]
-		} else if a, err = ParseArm(name); err != nil {
-			return err
-		} else if i := slices.IndexFunc(own, func(b Arm) bool { return b.Mode != "" && b.Name == a.Mode }); i >= 0 {
-			a = own[i].changed(a)
+		} else {
+			if a, err = ParseArm(name); err != nil {
+				return err
+			}
+			if i := slices.IndexFunc(own, func(b Arm) bool { return b.Mode != "" && b.Name == a.Mode }); i >= 0 {
+				a = own[i].changed(a)
+			}
+			a.Flag = "arms"
 		}
 		s.Arms = append(s.Arms, a)
 	}

@@ -196,7 +196,7 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mo
 	}
 	for _, a := range arms {
 		a.drop(factor) // a fixed value would contradict the varied ones
-		a.Vary, a.Place = with(a.Vary, factor, values), ""
+		a.Vary, a.Place, a.Flag = with(a.Vary, factor, values), "", "vary"
 	}
 	return nil
 }

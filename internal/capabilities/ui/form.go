@@ -1,0 +1,313 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/cmdline"
+)
+
+// A Mode is a choice of the form, with a line about it.
+type Mode struct{ Name, Summary string }
+
+// A Scenario is a choice of the form.
+type Scenario struct{ Name, Question string }
+
+// A Group is scenarios about one subject.
+type Group struct {
+	Title     string
+	Scenarios []Scenario
+}
+
+// A field is a field of the form that takes a text. It has the name of the flag of compare that it sets: mistakes are
+// told by the flag ([session.FlagOf]), and the command line is made of the fields.
+type field struct {
+	Name, Label, Hint string
+	More              bool                         // below "More settings"
+	of                func(r *session.Compare) any // what it sets, a pointer of a kind that texts and set know
+}
+
+// fields returns the fields in their order. The form has the scenario and the modes besides.
+func (c *Config) fields() []field {
+	arm := "pool,workers=8"
+	if c.AllowCommands {
+		arm += ", name='./server -listen {addr}' or name=http://127.0.0.1:9000"
+	}
+	return []field{
+		{"arm", "More arms", arm + "; one a line", false, func(r *session.Compare) any { return &r.Added }},
+		{"vary", "Sweep", "workers=4,8,16: an arm for each value; one setting a line", false, func(r *session.Compare) any { return &r.Vary }},
+		{"rate", "Rate", "2000/s, or 0.7x of the slowest arm", false, func(r *session.Compare) any { return &r.Rate }},
+		{"window", "Window", "500ms: measured time of a trial", false, func(r *session.Compare) any { return &r.Window }},
+		{"budget", "Longest time", "75s; it ends as soon as it knows", false, func(r *session.Compare) any { return &r.Budget }},
+		{"workload", "What a request costs", "cpu=200us,sleep=exp(10ms), in place of a scenario", true, func(r *session.Compare) any { return &r.Workload }},
+		{"path", "Path to ask for", "/plaintext, in place of a scenario", true, func(r *session.Compare) any { return &r.Path }},
+		{"expect", "Expectations", `not slower("p99", "pool"); one a line`, true, func(r *session.Compare) any { return &r.Expect }},
+		{"slo", "Objective of each arm", "p99<=10ms,errors<=0.1%", true, func(r *session.Compare) any { return &r.Keep }},
+		{"seed", "Seed", "a number; that of an earlier run repeats its requests", true, func(r *session.Compare) any { return &r.Seed }},
+		{"warmup", "Warm-up", "200ms: load before each window", true, func(r *session.Compare) any { return &r.Warmup }},
+		{"blocks", "Most blocks", "10 to 40", true, func(r *session.Compare) any { return &r.Blocks }},
+		{"note", "Note", "a remark to keep in the record", true, func(r *session.Compare) any { return &r.Note }},
+		{"close", "Open a connection for each request", "", true, func(r *session.Compare) any { return &r.Close }},
+	}
+}
+
+// texts returns a value of a request as it is typed, a list one by one; none for the zero value.
+func texts(value any) []string {
+	text := ""
+	switch v := value.(type) {
+	case *[]string:
+		return *v
+	case *string:
+		text = *v
+	case *bool:
+		if *v {
+			text = "true"
+		}
+	case *scenario.Rate:
+		text = v.String()
+	case **uint64:
+		if *v != nil {
+			text = strconv.FormatUint(**v, 10)
+		}
+	case *int:
+		if *v != 0 {
+			text = strconv.Itoa(*v)
+		}
+	case *time.Duration:
+		if *v != 0 {
+			text = v.String()
+		}
+	}
+	if text != "" {
+		return []string{text}
+	}
+	return nil
+}
+
+// set sets a value of a request to what was typed: the lines that are not empty, at least one.
+func set(value any, typed []string) (err error) {
+	text := typed[0]
+	switch v := value.(type) {
+	case *[]string:
+		*v = typed
+	case *string:
+		*v = text
+	case *bool:
+		*v = true
+	case *scenario.Rate:
+		return v.Set(text)
+	case **uint64:
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number; leave it empty for a random one", text)
+		}
+		*v = &n
+	case *int:
+		if *v, err = strconv.Atoi(text); err != nil || *v <= 0 {
+			return fmt.Errorf("%q is not a whole number above 0", text)
+		}
+	case *time.Duration:
+		if *v, err = time.ParseDuration(text); err != nil || *v <= 0 {
+			return fmt.Errorf("%q is not a time like 10s or 250ms, above 0", text)
+		}
+	}
+	return nil
+}
+
+// mistake is an error about the value of a flag.
+func mistake(flag, format string, args ...any) error {
+	return &session.Error{Code: session.Mistake, Err: fmt.Errorf(format, args...), Flag: flag}
+}
+
+// request makes the request of the form. It refuses what the form does not offer and, without AllowCommands, arms that
+// are not schedlab's own servers. Everything else is checked when it is planned. A field that is empty leaves what Base has.
+func (c *Config) request(form url.Values) (r session.Compare, err error) {
+	r = c.Base
+	if name := form.Get("scenario"); name != "" {
+		if !slices.ContainsFunc(c.Scenarios, func(g Group) bool {
+			return slices.ContainsFunc(g.Scenarios, func(s Scenario) bool { return s.Name == name })
+		}) {
+			return r, mistake("scenario", "scenario %q is none of the list", name)
+		}
+		r.Scenarios = []string{name}
+	}
+	if form.Get("scenario")+form.Get("workload")+form.Get("path") == "" {
+		return r, mistake("scenario", "choose one, or say below More settings what a request costs or which path it asks for")
+	}
+	if modes := form["arms"]; len(modes) > 0 {
+		for _, name := range modes {
+			a, err := scenario.Arm{Mode: name}.Renamed()
+			if err != nil || !slices.ContainsFunc(c.Modes, func(m Mode) bool { return m.Name == a.Mode }) {
+				return r, mistake("arms", "mode %q is none of the list", name)
+			}
+		}
+		r.Arms = modes
+	}
+	for _, f := range c.fields() {
+		var typed []string
+		for line := range strings.Lines(form.Get(f.Name)) {
+			if line = strings.TrimSpace(line); line != "" {
+				typed = append(typed, line)
+			}
+		}
+		if typed == nil {
+			continue
+		}
+		if err := set(f.of(&r), typed); err != nil {
+			return r, mistake(f.Name, "%w", err)
+		}
+	}
+	if form.Get("arm") == "" {
+		return r, nil
+	}
+	return r, c.allowed(r.Added)
+}
+
+// allowed refuses arms that are not schedlab's own servers: as for a record of somebody else, a command, an address, or
+// variables that can make a program do much.
+func (c *Config) allowed(arms []string) error {
+	for _, text := range arms {
+		a, err := scenario.ParseArm(text)
+		if err != nil {
+			return mistake("arm", "%w", err)
+		}
+		if (a.Mode == "" || len(a.Env) > 0) && !c.AllowCommands {
+			return mistake("arm", "%q is not one of schedlab's own servers alone; start schedlab ui with --allow-commands to allow commands, addresses and variables", text)
+		}
+	}
+	return nil
+}
+
+// typed is what somebody would type for a request of the form.
+func (c *Config) typed(r session.Compare) string {
+	words := append([]string{"schedlab", "compare"}, r.Scenarios...)
+	if len(r.Arms) > 0 {
+		words = append(words, "--arms="+strings.Join(r.Arms, ","))
+	}
+	for _, f := range c.fields() {
+		for _, text := range texts(f.of(&r)) {
+			words = append(words, "--"+f.Name+"="+text)
+		}
+	}
+	return cmdline.Join(words)
+}
+
+// A form is the form as it is shown: what was typed, the mistake in it, and the plan of what it asks.
+type form struct {
+	config *Config
+	typed  url.Values
+	// Problem is why it was refused, and wrong the flag of the field to change; "" for none.
+	Problem, wrong string
+	Plan           *session.Draft
+	Busy           bool // the plan was made without a look at the machine, where a comparison is measured
+}
+
+// An input is a field as it is shown.
+type input struct {
+	Name, Label, Hint, Value string
+	Kind                     string // line, lines or choice
+	Wrong                    string // the mistake in it; "" for none
+}
+
+// Inputs returns the fields, either those that are seen at once or those below "More settings".
+func (f form) Inputs(more bool) (all []input) {
+	for _, field := range f.config.fields() {
+		if field.More != more {
+			continue
+		}
+		kind := "line"
+		switch field.of(new(session.Compare)).(type) {
+		case *[]string:
+			kind = "lines"
+		case *bool:
+			kind = "choice"
+		}
+		all = append(all, input{field.Name, field.Label, field.Hint, f.typed.Get(field.Name), kind, f.Wrong(field.Name)})
+	}
+	return all
+}
+
+// Wrong returns the mistake in a field, "" for none.
+func (f form) Wrong(name string) string {
+	if name != f.wrong {
+		return ""
+	}
+	return f.Problem
+}
+
+// Field returns the label of the field that has the mistake, "" if the form has none for it.
+func (f form) Field() string {
+	switch f.wrong {
+	case "scenario":
+		return "Scenario"
+	case "arms":
+		return "Modes as arms"
+	}
+	for _, field := range f.config.fields() {
+		if field.Name == f.wrong {
+			return field.Label
+		}
+	}
+	return ""
+}
+
+// Wanted reports whether the fields below "More settings" are shown: one has a value or a mistake.
+func (f form) Wanted() bool {
+	return slices.ContainsFunc(f.Inputs(true), func(in input) bool { return in.Value != "" || in.Wrong != "" })
+}
+
+// Chosen reports whether the form has this scenario or mode.
+func (f form) Chosen(name, value string) bool { return slices.Contains(f.typed[name], value) }
+
+// refused returns the form with the mistake that err tells.
+func (f form) refused(err error) form {
+	f.Problem, f.wrong = err.Error(), session.FlagOf(err)
+	return f
+}
+
+// planned returns the form with the plan of what it asks, or with the mistake in it. Nothing looks at the machine while a
+// comparison is measured there.
+func (s *Server) planned(ctx context.Context, typed url.Values) form {
+	f := form{config: &s.Config, typed: typed, Busy: s.busy()}
+	r, err := s.request(typed)
+	if err != nil {
+		return f.refused(err)
+	}
+	draft, err := r.Draft(ctx, s.Program, !f.Busy)
+	if err != nil {
+		return f.refused(err)
+	}
+	f.Plan = &draft
+	return f
+}
+
+// plan writes the first page with the plan of the form, or with the mistake in it.
+func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
+	s.first(w, s.planned(r.Context(), r.PostForm))
+}
+
+// start puts what the form asks into the queue, unless it has a mistake.
+func (s *Server) start(w http.ResponseWriter, r *http.Request) {
+	f := form{config: &s.Config, typed: r.PostForm}
+	request, err := s.request(r.PostForm)
+	if err == nil {
+		_, err = request.Draft(r.Context(), s.Program, false)
+	}
+	switch {
+	case err != nil:
+		s.first(w, f.refused(err))
+	case !s.add(request):
+		f.Problem = fmt.Sprintf("%d comparisons wait already; stop one of them first", maxQueued)
+		s.first(w, f)
+	default:
+		http.Redirect(w, r, "/#now", http.StatusSeeOther)
+	}
+}
