@@ -191,7 +191,7 @@ func TestCountingUnderOverload(t *testing.T) {
 // The connections a model calls open are those the kernel knows.
 func TestOpenAgreesWithKernel(t *testing.T) {
 	eachMode(t, func(t *testing.T, mode model.Mode) {
-		s := start(t, mode, func(with *setup) { with.HeaderTimeout = time.Hour })
+		s := start(t, mode)
 		var clients []*client
 		for range 3 {
 			c := s.dial()

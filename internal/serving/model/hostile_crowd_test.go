@@ -78,7 +78,6 @@ func TestHostileCrowds(t *testing.T) {
 func crowdSurvived(t *testing.T, mode model.Mode, d slowClient) {
 	most := sized(500, 2000)
 	s := start(t, mode, func(with *setup) {
-		with.HeaderTimeout, with.BodyTimeout, with.WriteTimeout, with.IdleTimeout = soon, soon, soon, soon
 		with.Socket.MaxConns = 2 * most
 		with.Drain = time.Second
 	})

@@ -193,7 +193,7 @@ func TestExpect(t *testing.T) {
 		return request("POST /echo", append(fields, "Expect: "+expect)...)
 	}
 	eachMode(t, func(t *testing.T, mode model.Mode) {
-		s := start(t, mode, func(with *setup) { with.BodyTimeout = soon })
+		s := start(t, mode)
 		for _, tc := range []struct {
 			name, head string
 			status     int // 200: goes on

@@ -78,9 +78,7 @@ func refusedPolitely(t *testing.T, a answer, err error) {
 // those that are still sending.
 func TestPoolRejects(t *testing.T) {
 	t.Parallel()
-	s, g, waiting := full(t, "pool", 1, 1, dispatch.Reject, func(with *setup) {
-		with.HeaderTimeout, with.BodyTimeout = soon, soon // a busy machine may bring a request late
-	})
+	s, g, waiting := full(t, "pool", 1, 1, dispatch.Reject)
 	var refused atomic.Uint64
 	body := strings.Repeat("b", 300_000)
 	for _, raw := range []string{getClose("/plaintext"), get("/plaintext"), upload("POST /echo", body)} {

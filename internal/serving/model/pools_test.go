@@ -17,7 +17,7 @@ import (
 // connection that waits for its next request holds no worker.
 func TestRequeueStarvesNobody(t *testing.T) {
 	t.Parallel()
-	s := start(t, lookup(t, "pool-requeue"), func(with *setup) { with.Workers, with.HeaderTimeout = 2, soon })
+	s := start(t, lookup(t, "pool-requeue"), func(with *setup) { with.Workers = 2 })
 	var clients []*client
 	for range 40 {
 		clients = append(clients, s.dial())
@@ -71,9 +71,7 @@ func TestRequeueLosesNoWakeUp(t *testing.T) {
 // Heads that come in pieces hold no worker.
 func TestRequeueKeepsSlowHeadsWaiting(t *testing.T) {
 	t.Parallel()
-	s := start(t, lookup(t, "pool-requeue"), func(with *setup) {
-		with.Workers, with.HeaderTimeout = 1, soon
-	})
+	s := start(t, lookup(t, "pool-requeue"), func(with *setup) { with.Workers = 1 })
 	kept := s.dial()
 	if a, err := kept.ask(get("/json")); err != nil || a.Status != 200 {
 		t.Fatalf("got %d %v, want 200", a.Status, err)
@@ -98,7 +96,7 @@ func TestRequeueKeepsSlowHeadsWaiting(t *testing.T) {
 // Whole requests are answered at once, on a worker, whatever part of the next one follows them.
 func TestRequeueAnswersBeforeALongHead(t *testing.T) {
 	t.Parallel()
-	s := start(t, lookup(t, "pool-requeue"), func(with *setup) { with.Workers, with.HeaderTimeout = 1, soon })
+	s := start(t, lookup(t, "pool-requeue"), func(with *setup) { with.Workers = 1 })
 	for _, request := range []string{get("/plaintext"), "PUT /kv/k HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nvalue"} {
 		for _, size := range []int{1, 4 << 10, 5 << 10, 15 << 10} {
 			c := s.dial()

@@ -61,7 +61,6 @@ func serveUntilEOF(name string) error {
 	with.Workers = 8
 	with.Depth *= 8                // room for a crowd of full size
 	with.Steal = mode.Has("steal") // or else clients wait behind a connection that is kept
-	with.HeaderTimeout, with.BodyTimeout, with.WriteTimeout, with.IdleTimeout = soon, soon, soon, soon
 	with.Socket.MaxConns = processConns
 	with.Drain = 10 * time.Second // a crowd of locked threads on a busy machine
 	ln, err := with.Socket.Listen(context.Background(), nil)

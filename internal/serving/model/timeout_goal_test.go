@@ -27,7 +27,7 @@ func TestDefaultTimeouts(t *testing.T) {
 	}
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		judged(t, func() string {
-			s := start(t, mode) // as many workers as holds
+			s := start(t, mode, func(with *setup) { with.Limits = model.DefaultLimits() }) // as many workers as holds
 			var wrong []string
 			var mu sync.Mutex
 			var all sync.WaitGroup

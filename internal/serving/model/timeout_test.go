@@ -14,7 +14,7 @@ const slack = 5 * time.Second
 
 // Every way of holding a connection without using it ends at its limit.
 func TestTimeouts(t *testing.T) {
-	const short, long = time.Second, time.Minute
+	const short = time.Second
 	for _, tc := range []struct {
 		name  string
 		limit func(*model.Limits)
@@ -46,7 +46,6 @@ func TestTimeouts(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			eachMode(t, func(t *testing.T, mode model.Mode) {
 				s := start(t, mode, func(with *setup) {
-					with.HeaderTimeout, with.BodyTimeout, with.IdleTimeout = long, long, long
 					tc.limit(&with.Limits)
 				})
 				c := s.dial()
