@@ -76,10 +76,35 @@ func (s *Search) Copy() record.Result { return new(*s) }
 // all others, and all are decided. Arms that starve clients are left out where another arm is left.
 func (s *Search) Found() string {
 	const most = 4 // arms that a headline can name
+	if known := s.known(); known != "" {
+		return known
+	}
+	var spans []string
+	arms := s.compares()
+	for _, a := range arms[:min(len(arms), most)] {
+		spans = append(spans, a.Name+" "+interval(a))
+	}
+	if more := len(arms) - most; more > 0 {
+		spans = append(spans, fmt.Sprintf("and %d more", more))
+	}
+	return s.noneIsMost() + ": " + strings.Join(spans, ", ") + "."
+}
+
+// noneIsMost is the answer if no arm is sure to have the most capacity.
+func (s *Search) noneIsMost() string { return "No arm is sure to have the most capacity for " + s.SLO }
+
+// compares returns the arms that can be compared: those that starve no clients, or all if each does.
+func (s *Search) compares() []ArmCapacity {
 	arms := slices.DeleteFunc(slices.Clone(s.Arms), func(a ArmCapacity) bool { return !a.Starves.None() })
 	if len(arms) == 0 {
-		arms = s.Arms
+		return s.Arms
 	}
+	return arms
+}
+
+// known returns the answer if one arm is left or has the most capacity, or if all are open; "" if no arm is sure to have the most.
+func (s *Search) known() string {
+	arms := s.compares()
 	open := 0
 	for _, a := range arms {
 		if !a.Outcome.Decided() {
@@ -102,14 +127,50 @@ func (s *Search) Found() string {
 		return fmt.Sprintf("%s has the most capacity for %s: at least %s, the others at most %s.",
 			best.Name, s.SLO, prose.PerSecond(low(best)), prose.PerSecond(next))
 	}
-	var spans []string
-	for _, a := range arms[:min(len(arms), most)] {
-		spans = append(spans, a.Name+" "+interval(a))
+	return ""
+}
+
+// InShort is the answer without the arms' intervals, which are in the table, and a chip for each of several arms.
+func (s *Search) InShort() (answer string, chips []document.Chip) {
+	answer = cmp.Or(s.known(), s.noneIsMost()+".")
+	if len(s.Arms) == 1 {
+		return answer, nil
 	}
-	if more := len(arms) - most; more > 0 {
-		spans = append(spans, fmt.Sprintf("and %d more", more))
+	for i, line := range chart.SeriesOf(s.Contestants()) {
+		chip := document.Chip{Line: line.Class, Name: line.Name, Text: bounds(s.Arms[i]), Told: true}
+		chip.Mark, chip.Class = s.mark(s.Arms[i])
+		chips = append(chips, chip)
 	}
-	return fmt.Sprintf("No arm is sure to have the most capacity for %s: %s.", s.SLO, strings.Join(spans, ", "))
+	return answer, chips
+}
+
+// mark returns the word for an arm's capacity beside that of the others, and its CSS class: MOST if it is surely above that of all
+// others, and LESS if it is surely below that of one.
+func (s *Search) mark(a ArmCapacity) (word, class string) {
+	switch {
+	case !a.Starves.None():
+		return "starves", "refused"
+	case a.Outcome == outcome.Refused:
+		return "refused", "refused"
+	case !a.Outcome.Decided():
+		return "open", "open"
+	}
+	low, high := a.Bounds()
+	most := true
+	for _, b := range s.Arms {
+		if b.Name == a.Name || !b.Starves.None() {
+			continue
+		}
+		otherLow, otherHigh := b.Bounds()
+		if b.Outcome.Decided() && high < otherLow {
+			return "LESS", string(stats.Slower)
+		}
+		most = most && b.Outcome.Decided() && low > otherHigh
+	}
+	if most {
+		return "MOST", string(stats.Faster)
+	}
+	return "open", "open"
 }
 
 // rateSection draws the response time as a function of the rate, a chart for each arm; an empty
@@ -367,6 +428,15 @@ func windowsOf(n, all int) string {
 
 // interval returns an arm's capacity for a table cell, in the words of its outcome.
 func interval(a ArmCapacity) string {
+	text := bounds(a)
+	if word := map[outcome.Outcome]string{outcome.Refused: "refused", outcome.Open: "open"}[a.Outcome]; word != "" {
+		return strings.TrimSuffix(word+": "+text, ": ")
+	}
+	return text
+}
+
+// bounds returns an arm's capacity without the word for its outcome; "" if nothing is known of it.
+func bounds(a ArmCapacity) string {
 	switch a.Outcome {
 	case outcome.Yes:
 		if a.High > 0 {
@@ -382,19 +452,19 @@ func interval(a ArmCapacity) string {
 	case outcome.Refused:
 		switch {
 		case a.End == nil || !a.End.Died:
-			return "refused: too slow to judge"
+			return "too slow to judge"
 		case a.End.Rate > 0:
-			return "refused: died at " + say.Rate(a.End.Rate)
+			return "died at " + say.Rate(a.End.Rate)
 		}
-		return "refused: died"
+		return "died"
 	}
 	switch {
 	case a.Low > 0:
-		return "open: above " + say.Rate(a.Low)
+		return "above " + say.Rate(a.Low)
 	case a.High > 0:
-		return "open: below " + say.Rate(a.High)
+		return "below " + say.Rate(a.High)
 	}
-	return "open"
+	return ""
 }
 
 // lines returns the arms' answers, how they compare, and a note on what a request

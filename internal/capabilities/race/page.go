@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/measuring/report/chart"
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
 	"schedlab/internal/shared/outcome"
@@ -43,6 +44,38 @@ func (r *Race) names() (names []string) {
 // Found returns the answer, and which arms are out since which block.
 func (r *Race) Found() string {
 	return strings.Join(append([]string{r.Fact.String()}, r.outs()...), ". ") + "."
+}
+
+// InShort is the answer, and a chip for each arm, the best first. The table has what the chips tell.
+func (r *Race) InShort() (answer string, chips []document.Chip) {
+	lines := chart.SeriesOf(r.Contestants())
+	for _, i := range r.inOrder() {
+		a := r.Arms[i]
+		chip := document.Chip{Line: lines[i].Class, Name: a.Name, Told: true}
+		chip.Mark, chip.Class = r.mark(a)
+		if a.Out != nil {
+			chip.Text = a.Out.Short()
+		}
+		chips = append(chips, chip)
+	}
+	return r.Fact.String() + ".", chips
+}
+
+// mark returns the word for how an arm ended, and its CSS class.
+func (r *Race) mark(a Arm) (word, class string) {
+	switch {
+	case a.Out != nil && a.Out.Verdict != nil:
+		return string(stats.Slower), string(stats.Slower)
+	case a.Out != nil:
+		return "out", "refused"
+	case r.Outcome == outcome.Refused:
+		return "not known", "refused"
+	case r.Outcome == outcome.Open:
+		return "open", "open"
+	case tradeLeft.Is(r.Fact):
+		return "trade", "open"
+	}
+	return "BEST", string(stats.Faster)
 }
 
 // outs tells which arms went out after which block, and by how much.
@@ -103,7 +136,7 @@ func (r *Race) table() [][]string {
 		a := r.Arms[i]
 		row := []string{a.Name}
 		for _, f := range r.Metrics {
-			row = append(row, known(a.Medians[f], say.Seconds), mark(a.against(f)))
+			row = append(row, known(a.Medians[f], say.Seconds), sign(a.against(f)))
 		}
 		row = append(row, known(a.Medians[stats.Goodput], say.Rate), known(a.Medians[stats.CPUPerRequest], say.Seconds), say.Count(a.Blocks), r.place(a))
 		rows = append(rows, row)
@@ -124,8 +157,8 @@ func (a Arm) against(f stats.Figure) *record.Verdict {
 	return nil
 }
 
-// mark is the difference of a verdict, if it is sure: "=" if there is none, "~" if it is open.
-func mark(v *record.Verdict) string {
+// sign is the difference of a verdict, if it is sure: "=" if there is none, "~" if it is open.
+func sign(v *record.Verdict) string {
 	switch {
 	case v == nil || v.Verdict.Outcome == outcome.Refused:
 		return ""

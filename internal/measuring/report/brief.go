@@ -310,14 +310,14 @@ func aboveRate(r *record.Comparison, arms []record.Arm) bool {
 	})
 }
 
-// refusedMarks tells why figures of these arms have the mark of a refused verdict, a line for each reason; nil if the answer
-// gives one reason for all.
+// refusedMarks tells why figures of these arms have the mark of a refused verdict, a line for each reason that the answer does not give.
 func refusedMarks(r *record.Comparison, arms []record.Arm) (lines []string) {
-	if r.Answer.Outcome == outcome.Refused && r.Answer.Kind == "" && oneReason(r.Verdicts) != "" && doNotKeepUp(r) == "" {
-		return nil
-	}
+	gives := r.Answer.Outcome == outcome.Refused && r.Answer.Kind == "" && doNotKeepUp(r) == ""
 	var refused []record.Verdict
 	for _, v := range r.Verdicts {
+		if gives && v.Reason.Alike(r.Answer.Reason) {
+			continue
+		}
 		if v.Verdict.Outcome == outcome.Refused && slices.ContainsFunc(arms, func(a record.Arm) bool { return a.Name == v.Arm }) {
 			refused = append(refused, v)
 		}

@@ -21,6 +21,8 @@ type Content interface {
 	Measured() (plan, had string)
 	// Found is what the run found, whatever disturbed it, in one or a few sentences.
 	Found() string
+	// InShort is Found without what a chip for each arm, or the table on the screen, tells: a sentence, and the chips.
+	InShort() (answer string, chips []document.Chip)
 	// Conditions tell how the run was measured. This package adds the loads, the seed, the requests and the sizes of servers.
 	Conditions() []string
 	// Screen is the table of figures for one screen, and sentences that explain it.
@@ -84,10 +86,15 @@ func (p gatePage) summary(w io.Writer) error   { return gateComment(w, p.Compari
 func (p gatePage) whole(all bool) document.Document {
 	gate := gateFigures(p.Comparison)
 	gate.ID, gate.Title = "verdicts", "Verdicts"
-	return fully(p.Comparison, gate, all)
+	d := fully(p.Comparison, gate, all)
+	d.Name, d.Question = gateName, "" // the scenario asks which arm is best, and a gate does not
+	return d
 }
 
-func (p otherPage) found() string { return doubted(p.Content, doubt.StickyPool.Is) + p.Found() }
+func (p otherPage) found() string { return p.doubted() + p.Found() }
+
+// doubted is the doubt that undermines the answer; "" for none.
+func (p otherPage) doubted() string { return doubted(p.Content, doubt.StickyPool.Is) }
 
 func (p otherPage) brief(int) document.Document {
 	r := p.Head()
@@ -116,7 +123,7 @@ func (p otherPage) whole(bool) document.Document {
 	}
 	t := topOf(p.Content)
 	return document.Document{
-		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: t.answer, Lead: t.lead,
+		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: t.answer, Chips: t.chips, Lead: t.lead,
 		Context: []string{p.conditions(), machine(p.Content)}, Data: complete(p.Content, Headline(p.Content)),
 		Parts: append(p.Sections(marks(p.Content)),
 			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{numbered(r.Doubts), note}},

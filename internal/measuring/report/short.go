@@ -83,7 +83,9 @@ func (p gatePage) top() top {
 }
 
 func (p otherPage) top() (t top) {
-	t.answer, t.lead = document.Split(p.found(), document.Anywhere)
+	answer, chips := p.InShort()
+	t.chips = chips
+	t.answer, t.lead = document.Split(p.doubted()+answer, document.Anywhere)
 	return t
 }
 
@@ -111,14 +113,10 @@ func (p comparisonPage) ranked() (t top) {
 		t.answer, t.lead = document.Split(ranking(r), document.Anywhere)
 		return t
 	}
-	var hasKind, hasNames bool
-	t.answer, hasKind, hasNames = inFewWords(r)
+	var hasNames bool
+	t.answer, t.lead, hasNames = inFewWords(r)
 	for i, c := range t.chips {
 		t.chips[i].Told = hasNames && c.Text == ""
-	}
-	// Other kinds say no more than where the arms stand.
-	if !hasKind && (r.Answer.Kind == record.SeveralWin || r.Answer.Kind == record.OtherLoads || otherParser(r, r.Winner.Arm) != "") {
-		t.lead = append(t.lead, lead(r))
 	}
 	for _, line := range slices.Concat([]string{doubtedRanking(r)}, duels(r), starving(r), []string{otherCPUs(r)}) {
 		if line = strings.TrimSuffix(strings.TrimSpace(line), "."); line != "" {
@@ -218,34 +216,58 @@ func classOf(r *record.Comparison, arm string) string {
 }
 
 // inFewWords returns where the challengers stand, in the first of these forms that has few words: with the kind of answer in front,
-// without it, both with numbers of arms instead of names, and the kind alone. hasKind and hasNames report which of the two it has.
-func inFewWords(r *record.Comparison) (answer string, hasKind, hasNames bool) {
-	front := lead(r)
-	switch decided := func(s record.Standing) bool { return s.Place.Outcome == outcome.Yes }; {
-	case r.Answer.Kind == record.SeveralWin:
-		front = fmt.Sprintf("%s beat %s, and which is best is open", prose.Plural(len(r.Answer.Faster), "arm"), r.Arms[0].Name)
-	case r.Answer.Kind == "" && !slices.ContainsFunc(r.Answer.Standings, decided):
-		front = "Nothing is decided"
-	}
+// without it, both with numbers of arms instead of names, and the kind alone. left is what else the kind of answer tells. hasNames reports
+// whether the answer names the arms.
+func inFewWords(r *record.Comparison) (answer string, left []string, hasNames bool) {
 	fits := func(answer string) bool { return document.Words(answer) <= document.ShortWords }
 	for _, named := range []bool{true, false} {
-		where := placed(r, named)
-		if answer := front + ": " + where; fits(answer) {
-			return answer + ".", true, named
-		}
-		if fits(where) {
-			return where + ".", false, named
+		front, where := kindInFront(r, named), placed(r, named)
+		switch whole := front + ": " + where; {
+		case front != "" && fits(whole):
+			return whole + ".", nil, named
+		case fits(where):
+			return where + ".", kindBelow(r), named
 		}
 	}
-	return front + ".", true, false
+	if r.Answer.Kind == record.SeveralWin {
+		return fmt.Sprintf("%s beat %s, and which is best is open.", prose.Plural(len(r.Answer.Faster), "arm"), r.Arms[0].Name), nil, false
+	}
+	return lead(r) + ".", nil, false
+}
+
+// kindInFront returns the words for the kind of an answer that where the arms stand does not tell; "" for none. With named false,
+// the arms are counted.
+func kindInFront(r *record.Comparison, named bool) string {
+	faster := 0
+	for _, s := range r.Answer.Standings {
+		faster += stats.Count(placeWords[s.Place].class == string(stats.Faster))
+	}
+	wins := r.Answer.Kind == record.OneWins && r.Winner.Arm != r.Arms[0].Name && (faster > 1 || !named)
+	if wins || r.Answer.Kind == record.OtherLoads || otherParser(r, r.Winner.Arm) != "" {
+		return lead(r)
+	}
+	return ""
+}
+
+// kindBelow returns what the kind of an answer tells more than where the arms stand, as a line; nil for none.
+func kindBelow(r *record.Comparison) []string {
+	if r.Answer.Kind == record.SeveralWin {
+		return []string{"It is open which of " + strings.Join(r.Answer.Faster, " and ") + " is best"}
+	}
+	if front := kindInFront(r, true); front != "" {
+		return []string{front}
+	}
+	return nil
 }
 
 // placed groups the challengers by where they stand: "fasthttp is the same as nethttp; pool is slower". Only the first group names its
 // baseline, if all have the same. With named false it counts the arms: "2 arms are slower than nethttp".
 func placed(r *record.Comparison, named bool) string {
 	first := r.Answer.Standings[0].Baseline
+	against := slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool { return s.Baseline != first })
+	groups := grouped(r.Answer.Standings, func(s record.Standing) record.Place { return s.Place })
 	var clauses []string
-	for _, group := range grouped(r.Answer.Standings, func(s record.Standing) record.Place { return s.Place }) {
+	for _, group := range groups {
 		var arms []string
 		for _, s := range group {
 			arms = append(arms, s.Arm)
@@ -254,12 +276,19 @@ func placed(r *record.Comparison, named bool) string {
 		if !named {
 			who = prose.Plural(len(arms), "arm")
 		}
+		// If nothing is decided, the sentence is about the question and not about the arms.
+		if len(groups) == 1 && !against && group[0].Place == (record.Place{Outcome: outcome.Open}) {
+			differs := "differs"
+			if len(arms) > 1 {
+				differs = "differ"
+			}
+			return fmt.Sprintf("Whether %s %s from %s is open", who, differs, first)
+		}
 		is := placeWords[group[0].Place]
 		text := is.one
 		if len(arms) > 1 {
 			text = is.many
 		}
-		against := slices.ContainsFunc(r.Answer.Standings, func(s record.Standing) bool { return s.Baseline != first })
 		if len(clauses) == 0 && is.joined != "" && !against {
 			text += is.joined + first
 		}
@@ -279,7 +308,7 @@ var placeWords = map[record.Place]struct {
 	record.Placed(stats.Same):                              {string(stats.Same), string(stats.Same), "is the same", "are the same", " as "},
 	record.Placed(stats.Higher):                            {"keeps up better", string(stats.Faster), "keeps up better", "keep up better", " than "},
 	record.Placed(stats.Lower):                             {"falls behind", string(stats.Slower), "does not keep up", "do not keep up", " with "},
-	record.Placed(stats.Trade):                             {"trade", "open", "trades", "trade", " with "},
+	record.Placed(stats.Trade):                             {"trade", "open", "is both better and worse", "are both better and worse", " than "},
 	{Outcome: outcome.Open, Rank: stats.Same}:              {"partly the same", "open", "is partly the same", "are partly the same", " as "},
 	{Outcome: outcome.Open}:                                {"open", "open", "is open", "are open", " against "},
 	{Outcome: outcome.Refused, Why: record.StarvesClients}: {"starves", "refused", "starves connections", "starve connections", ""},

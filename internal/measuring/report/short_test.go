@@ -34,12 +34,12 @@ func TestShort(t *testing.T) {
 	t.Parallel()
 	open, same, slower := record.Place{Outcome: outcome.Open}, record.Placed(stats.Same), record.Placed(stats.Slower)
 	for want, r := range map[string]*record.Comparison{
-		"A tie: a is the same as base.":                          standingAt(record.ATie, map[string]record.Place{"a": same}, "a"),
-		"a is the same as base; b is slower.":                    standingAt(record.TieForBest, map[string]record.Place{"a": same, "b": slower}, "a", "b"),
-		"base wins: a is slower than base.":                      standingAt(record.OneWins, map[string]record.Place{"a": slower}, "a"),
-		"Nothing is decided: a and b are open against base.":     standingAt("", map[string]record.Place{"a": open, "b": open}, "a", "b"),
-		"No single winner: a is open against base; b is slower.": standingAt("", map[string]record.Place{"a": open, "b": slower}, "a", "b"),
-		"base wins: 8 arms are slower than base.": standingAt(record.OneWins, map[string]record.Place{
+		"a is the same as base.":                    standingAt(record.ATie, map[string]record.Place{"a": same}, "a"),
+		"a is the same as base; b is slower.":       standingAt(record.TieForBest, map[string]record.Place{"a": same, "b": slower}, "a", "b"),
+		"a is slower than base.":                    standingAt(record.OneWins, map[string]record.Place{"a": slower}, "a"),
+		"Whether a and b differ from base is open.": standingAt("", map[string]record.Place{"a": open, "b": open}, "a", "b"),
+		"a is open against base; b is slower.":      standingAt("", map[string]record.Place{"a": open, "b": slower}, "a", "b"),
+		"8 arms are slower than base.": standingAt(record.OneWins, map[string]record.Place{
 			"a": slower, "b": slower, "c": slower, "d": slower, "e": slower, "f": slower, "g": slower, "h": slower}, "a", "b", "c", "d", "e", "f", "g", "h"),
 		"2 arms beat base, and which is best is open.": func() *record.Comparison {
 			faster := record.Placed(stats.Faster)

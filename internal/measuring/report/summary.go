@@ -186,6 +186,9 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 	return say.Text(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, TextOptions{})
 }
 
+// gateName is the title of a gate's pages.
+const gateName = "gate"
+
 // gateBriefly builds the answer of a gate for a terminal: a sentence, a table, how sure it is,
 // and the first doubt.
 //
@@ -194,7 +197,7 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 func gateBriefly(r *record.Comparison) document.Document {
 	t := topOf(r)
 	return document.Document{
-		Name: "gate", State: state(r), Answer: t.answer, Chips: t.chips, Lead: t.lead, Context: []string{askedBriefly(r)},
+		Name: gateName, State: state(r), Answer: t.answer, Chips: t.chips, Lead: t.lead, Context: []string{askedBriefly(r)},
 		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(&r.Common, others(r.Doubts), alwaysShown(r))...)},
 	}
 }
@@ -207,7 +210,7 @@ func gateComment(w io.Writer, r *record.Comparison) error {
 		measured = append(measured, document.Fact{Label: "Doubt", Text: d})
 	}
 	measured = append(measured, document.Fact{Label: "Machine", Text: machine(r)}, document.Fact{Label: "Command", Text: r.Note})
-	return say.Markdown(w, document.Document{Name: "gate", State: state(r), Answer: Headline(r), Context: say.BelowTooBusy(doubt.TooBusy(r.Doubts), gateAnswer(r)), Parts: []document.Part{
+	return say.Markdown(w, document.Document{Name: gateName, State: state(r), Answer: Headline(r), Context: say.BelowTooBusy(doubt.TooBusy(r.Doubts), gateAnswer(r)), Parts: []document.Part{
 		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, measured}},
 	}})
 }

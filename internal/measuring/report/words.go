@@ -224,7 +224,7 @@ func state(r record.Result) string {
 func offered(r *record.Comparison) string {
 	load := loadOnEach(r)
 	if r.Asked != "" {
-		load += " (" + asked(r.Asked) + ")"
+		load += ", " + asked(r.Asked)
 	}
 	return strings.Join([]string{load, blocks(r), say.Seconds(r.Window.Seconds()) + " windows", fmt.Sprintf("seed %d", r.Seed)}, ", ")
 }

@@ -35,7 +35,7 @@ func Split(answer, cuts string) (short string, rest []string) {
 	at, depth := 0, 0
 	for i := 0; i < len(whole)-1 && Words(whole[:i]) <= ShortWords; i++ {
 		isEnd := strings.IndexByte(cuts, whole[i]) >= 0 && whole[i+1] == ' '
-		if depth == 0 && (isEnd || cuts == Anywhere && whole[i:i+2] == " (") {
+		if depth == 0 && (isEnd || cuts == Anywhere && endsClause(whole[i:])) {
 			at = i
 		}
 		switch whole[i] {
@@ -58,4 +58,13 @@ func Split(answer, cuts string) (short string, rest []string) {
 		left = strings.Replace(left[1:], ")", "", 1)
 	}
 	return short, []string{left}
+}
+
+// endsClause reports whether s begins with words in parentheses that end a clause, with a space in front.
+func endsClause(s string) bool {
+	if !strings.HasPrefix(s, " (") {
+		return false
+	}
+	end := strings.IndexByte(s, ')')
+	return end == len(s)-1 || end > 0 && strings.IndexByte(Anywhere, s[end+1]) >= 0
 }

@@ -13,6 +13,7 @@ func TestSplit(t *testing.T) {
 		{"No arm is sure to have the most capacity for p99<=10ms: a 100 to 200/s, b above 90/s.", "No arm is sure to have the most capacity for p99<=10ms.", "a 100 to 200/s, b above 90/s"},
 		{"a keeps up; b (1, 2, 3, 4) does not; c has a very long explanation of what it does.", "a keeps up; b (1, 2, 3, 4) does not.", "c has a very long explanation of what it does"},
 		{"one two three (four five six seven eight nine ten eleven twelve thirteen).", "one two three.", "four five six seven eight nine ten eleven twelve thirteen"},
+		{"No: errors: a failed 5 of 10 requests (50 %) and b failed 5 of 10 requests (50 %).", "No: errors.", "a failed 5 of 10 requests (50 %) and b failed 5 of 10 requests (50 %)"},
 		{"one two three four five six seven eight nine ten eleven twelve thirteen.", "one two three four five six seven eight nine ten eleven twelve …", "one two three four five six seven eight nine ten eleven twelve thirteen"},
 	} {
 		short, rest := Split(c.answer, Anywhere)
