@@ -157,13 +157,19 @@ func TestUIInBrowser(t *testing.T) {
 	if got := b.eval("[window.same, document.querySelectorAll('#live-runs input')[1].checked, document.querySelectorAll('#live-jobs tr').length, document.querySelector('#live-runs td:nth-child(3)').innerText]"); got != "true,true,0,interrupted" {
 		t.Errorf("the list at the end of the run: %s, want the new run, without a reload", got)
 	}
-	{
-		b.reach(".runs input:not(:checked)")
-		b.press(" ")
+	b.reach("#beside")
+	b.press("Enter")
+	if got := b.eval("document.querySelector('#chosen').textContent + document.querySelector('#chosen').closest('.list').querySelectorAll(':checked').length"); got != "Choose two to 4 runs; 1 is chosen.1" {
+		t.Errorf("one run side by side: %q, want a word beside the button", got)
 	}
+	b.reach(".runs input:not(:checked)")
+	b.press(" ")
 	b.reach("#beside")
 	b.press("Enter")
 	b.until("document.querySelectorAll('.beside table.figures').length === 2 && /nethttp p50/.test(document.body.innerText)")
+	if got := b.eval("[document.querySelectorAll('.together .forest').length, document.querySelectorAll('.together svg.chart').length, new Set([...document.querySelectorAll('.together .legend line')].map(l => getComputedStyle(l).stroke)).size]"); got != "1,1,2" {
+		t.Errorf("one forest, one chart and a colour for each of two arms: %s", got)
+	}
 	fits(t, b, "two runs")
 	b.picture("ui-beside.png", 640)
 

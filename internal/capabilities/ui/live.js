@@ -44,3 +44,11 @@ document.addEventListener("submit", async event => {
   const reply = await fetch("/stop", {method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual"}).catch(() => null);
   if (reply?.type !== "opaqueredirect") form.submit();
 });
+
+// A choice that cannot stand side by side is told beside the button.
+document.getElementById("choose")?.addEventListener("submit", event => {
+  const n = document.querySelectorAll(".runs input:checked").length, most = event.target.dataset.most;
+  if (n >= 2 && n <= most) return;
+  event.preventDefault();
+  document.getElementById("chosen").textContent = `Choose two to ${most} runs; ${n === 1 ? "1 is" : n + " are"} chosen.`;
+});

@@ -3,6 +3,7 @@ package ui
 import (
 	"bytes"
 	"embed"
+	"fmt"
 	"html/template"
 	"net/http"
 	"path"
@@ -26,8 +27,8 @@ var sources embed.FS
 
 var pages = template.Must(template.New("ui").Funcs(template.FuncMap{
 	"megabytes": runs.Megabytes, "percent": func(ratio float64) string { return say.Percent("%.1f", ratio) },
-	"part":    document.Fragment,
-	"figures": report.Figures, "diff": runs.Diff,
+	"part": document.Fragment,
+	"diff": runs.Diff, "most": func() int { return report.MostTogether },
 	"dict": dict,
 	"word": word, "chips": chips,
 	"span": func(seconds float64) time.Duration { return record.Duration(seconds).Round(time.Second) },
@@ -52,7 +53,9 @@ type page struct {
 	Problem string // why a page cannot be shown
 	Jobs    jobList
 	List    list
-	Runs    []runs.Run // side by side
+
+	Beside   []beside // runs side by side
+	Drawings []document.Part
 }
 
 // show writes a page, or what went wrong with it.
@@ -249,26 +252,40 @@ func (s *Server) busy() bool {
 	return slices.ContainsFunc(s.jobs, (*job).running)
 }
 
-// twoRuns writes the page that compares two runs: one column per run, and their differences.
-func (s *Server) twoRuns(w http.ResponseWriter, r *http.Request) {
-	p := page{Title: "Two runs"}
-	names := r.URL.Query()["run"]
-	if len(names) != 2 {
-		s.refuse(w, http.StatusBadRequest, "Choose two runs of the list, and no more.")
+// A beside is a run that stands beside others.
+type beside struct {
+	runs.Run
+	Label   string // by which the drawings name it
+	Figures []document.Part
+}
+
+// beside writes the page that compares several runs: their verdicts and response times in one drawing each, a column for each run, and in
+// what the first differs from the others.
+func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
+	names := slices.Compact(slices.Sorted(slices.Values(r.URL.Query()["run"]))) // a name begins with the time: the oldest first
+	if len(names) < 2 || len(names) > report.MostTogether {
+		s.refuse(w, http.StatusBadRequest, fmt.Sprintf("Choose two to %d runs of the list.", report.MostTogether))
 		return
 	}
-	slices.Sort(names) // a name begins with the time: the older one first
-	for _, name := range names {
+	p := page{Title: fmt.Sprintf("%d runs side by side", len(names))}
+	var labelled []report.Labelled
+	for i, name := range names {
 		if !s.known(name) {
 			s.refuse(w, http.StatusNotFound, "There is no such run.")
 			return
 		}
-		run := s.read(name)
-		if run.Record.Result == nil {
+		_, run, err := record.Open(name, s.Root) // with its curves, which s.read leaves out
+		if err != nil || run.Result == nil {
 			s.refuse(w, http.StatusConflict, name+" has no result.")
 			return
 		}
-		p.Runs = append(p.Runs, run)
+		p.Beside = append(p.Beside, beside{Run: s.read(name), Label: string(rune('A' + i))})
+		labelled = append(labelled, report.Labelled{Label: p.Beside[i].Label, Result: run.Result})
+	}
+	drawings, figures := report.Together(labelled)
+	p.Drawings = drawings
+	for i := range figures {
+		p.Beside[i].Figures = figures[i]
 	}
 	s.show(w, http.StatusOK, "beside", p)
 }

@@ -132,7 +132,7 @@ func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { s.first(w, form{config: &s.Config}) })
 	mux.HandleFunc("GET /events", s.events)
-	mux.HandleFunc("GET /beside", s.twoRuns)
+	mux.HandleFunc("GET /beside", s.beside)
 	mux.HandleFunc("GET /runs/{name}/{$}", s.report)
 	mux.HandleFunc("GET /runs/{name}/why.html", s.report)
 	mux.HandleFunc("GET /style.css", asset("text/css; charset=utf-8", string(document.Style())+style+formStyle))

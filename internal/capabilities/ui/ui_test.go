@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"html/template"
 	"io"
 	"net"
 	"net/http"
@@ -258,6 +259,8 @@ func TestAttacks(t *testing.T) {
 		{"a path as a run", "GET", "/runs/..%2F..%2Fetc/", "", nil, false, 404},
 		{"a path beside a run", "GET", "/beside?run=../x&run=/etc", "", nil, false, 404},
 		{"one run beside nothing", "GET", "/beside?run=x", "", nil, false, 400},
+		{"one run beside itself", "GET", "/beside?run=x&run=x", "", nil, false, 400},
+		{"more runs than lines can tell apart", "GET", "/beside?run=a&run=b&run=c&run=d&run=e", "", nil, false, 400},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := v.request(tt.method, tt.path, tt.body)
@@ -436,17 +439,51 @@ func recorded(t *testing.T, root string, run record.Run) string {
 	return dir.Name()
 }
 
+// decidedRun records a run of that day in which <pool> is slower than nethttp, and returns its name.
+func decidedRun(t *testing.T, root string, day int) string {
+	t.Helper()
+	challenger := record.Arm{Contestant: record.Contestant{Name: "<pool>", Role: record.Challenger}}
+	return recorded(t, root, record.Run{Status: record.Complete, Started: time.Date(2026, 11, day, 0, 0, 0, 0, time.UTC), Result: &record.Comparison{
+		Arms: []record.Arm{{Contestant: record.Contestant{Name: "nethttp", Role: record.Baseline}}, challenger}, Valid: 10 + day,
+		Verdicts: []record.Verdict{{Metric: stats.P99, Primary: true, Baseline: "nethttp", Arm: "<pool>", Verdict: stats.Decided(stats.Slower), Ratio: 2, Low: 1.9, High: 2.1, Blocks: 12, Lost: 12}},
+		Winner:   record.Winner{Outcome: outcome.Yes, Arm: "nethttp"},
+		Answer:   record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins, Standings: []record.Standing{{Arm: "<pool>", Baseline: "nethttp", Place: record.Placed(stats.Slower)}}},
+	}})
+}
+
+// Three runs stand side by side: their verdicts in one drawing, a column for each, and in what the first differs from each other.
+func TestRunsSideBySide(t *testing.T) {
+	t.Parallel()
+	v := serve(t, Config{})
+	path := "/beside?"
+	var names []string
+	for day := range 3 {
+		names = append(names, decidedRun(t, v.Root, 3-day))
+		path += "run=" + names[day] + "&"
+	}
+	code, body := v.get(path)
+	if code != http.StatusOK || strings.Count(body, `<table class="forest">`) != 1 || strings.Contains(body, "<pool>") {
+		t.Fatalf("%d, want one forest:\n%s", code, body)
+	}
+	for i, label := range []string{"A", "B", "C"} { // the oldest first
+		name := names[2-i]
+		for _, want := range []string{"<th scope=\"row\">p99, " + label + "</th>", "<h2>" + label + ` <a href="/runs/` + name + `/">` + name + "</a></h2>"} {
+			if !strings.Contains(body, want) {
+				t.Errorf("no %s in\n%s", want, body)
+			}
+		}
+	}
+	if _, differ, _ := strings.Cut(body, "In what they differ"); strings.Count(differ, names[2]) != 2 || strings.Count(differ, names[0]) != 1 {
+		t.Errorf("want the oldest against each other:\n%s", differ)
+	}
+}
+
 // The list has a line for each job without a record, with what it does and how long that takes, and for each run its answer with a word for
 // each arm. The run of the job that goes on has one line, as a job.
 func TestListOfJobsAndRuns(t *testing.T) {
 	t.Parallel()
 	v := serve(t, Config{})
-	challenger := record.Arm{Contestant: record.Contestant{Name: "<pool>", Role: record.Challenger}}
-	decided := recorded(t, v.Root, record.Run{Status: record.Complete, Started: time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC), Result: &record.Comparison{
-		Arms: []record.Arm{{Contestant: record.Contestant{Name: "nethttp", Role: record.Baseline}}, challenger}, Valid: 12,
-		Verdicts: []record.Verdict{{Metric: stats.P99, Primary: true, Baseline: "nethttp", Arm: "<pool>", Verdict: stats.Decided(stats.Slower), Ratio: 2, Low: 1.9, High: 2.1, Blocks: 12, Lost: 12}},
-		Winner:   record.Winner{Outcome: outcome.Yes, Arm: "nethttp"}, Answer: record.Conclusion{Outcome: outcome.Yes, Kind: record.OneWins, Standings: []record.Standing{{Arm: "<pool>", Baseline: "nethttp", Place: record.Placed(stats.Slower)}}},
-	}})
+	decided := decidedRun(t, v.Root, 2)
 	killed := killedRun(t, v.Root, 1)
 	v.post("/start", v.form(waits))
 	v.post("/start", v.form(ended))
@@ -462,7 +499,7 @@ func TestListOfJobsAndRuns(t *testing.T) {
 		"job-2":          "schedlab compare quick --rate=3/s queued Do not run it",
 		"run-" + own:     "",
 		"run-" + killed:  killed + " running 0.0 MB",
-		"run-" + decided: decided + " done 0.0 MB nethttp wins: &lt;pool&gt; is slower than nethttp. &lt;pool&gt; SLOWER",
+		"run-" + decided: decided + " done 0.0 MB " + template.HTMLEscapeString(v.read(decided).Short) + " &lt;pool&gt; SLOWER",
 	} {
 		if got := line(id); got != want {
 			t.Errorf("%s: got %q, want %q", id, got, want)
@@ -543,8 +580,8 @@ func TestRunsWithoutResult(t *testing.T) {
 	if _, body := v.get("/"); !strings.Contains(body, link) || !strings.Contains(body, "<td>running</td>") {
 		t.Errorf("it is not listed:\n%s", body)
 	}
-	if code, body := v.get("/beside?run=" + name + "&run=" + name); code != http.StatusConflict || !strings.Contains(body, "has no result") {
-		t.Errorf("beside itself: %d\n%s", code, body)
+	if code, body := v.get("/beside?run=" + name + "&run=" + killedRun(t, v.Root, 2)); code != http.StatusConflict || !strings.Contains(body, "has no result") {
+		t.Errorf("beside another: %d\n%s", code, body)
 	}
 	if code, body := v.get(link); code != http.StatusOK || !strings.Contains(body, "&lt;quick&gt;") {
 		t.Errorf("its report: %d\n%.500s", code, body)

@@ -25,27 +25,52 @@ import (
 // distributions (curves), the blocks (blockChart), figures over a varied factor (sweep), and
 // connections over time (countersCharts).
 func curveSection(r *record.Comparison) document.Part {
-	c, rows := curves(r.Arms)
-	if c == nil {
+	figure, lead := curveFigure(curvesOf(r.Arms, chart.SeriesOf(r.Contestants())))
+	if lead == "" {
 		return document.Section{}
 	}
-	lead := "All windows together; lower is better. A line ends where fewer than ten requests lie above it."
-	if c.Panels[0].Y.Log {
-		lead += " The time axis is logarithmic."
-	}
-	figure := c.Figure()
-	figure.Wide, figure.Instead = true, []document.Part{document.Table{Rows: rows}}
 	return document.Section{ID: "curves", Title: "Response time by percentile", Lead: warned(r, lead), Parts: []document.Part{document.Charts{figure}}}
 }
 
-// curves draws the arms' distributions, a line each, and returns them as a table too. It
-// returns nil when no arm has a distribution. The x axis counts nines, -log10(1-q), so that
+// A curve is a distribution of response times, with the line that it has in charts.
+type curve struct {
+	chart.Series
+	points []responses.Point
+}
+
+// curvesOf returns the distributions of the arms that have one. all are the arms' series.
+func curvesOf(arms []record.Arm, all []chart.Series) (known []curve) {
+	for i, a := range arms {
+		if len(a.Curve) > 0 {
+			known = append(known, curve{all[i], a.Curve})
+		}
+	}
+	return known
+}
+
+// curveFigure draws distributions, and tells how to read the drawing. lead is "" if there is nothing to draw.
+func curveFigure(all []curve) (figure document.Chart, lead string) {
+	c, rows := curves(all)
+	if c == nil {
+		return figure, ""
+	}
+	lead = "All windows together; lower is better. A line ends where fewer than ten requests lie above it."
+	if c.Panels[0].Y.Log {
+		lead += " The time axis is logarithmic."
+	}
+	figure = c.Figure()
+	figure.Wide, figure.Instead = true, []document.Part{document.Table{Rows: rows}}
+	return figure, lead
+}
+
+// curves draws distributions, a line each, and returns them as a table too. It
+// returns nil when there is none. The x axis counts nines, -log10(1-q), so that
 // p90, p99 and p99.9 are equally far apart. HdrHistogram's plots have the same axis.
-func curves(arms []record.Arm) (*chart.Chart, [][]string) {
+func curves(all []curve) (*chart.Chart, [][]string) {
 	var times []float64
 	nines := 0.0
-	for _, a := range arms {
-		for _, p := range a.Curve {
+	for _, of := range all {
+		for _, p := range of.points {
 			times, nines = append(times, p.Seconds), max(nines, ninesOf(p.Quantile))
 		}
 	}
@@ -62,17 +87,13 @@ func curves(arms []record.Arm) (*chart.Chart, [][]string) {
 		head = append(head, percentile(q))
 	}
 	rows := [][]string{head}
-	for i, s := range chart.SeriesOf(contestants(arms)) {
-		curve := arms[i].Curve
-		if len(curve) == 0 {
-			continue
-		}
+	for _, of := range all {
 		p.Lines = append(p.Lines, chart.Line{
-			Series: s, Title: s.Name, Stroke: "line", Points: curvePoints(curve),
+			Series: of.Series, Title: of.Name, Stroke: "line", Points: curvePoints(of.points),
 		})
-		row := []string{s.Name}
+		row := []string{of.Name}
 		for _, q := range marks {
-			row = append(row, timeAt(curve, q))
+			row = append(row, timeAt(of.points, q))
 		}
 		rows = append(rows, row)
 	}
@@ -413,15 +434,6 @@ func peak(lines []chart.Line) (most float64) {
 		}
 	}
 	return most
-}
-
-// Figures returns the medians of the arms and the verdicts in sentences, for a page that shows several runs.
-func Figures(of record.Result) []document.Part {
-	r, is := of.(*record.Comparison)
-	if !is || len(r.Arms) == 0 {
-		return nil
-	}
-	return append([]document.Part{medians(r.Arms, classes(chart.SeriesOf(r.Contestants())))}, verdictLines(r)...)
 }
 
 // classes returns a mark for each series: its colour, without numbers of doubts.

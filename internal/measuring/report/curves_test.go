@@ -8,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"schedlab/internal/capabilities/capacity"
 	"schedlab/internal/measuring/report/chart"
-	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/golden"
 	"schedlab/internal/measuring/report/say"
 	"schedlab/internal/shared/record"
@@ -122,18 +120,6 @@ func firstChart(t *testing.T, page string) string {
 	}
 	chart, _, _ := strings.Cut(page[strings.LastIndex(before, "<svg"):], "</svg>")
 	return chart + "</svg>\n"
-}
-
-// The figures of a run beside another have no identifiers, which would be there twice.
-func TestFiguresStandTwiceOnAPage(t *testing.T) {
-	t.Parallel()
-	text, err := document.Fragment(Figures(&record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "nethttp", Role: record.Baseline}}, {Contestant: record.Contestant{Name: "<pool>", Role: record.Challenger}}}})...)
-	if err != nil || !strings.Contains(string(text), "&lt;pool&gt;") || strings.Contains(string(text), " id=") {
-		t.Errorf("got %v, %s", err, text)
-	}
-	if parts := Figures(new(capacity.Search)); parts != nil {
-		t.Errorf("a search has %v", parts)
-	}
 }
 
 // However long a run was, every request is in one cell, and one without a reply is in the row above

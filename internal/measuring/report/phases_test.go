@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/measuring/report/chart"
 	"schedlab/internal/measuring/report/say"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/responses"
@@ -109,7 +110,7 @@ func TestTableOfTheCurvesReadsItsQuantiles(t *testing.T) {
 		}
 		h.Record(took)
 	}
-	_, rows := curves([]record.Arm{{Contestant: record.Contestant{Name: "two humps"}, Details: record.Details{Curve: h.Curve()}}})
+	_, rows := curves([]curve{{chart.Series{Name: "two humps"}, h.Curve()}})
 	if got := strings.Join(rows[0], " "); got != "arm least p50 p75 p90 p95 p99" {
 		t.Fatalf("head %s", got)
 	}

@@ -345,6 +345,8 @@ func forestRowOf(r *record.Comparison, v record.Verdict) forestRow {
 	row.Note = hint(r, v)
 	switch {
 	case row.Note != "":
+	case !row.Drawn && v.Verdict.Outcome == outcome.Open:
+		row.Note = say.Plural(v.Blocks, "block") + ", too few for an interval"
 	case !row.Drawn:
 		row.Note = reason(v)
 	case differs(v):
