@@ -39,9 +39,9 @@ func Write(w io.Writer, format string, r *record.Comparison, verbose bool, o doc
 	var doubts []string
 	for _, d := range r.Doubts {
 		switch { // what is no doubt about the load has a row of its own
-		case doubt.LogLinesLeftOut.Is(d):
+		case doubt.LogLinesLeftOut.Code.Is(d):
 			add("log", d.String())
-		case attackSender.Is(d):
+		case attackSender.Code.Is(d):
 			add("sent by", d.String())
 		default:
 			doubts = append(doubts, d.String())
@@ -139,7 +139,7 @@ func answer(r *record.Comparison) string {
 	if len(a.Failures) > 0 {
 		text += " The others: " + say.Endings(a.Failures) + "."
 	}
-	if i := slices.IndexFunc(r.Doubts, doubt.Redirects.Is); i >= 0 {
+	if i := slices.IndexFunc(r.Doubts, doubt.Redirects.Code.Is); i >= 0 {
 		text += " " + say.UpperFirst(r.Doubts[i].String()) + "."
 	}
 	return text

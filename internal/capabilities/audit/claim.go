@@ -226,7 +226,7 @@ func (c *Claim) quantiles() (all []quantile) {
 			all = append(all, quantile{float64(q), name, c.get(name)})
 		}
 	}
-	slices.SortFunc(all, func(a, b quantile) int { return cmp.Or(cmp.Compare(a.Q, b.Q), cmp.Compare(a.Value, b.Value)) })
+	slices.SortStableFunc(all, func(a, b quantile) int { return cmp.Or(cmp.Compare(a.Q, b.Q), cmp.Compare(a.Value, b.Value)) })
 	return all
 }
 

@@ -1,14 +1,13 @@
 package audit
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/parser"
 
 	"schedlab/internal/shared/fact"
 )
@@ -26,32 +25,32 @@ type equation struct {
 	code              fact.Code // of the finding if it is broken; "" for one that is no law
 	text              string    // as it is written, with its conditions
 	left, sign, right string    // of it
-	leftSide, value   ast.Expr
-	when, unless      []ast.Expr
+	leftSide, value   ast.Node
+	when, unless      []ast.Node
 }
 
 var (
 	// equationLine splits an equation into left side, sign, right side and conditions.
 	equationLine = regexp.MustCompile(`^(.+?) ([<>]?[=~]|~~) (.+?)(?: if (.+?))?(?: unless (.+))?$`)
-	// notation turns an expression of the tables into one of Go. "name?" becomes a call, name(),
-	// because Go has no question mark.
+	// notation turns an expression of the tables into one of expr. "name?" becomes a call, name(),
+	// because expr's question mark needs an alternative.
 	notation = strings.NewReplacer("×", "*", "?", "()")
 )
 
-// newEquation parses an equation. Go's own parser reads both sides, so the tables need none here.
+// newEquation parses an equation. expr's parser reads both sides, so the tables need none here.
 // It panics for text that is no equation, which is a bug in the tables.
 func newEquation(code, l string) *equation {
 	m := equationLine.FindStringSubmatch(l)
 	if m == nil {
 		panic("no equation: " + l)
 	}
-	parse := func(texts ...string) (all []ast.Expr) {
+	parse := func(texts ...string) (all []ast.Node) {
 		for _, text := range texts {
-			x, err := parser.ParseExpr(notation.Replace(text))
+			x, err := parser.Parse(notation.Replace(text))
 			if err != nil {
 				panic("no expression: " + l)
 			}
-			all = append(all, x)
+			all = append(all, x.Node)
 		}
 		return all
 	}
@@ -90,49 +89,42 @@ func wholeNumber(f Figure) float64 {
 }
 
 // nameOf returns the name of the figure at a node of an expression: an identifier, or a
-// selector such as thread_rate.mean. It returns "" for any other node.
-func nameOf(x ast.Expr) string {
+// member such as thread_rate.mean. It returns "" for any other node.
+func nameOf(x ast.Node) string {
 	switch x := x.(type) {
-	case *ast.Ident:
-		return x.Name
-	case *ast.SelectorExpr:
-		return nameOf(x.X) + "." + x.Sel.Name
+	case *ast.IdentifierNode:
+		return x.Value
+	case *ast.MemberNode:
+		return nameOf(x.Node) + "." + x.Property.(*ast.StringNode).Value
 	}
 	return ""
 }
 
 // compute evaluates an expression as an interval, by the rounding of each figure. ok is false
 // where a figure is missing, or where a divisor is not surely above 0; f means nothing then.
-func (of lookup) compute(x ast.Expr) (f Figure, ok bool) {
+func (of lookup) compute(x ast.Node) (f Figure, ok bool) {
 	switch x := x.(type) {
-	case *ast.CallExpr:
-		// notation writes "name?" as a call without arguments.
-		if len(x.Args) == 0 {
-			f, _ = of(nameOf(x.Fun))
-			return f, true
-		}
-		// A function of one argument gets it twice and ignores the second.
-		a, known := of.compute(x.Args[0])
-		b, also := of.compute(x.Args[len(x.Args)-1])
-		return functions[nameOf(x.Fun)](a, b), known && also
-	case *ast.ParenExpr:
-		return of.compute(x.X)
-	case *ast.BasicLit:
-		v, err := strconv.ParseFloat(x.Value, 64)
-		return Figure{Value: v}, err == nil
-	case *ast.BinaryExpr:
-		a, known := of.compute(x.X)
-		b, also := of.compute(x.Y)
-		switch ok = known && also; x.Op {
-		case token.ADD:
+	case *ast.CallNode:
+		return of.call(nameOf(x.Callee), x.Arguments)
+	case *ast.BuiltinNode: // expr has a function of that name, too
+		return of.call(x.Name, x.Arguments)
+	case *ast.IntegerNode:
+		return Figure{Value: float64(x.Value)}, true
+	case *ast.FloatNode:
+		return Figure{Value: x.Value}, true
+	case *ast.BinaryNode:
+		a, known := of.compute(x.Left)
+		b, also := of.compute(x.Right)
+		switch ok = known && also; x.Operator {
+		case "+":
 			return a.plus(b), ok
-		case token.SUB:
+		case "-":
 			return a.plus(b.times(Figure{Value: -1})), ok
-		case token.MUL:
+		case "*":
 			return a.times(b), ok
-		case token.GTR:
+		case ">":
 			return Figure{Value: 1}, ok && a.low() > b.high()
-		case token.GEQ:
+		case ">=":
 			return Figure{Value: 1}, ok && a.high() >= b.low()
 		}
 		return a.per(b), ok && b.low() > 0
@@ -140,10 +132,22 @@ func (of lookup) compute(x ast.Expr) (f Figure, ok bool) {
 	return of(nameOf(x))
 }
 
+// call evaluates a call of a function or, as notation writes "name?", the figure of a call without arguments.
+func (of lookup) call(name string, arguments []ast.Node) (f Figure, ok bool) {
+	if len(arguments) == 0 {
+		f, _ = of(name)
+		return f, true
+	}
+	// A function of one argument gets it twice and ignores the second.
+	a, known := of.compute(arguments[0])
+	b, also := of.compute(arguments[len(arguments)-1])
+	return functions[name](a, b), known && also
+}
+
 // applies reports whether the conditions of the equation are met.
 func (e *equation) applies(of lookup) bool {
-	is0 := func(x ast.Expr) bool { f, ok := of.compute(x); return !ok || f.Value == 0 }
-	not0 := func(x ast.Expr) bool { return !is0(x) }
+	is0 := func(x ast.Node) bool { f, ok := of.compute(x); return !ok || f.Value == 0 }
+	not0 := func(x ast.Node) bool { return !is0(x) }
 	return !slices.ContainsFunc(e.when, is0) && !slices.ContainsFunc(e.unless, not0)
 }
 

@@ -120,14 +120,19 @@ var contradictions = func() map[fact.Code]*fact.Kind[twoValues] {
 
 // of registers a kind of findings of a check in Go.
 func of[T any](code fact.Code) *fact.Kind[T] {
+	text, others := sentencesOf(code)
+	return fact.New[T](code, 0, text, others...)
+}
+
+// sentencesOf returns the sentences that findings.txt has for a code.
+func sentencesOf(code fact.Code) (text string, others []fact.Sentence) {
 	k := checks[checkOf(code)]
-	var others []fact.Sentence
 	for _, name := range []string{"do", "but"} {
 		if text, has := k.sentences[name]; has {
 			others = append(others, fact.Also(name, text))
 		}
 	}
-	return fact.New[T](code, 0, k.sentences[""], others...)
+	return k.sentences[""], others
 }
 
 // The values of the other checks are named by findings.txt.

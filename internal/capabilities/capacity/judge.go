@@ -80,7 +80,7 @@ func (a *searched) answer() {
 		a.Recovers = outcome.No
 	}
 	for _, d := range a.run.Plan.Doubts {
-		if doubt.StickyPool.Is(d) && d.Arm == a.Name {
+		if doubt.StickyPool.Code.Is(d) && d.Arm == a.Name {
 			a.Starves = d
 		}
 	}
@@ -370,7 +370,7 @@ const rateLimit = .01
 // ofGenerator reports whether [unfit] refused a window because the generator could not offer the
 // rate.
 func ofGenerator(why fact.Fact) bool {
-	return rateOff.Is(why) || sentLate.Is(why)
+	return rateOff.Code.Is(why) || sentLate.Code.Is(why)
 }
 
 // unfit returns the reason if a window is not evidence about its server: its data are wrong, or

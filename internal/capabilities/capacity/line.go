@@ -106,7 +106,7 @@ type place struct {
 func bracket(at []place) bound {
 	// Places at both ends stand for "no window on this side", and are never exceptions.
 	at = append(slices.Clone(at), place{0, true}, place{math.Inf(1), false})
-	slices.SortFunc(at, func(a, b place) int { return cmp.Compare(a.rate, b.rate) })
+	slices.SortStableFunc(at, func(a, b place) int { return cmp.Compare(a.rate, b.rate) })
 	b, fewest := bound{half: math.Inf(1)}, len(at)
 	for border := 1; border < len(at); border++ {
 		if at[border].rate == at[border-1].rate {

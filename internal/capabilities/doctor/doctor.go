@@ -157,7 +157,7 @@ func (r Report) Summary(most int) fact.Fact {
 	shown := min(len(because), most)
 	v := doubt.Fitness{
 		Verdict: r.Answer, More: len(because) - shown,
-		Passing: len(because) > 0 && !slices.ContainsFunc(because, func(f fact.Fact) bool { return !othersNow.Is(f) }),
+		Passing: len(because) > 0 && !slices.ContainsFunc(because, func(f fact.Fact) bool { return !othersNow.Code.Is(f) }),
 	}
 	if r.Outcome == outcome.Open {
 		v.Untold, v.Checks = r.count(outcome.Open), len(r.Findings)

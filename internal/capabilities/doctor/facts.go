@@ -292,5 +292,9 @@ var (
 // sentences registers the kind of a check's findings. gist is the figure that matters, rest follows it in the full sentence,
 // and fix is the advice.
 func sentences[T any](code fact.Code, gist, rest, fix string) *fact.Kind[T] {
-	return fact.New[T](code, 0, gist+rest, fact.Also("gist", `{{.Check}}: `+gist), fact.Also("fix", fix))
+	return fact.New[T](code, 0, gist+rest, also(gist, fix)...)
+}
+
+func also(gist, fix string) []fact.Sentence {
+	return []fact.Sentence{fact.Also("gist", `{{.Check}}: `+gist), fact.Also("fix", fix)}
 }

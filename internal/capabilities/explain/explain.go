@@ -147,7 +147,7 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*Explanatio
 	if len(all) == 0 {
 		x.settle(outcome.No)
 		x.Reason = fact.List(why...)
-		if slices.ContainsFunc(why, func(f fact.Fact) bool { return !tooLittle.Is(f) }) {
+		if slices.ContainsFunc(why, func(f fact.Fact) bool { return !tooLittle.Code.Is(f) }) {
 			x.settle(outcome.Open)
 		}
 		x.Busy = busy(x, c.Result.Doubts)

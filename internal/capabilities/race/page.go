@@ -72,7 +72,7 @@ func (r *Race) mark(a Arm) (word, class string) {
 		return "not known", "refused"
 	case r.Outcome == outcome.Open:
 		return "open", "open"
-	case tradeLeft.Is(r.Fact):
+	case tradeLeft.Code.Is(r.Fact):
 		return "trade", "open"
 	}
 	return "BEST", string(stats.Faster)

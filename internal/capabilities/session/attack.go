@@ -108,7 +108,7 @@ func (r Attack) Run(ctx context.Context, p Program, say func(line string)) (*rec
 		return result, errors.Join(err, werr)
 	}
 	arm := result.Arms[0]
-	lost := slices.IndexFunc(result.Doubts, attack.Lost.Is)
+	lost := slices.IndexFunc(result.Doubts, attack.Lost.Code.Is)
 	switch {
 	case ctx.Err() != nil:
 		return result, &Error{Code: Interrupted, Err: errors.New("interrupted; the requests sent so far are summed up")}

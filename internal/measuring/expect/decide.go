@@ -285,7 +285,7 @@ func without(err error) Finding {
 	if !ok {
 		why = unreadable(err)
 	}
-	if verdictOpen.Is(why) || noInterval.Is(why) || neitherSide.Is(why) || intervalOpen.Is(why) {
+	if verdictOpen.Code.Is(why) || noInterval.Code.Is(why) || neitherSide.Code.Is(why) || intervalOpen.Code.Is(why) {
 		return Finding{outcome.Open, why}
 	}
 	return Finding{outcome.Refused, why}

@@ -237,7 +237,7 @@ func (w *Watchdog) others() *record.Others {
 	}
 	rest := record.Trouble{Cause: record.Passing, CPU: -1, Side: record.BothSides, Share: sum(unnamed) / span / float64(max(len(used), 1))}
 	tell(rest, unnamed)
-	slices.SortFunc(o.Troubles, largestFirst)
+	slices.SortStableFunc(o.Troubles, largestFirst)
 	return o
 }
 

@@ -225,7 +225,7 @@ func (b blocks) fairness(arm string) *record.Fairness {
 	// In an open loop a request without a reply has waited until its timeout.
 	if p := planned(b.run.Plan, arm); f != nil && p != nil && p.Clients.Closed() {
 		f.Short = f.Served < f.Asked && f.Turns < fullTurns && !slices.ContainsFunc(b.run.Plan.Doubts, func(d fact.Fact) bool {
-			return doubt.StickyPool.Is(d) && d.Arm == cmp.Or(p.CopyOf, arm)
+			return doubt.StickyPool.Code.Is(d) && d.Arm == cmp.Or(p.CopyOf, arm)
 		})
 	}
 	return f

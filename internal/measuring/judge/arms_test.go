@@ -323,7 +323,7 @@ func TestRedirectsAreDoubted(t *testing.T) {
 			}
 			return requests
 		}}.judged(t)
-		i := slices.IndexFunc(r.Doubts, doubt.Redirects.Is)
+		i := slices.IndexFunc(r.Doubts, doubt.Redirects.Code.Is)
 		if (i >= 0) != want {
 			t.Errorf("status %d: doubts %v", status, r.Doubts)
 		} else if want && (r.Doubts[i].Arm != "pool" || r.Doubts[i].String() != "it answered 50 % of its requests with a redirect (status 302), which is not followed: ask for the page that it names") {

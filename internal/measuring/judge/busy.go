@@ -121,13 +121,13 @@ func going(s record.Status) bool { return s == record.Complete || s == record.Ru
 // arm that falls behind or lets requests time out although its own work would not fill its CPUs.
 func mayBeOthers(r *record.Comparison, why fact.Fact) bool {
 	behind := why.Find(func(f fact.Fact) bool {
-		return f.Code == causeOverload.Code || causeNoReplies.Is(f) || doubt.TooManyFailed.Is(f)
+		return f.Code == causeOverload.Code || causeNoReplies.Code.Is(f) || doubt.TooManyFailed.Code.Is(f)
 	})
 	if behind.None() {
 		return ofNoise(why)
 	}
 	a := armOf(r.Arms, behind.Arm)
-	if a == nil || doubt.TooManyFailed.Is(behind) && 2*a.Failures[request.TimedOut.String()] <= a.Errors {
+	if a == nil || doubt.TooManyFailed.Code.Is(behind) && 2*a.Failures[request.TimedOut.String()] <= a.Errors {
 		return false
 	}
 	cost := 0. // CPU time of a request; if the arm's is not known, because it gave no reply in a window, the largest of the others

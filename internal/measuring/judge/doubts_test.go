@@ -142,14 +142,14 @@ func TestOthersAreTheAnswer(t *testing.T) {
 		if c.open && !strings.Contains(got, "So far: ") {
 			t.Errorf("%s: what the run found is not told: %s", name, got)
 		}
-		if said := doubtTexts(r); !doubt.MachineBusy.Is(r.Doubts[0]) || !c.open && said[0] != words || !c.open && !strings.Contains(got, words) {
+		if said := doubtTexts(r); !doubt.MachineBusy.Code.Is(r.Doubts[0]) || !c.open && said[0] != words || !c.open && !strings.Contains(got, words) {
 			t.Errorf("%s: got the doubts %q, want %q first: %s", name, said, words, got)
 		}
 		// More blocks do not help.
 		if all := got + strings.Join(doubtTexts(r), " "); strings.Contains(all, "would decide") || strings.Contains(all, "may be enough") {
 			t.Errorf("%s: a number of blocks or a budget is advised: %s", name, all)
 		}
-		if all := strings.Join(doubtTexts(calm), " "); !strings.Contains(all, "has room for 36, which may be enough") || slices.ContainsFunc(calm.Doubts, doubt.MachineBusy.Is) {
+		if all := strings.Join(doubtTexts(calm), " "); !strings.Contains(all, "has room for 36, which may be enough") || slices.ContainsFunc(calm.Doubts, doubt.MachineBusy.Code.Is) {
 			t.Errorf("%s, nobody else: got the doubts %q", name, all)
 		}
 	}

@@ -188,7 +188,7 @@ func fallsShort(less record.Arm, verdicts []record.Verdict) bool {
 
 // failedBy reports whether a fact, or one that it rests on, is that the arm failed too many requests.
 func failedBy(f fact.Fact, arm string) bool {
-	return doubt.TooManyFailed.Is(f) && f.Arm == arm || slices.ContainsFunc(f.Because, func(of fact.Fact) bool { return failedBy(of, arm) })
+	return doubt.TooManyFailed.Code.Is(f) && f.Arm == arm || slices.ContainsFunc(f.Because, func(of fact.Fact) bool { return failedBy(of, arm) })
 }
 
 // refused returns the place of two arms that have no times to compare.

@@ -157,7 +157,7 @@ func Changes(from, to *Tree, n int) (all []FunctionShare) {
 			all = append(all, f)
 		}
 	}
-	slices.SortFunc(all, func(a, b FunctionShare) int {
+	slices.SortStableFunc(all, func(a, b FunctionShare) int {
 		return cmp.Or(cmp.Compare(math.Abs(b.To-b.From), math.Abs(a.To-a.From)), strings.Compare(a.Function, b.Function))
 	})
 	return all[:min(n, len(all))]

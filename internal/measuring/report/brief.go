@@ -128,7 +128,7 @@ func others(doubts []fact.Fact) []fact.Fact {
 // HTTP parsers. The first doubt of each kind is always shown.
 func alwaysShown(r *record.Comparison) []func(fact.Fact) bool {
 	if slices.ContainsFunc(r.Verdicts, differs) {
-		return append(causes(), doubt.ParsersDiffer.Is)
+		return append(causes(), doubt.ParsersDiffer.Code.Is)
 	}
 	return causes()
 }
@@ -136,7 +136,7 @@ func alwaysShown(r *record.Comparison) []func(fact.Fact) bool {
 // causes returns the kinds of doubts that may explain any report: a disturbance of the run, and a rate that the slowest arm
 // lowered.
 func causes() []func(fact.Fact) bool {
-	lowered := func(d fact.Fact) bool { return doubt.RateFewWorkers.Is(d) || doubt.RateLowered.Is(d) }
+	lowered := func(d fact.Fact) bool { return doubt.RateFewWorkers.Code.Is(d) || doubt.RateLowered.Code.Is(d) }
 	return []func(fact.Fact) bool{fact.Fact.Disturbs, lowered}
 }
 

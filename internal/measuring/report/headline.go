@@ -64,7 +64,7 @@ func ranking(r *record.Comparison) string {
 // doubtedRanking returns a doubt that undermines the ranking; "" for none. If an arm was seen to starve connections, the ranking
 // says so itself.
 func doubtedRanking(r *record.Comparison) string {
-	return doubted(r, func(d fact.Fact) bool { return doubt.StickyPool.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 })
+	return doubted(r, func(d fact.Fact) bool { return doubt.StickyPool.Code.Is(d) && armOf(r, d.Arm).StarvedConnections == 0 })
 }
 
 // doubted returns a doubt that undermines the answer and so comes before it; "" for none. It is the doubt that the load
@@ -113,7 +113,7 @@ func lead(r *record.Comparison) string {
 // otherParser returns a clause that an arm's HTTP parser is not the baseline's; "" if the parsers are the same, or if another arm
 // tells the effects of parser and model apart.
 func otherParser(r *record.Comparison, arm string) string {
-	i := slices.IndexFunc(r.Doubts, doubt.ParsersDiffer.Is)
+	i := slices.IndexFunc(r.Doubts, doubt.ParsersDiffer.Code.Is)
 	if i < 0 {
 		return ""
 	}
@@ -216,12 +216,12 @@ func shownBy(r *record.Comparison, vs []record.Verdict) string {
 	// Verdicts that agree in every block need the same number of blocks, so one clause is enough.
 	if !slices.ContainsFunc(vs, differ) && v.Needed > v.Blocks && v.Needed <= mostBlocks {
 		text := fmt.Sprintf("%d of %s show it", v.Blocks, prose.Plural(v.Blocks, "block"))
-		if !slices.ContainsFunc(r.Doubts, doubt.MachineBusy.Is) {
+		if !slices.ContainsFunc(r.Doubts, doubt.MachineBusy.Code.Is) {
 			text += fmt.Sprintf("; %d more would decide", v.Needed-v.Blocks)
 		}
 		return text
 	}
-	if slices.ContainsFunc(r.Doubts, doubt.MachineBusy.Is) {
+	if slices.ContainsFunc(r.Doubts, doubt.MachineBusy.Code.Is) {
 		return ""
 	}
 	possible := slices.DeleteFunc(slices.Clone(vs), func(v record.Verdict) bool { return v.Needed <= 0 || v.Needed > mostBlocks })
@@ -457,7 +457,7 @@ func stillOpen(r *record.Comparison, s record.Standing, open []record.Verdict) c
 		third := v.Reason.Find(func(f fact.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
 		if v.Verdict.Outcome == outcome.Refused && third.Arm != "" {
 			does := "whose backlog grows"
-			if doubt.TooManyFailed.Is(third) {
+			if doubt.TooManyFailed.Code.Is(third) {
 				does = "which fails requests"
 			}
 			with := fmt.Sprintf("cannot be judged in a run with %s, %s: compare them without it%s", third.Arm, does, flagsFor(r, s.Baseline, s.Arm))

@@ -94,7 +94,7 @@ func (p gatePage) whole(all bool) document.Document {
 func (p otherPage) found() string { return p.doubted() + p.Found() }
 
 // doubted is the doubt that undermines the answer; "" for none.
-func (p otherPage) doubted() string { return doubted(p.Content, doubt.StickyPool.Is) }
+func (p otherPage) doubted() string { return doubted(p.Content, doubt.StickyPool.Code.Is) }
 
 func (p otherPage) brief(int) document.Document {
 	r := p.Head()
@@ -106,7 +106,7 @@ func (p otherPage) brief(int) document.Document {
 		}
 	}
 	// The answer has the doubt about starving clients already.
-	untold := slices.DeleteFunc(slices.Clone(others(r.Doubts)), doubt.StickyPool.Is)
+	untold := slices.DeleteFunc(slices.Clone(others(r.Doubts)), doubt.StickyPool.Code.Is)
 	t := topOf(p.Content)
 	return document.Document{
 		Name: r.Scenario, State: state(p.Content), Answer: t.answer, Lead: t.lead,

@@ -259,7 +259,7 @@ func loadOnEach(r *record.Comparison) string {
 	}
 	slowest := slices.MinFunc(probed, func(a, b record.Arm) int { return cmp.Compare(highest(r, a), highest(r, b)) })
 	text += " (about " + say.Percent("%.0f", r.Rate/highest(r, slowest))
-	if slices.ContainsFunc(r.Doubts, func(d fact.Fact) bool { return doubt.DisturbedProbe.Is(d) && d.Arm == slowest.Name }) {
+	if slices.ContainsFunc(r.Doubts, func(d fact.Fact) bool { return doubt.DisturbedProbe.Code.Is(d) && d.Arm == slowest.Name }) {
 		text += " or less"
 	}
 	text += " of the slowest arm's highest rate"
@@ -329,7 +329,7 @@ func allGood(r *record.Comparison) bool {
 		return a.Errors > 0 || a.StarvedConnections > 0 || a.Generator != nil && a.Generator.Missing > 0
 	}
 	behind := func(d fact.Fact) bool {
-		return doubt.AnsweredNone.Is(d) || doubt.Redirects.Is(d) || d.Code == doubt.Overloaded.Code || d.Code == doubt.GeneratorLimit.Code
+		return doubt.AnsweredNone.Code.Is(d) || doubt.Redirects.Code.Is(d) || d.Code == doubt.Overloaded.Code || d.Code == doubt.GeneratorLimit.Code
 	}
 	less := func(v record.Verdict) bool { return v.Metric == stats.Goodput && v.Worse() }
 	return r.Valid > 0 && !slices.ContainsFunc(r.Arms, failed) && !slices.ContainsFunc(r.Doubts, behind) &&
@@ -354,7 +354,7 @@ func complaints(r *record.Comparison) []string {
 // clients elsewhere.
 func silent(r *record.Comparison) (lines []string) {
 	for _, d := range r.Doubts {
-		if doubt.AnsweredNone.Is(d) || doubt.Redirects.Is(d) {
+		if doubt.AnsweredNone.Code.Is(d) || doubt.Redirects.Code.Is(d) {
 			lines = append(lines, Doubt(d))
 		}
 	}

@@ -212,7 +212,7 @@ func (r *running) runBlock(ctx context.Context, block, room int, each time.Durat
 		}
 		r.trials++
 		// A server that lingers can make the budget end too early; budgetEnded names it.
-		if slices.ContainsFunc(t.Server.Doubts, lingered.Is) {
+		if slices.ContainsFunc(t.Server.Doubts, lingered.Code.Is) {
 			r.slow = a.Name
 		}
 		r.judge.Take(t, nil)

@@ -369,7 +369,7 @@ func TestPlannedTimeIsABound(t *testing.T) {
 				}
 				time.Sleep(after(r.trials))
 				took := time.Since(r.began)
-				if r.trials/3 != c.blocks || took > p.budget || c.done && took > p.Estimate.Duration || c.done == slices.ContainsFunc(ended, budgetTooShort.Is) {
+				if r.trials/3 != c.blocks || took > p.budget || c.done && took > p.Estimate.Duration || c.done == slices.ContainsFunc(ended, budgetTooShort.Code.Is) {
 					t.Errorf("%d blocks took %v, about %v were said and %v at most; doubts %q", r.trials/3, took, p.Estimate, p.budget, ended)
 				}
 			})
@@ -403,7 +403,7 @@ func TestHopelessIsToldFirst(t *testing.T) {
 		var told []string
 		run := &Comparison{planned(t, c.text, func(o *Options) {
 			o.Observer = observer{doubt: func(d fact.Fact) {
-				if doubt.StickyPool.Is(d) {
+				if doubt.StickyPool.Code.Is(d) {
 					told = append(told, d.Arm)
 				}
 			}}
@@ -457,7 +457,7 @@ func TestShorten(t *testing.T) {
 	if want := (4*3*(whole.Warmup.Duration+whole.Window.Duration+trialCost+judging) + fixedCost).Seconds(); math.Abs(got.Estimate.Seconds()-want) > .3 {
 		t.Errorf("got %g s instead of %g, want %g", got.Estimate.Seconds(), whole.Estimate.Seconds(), want)
 	}
-	if !slices.ContainsFunc(whole.Doubts, machineUnfit.Is) {
+	if !slices.ContainsFunc(whole.Doubts, machineUnfit.Code.Is) {
 		t.Errorf("got the doubts %v, want the one about the machine among them", whole.Doubts)
 	}
 }

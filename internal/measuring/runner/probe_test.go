@@ -175,7 +175,7 @@ func TestDisturbedProbe(t *testing.T) {
 		ready, err := p.offered(findings{
 			xmax: map[string]float64{"nethttp": 4000, "fasthttp": got.x}, doubts: got.doubts("fasthttp"),
 		})
-		found := slices.IndexFunc(ready.Doubts, doubt.DisturbedProbe.Is)
+		found := slices.IndexFunc(ready.Doubts, doubt.DisturbedProbe.Code.Is)
 		if err != nil || (found >= 0) != c.doubt {
 			t.Errorf("%s: doubts %v, error %v", c.name, ready.Doubts, err)
 		}

@@ -101,7 +101,7 @@ func (p plan) starves(a arm) bool {
 // doubt if the pool has fewer. It is called again after the probes, which find a relative rate and may lower
 // another.
 func (p *plan) warnShort() {
-	p.Doubts = slices.DeleteFunc(p.Doubts, tooFewWorkers.Is)
+	p.Doubts = slices.DeleteFunc(p.Doubts, tooFewWorkers.Code.Is)
 	if !p.scenario.AsksWork() {
 		return
 	}

@@ -208,7 +208,7 @@ var MachineBusy = fact.Disturbing(fact.New[Taken]("machine-busy", 280, `{{templa
 
 // Busy returns the MachineBusy among the doubts of a run, and its values; no fact if there is none.
 func Busy(doubts []fact.Fact) (fact.Fact, Taken) {
-	i := slices.IndexFunc(doubts, MachineBusy.Is)
+	i := slices.IndexFunc(doubts, MachineBusy.Code.Is)
 	if i < 0 {
 		return fact.Fact{}, Taken{}
 	}

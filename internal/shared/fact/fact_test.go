@@ -56,7 +56,7 @@ func TestKind(t *testing.T) {
 	if got, is := fact.In(lostOf, back); !is || got.Sent != nil || got != in || back.String() != words {
 		t.Errorf("got %+v, %t: %s", got, is, back)
 	}
-	if got, is := fact.In(lostOf, alone); is || got != (lost{}) || lostOf.Is(alone) || !back.RestsOn(alone.Code) {
+	if got, is := fact.In(lostOf, alone); is || got != (lost{}) || lostOf.Code.Is(alone) || !back.RestsOn(alone.Code) {
 		t.Errorf("got %+v, %t of another kind", got, is)
 	}
 }

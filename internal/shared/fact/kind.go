@@ -21,9 +21,9 @@ import (
 // "values", a bool as 1 or 0, a duration in seconds. A field with the option omitempty is left out where it is zero, an Opt
 // where it is not known, an *int where it is nil, and the fields of an embedded pointer to a struct where that is nil.
 //
-// The linker keeps every exported method of Kind for each of some two hundred types, used or not. So Kind has only two short
-// methods. Their receiver is a pointer, since the linker would keep methods of a value twice. [In], [New] and [Also] are
-// functions for the same reason.
+// The linker keeps every exported method of Kind for each of some two hundred types, used or not. So Kind has only Of, which
+// is a short call; its receiver is a pointer, since the linker would keep a method of a value twice. [In], [New] and [Also] are
+// functions for the same reason, and [Code.Is] is a method of the code.
 type Kind[T any] struct{ Code Code }
 
 // A Sentence is one more way to put a kind into words.
@@ -40,8 +40,7 @@ func Also(name, text string) Sentence { return Sentence{name, text} }
 // weight orders doubts by their effect on the answer, the largest first. A doubt above 0 decides whether there is an answer;
 // every run on a similar machine has the doubts below 0.
 func New[T any](code Code, weight int, text string, others ...Sentence) *Kind[T] {
-	addKind(code, weight, reflect.TypeFor[T](), text, others)
-	return &Kind[T]{code}
+	return (*Kind[T])(addKind(code, weight, reflect.TypeFor[T](), text, others))
 }
 
 // Plain registers a kind without values, and returns its fact.
@@ -59,7 +58,12 @@ func Disturbing[T any](k *Kind[T], when func(T) bool) *Kind[T] {
 }
 
 // Of returns a fact of this kind with the values.
-func (k *Kind[T]) Of(values T) Fact { return Fact{Code: k.Code}.And(values) }
+func (k *Kind[T]) Of(values T) Fact { return newFact(k.Code, values) }
+
+// newFact is never inlined, so that the Of of each of some two hundred types is a short call.
+//
+//go:noinline
+func newFact(code Code, values any) Fact { return Fact{Code: code}.And(values) }
 
 // And returns f with more values, which were not known when f was made. They are the fields of a struct; each must be a
 // field of f's kind.
@@ -101,8 +105,8 @@ func read(f *Fact, code Code, values any) bool {
 	return true
 }
 
-// Is reports whether f is of this kind.
-func (k *Kind[T]) Is(f Fact) bool { return f.Code == k.Code }
+// Is reports whether f is of the kind with the code.
+func (c Code) Is(f Fact) bool { return f.Code == c }
 
 // Decides reports whether a doubt of this kind decides whether the answer stands.
 func (c Code) Decides() bool { return c.weight() > 0 }
@@ -152,14 +156,15 @@ type field struct {
 	omitEmpty bool
 }
 
-// addKind registers a kind of fact that has the values of a struct.
-func addKind(code Code, weight int, values reflect.Type, text string, others []Sentence) {
+// addKind registers a kind of fact that has the values of a struct, and returns what every [Kind] is.
+func addKind(code Code, weight int, values reflect.Type, text string, others []Sentence) *struct{ Code Code } {
 	k := &kind{code: code, weight: weight, fields: fieldsOf(values)}
 	register(k)
 	k.say("", text)
 	for _, other := range others {
 		k.say(other.name, other.text)
 	}
+	return &struct{ Code Code }{code}
 }
 
 func register(k *kind) {
