@@ -296,7 +296,7 @@ func (r *Attack) ask(from *scenario.Scenario, seed uint64) (a arrivals.Ask, err 
 	a = arrivals.Ask{Process: r.Arrivals, Rate: r.Rate.PerSecond, Span: r.Duration, Seed: seed, Streams: r.Engine == load.EngineSpin}
 	var its scenario.Rate // the scenario's
 	if from != nil {
-		its, a.Demands = from.Load.Rate, from.Demands(seed, workload.Calibrate)
+		its, a.Demands, a.Which = from.Load.Rate, from.Demands(seed, workload.Calibrate), from.Which(seed)
 		if !r.given("arrivals") {
 			if a.Process, err = arrivals.Parse(from.Load.Arrivals); err != nil {
 				return a, err

@@ -172,7 +172,7 @@ func (e *examining) noise(ctx context.Context, m *doctor.Machine) error {
 		plans = append(plans, p)
 	}
 	m.Noise = doctor.NewNoise(e.Scenario, runs, plans)
-	m.Noise.Sleeps = e.asked.Workload.Sleep.Mean() > 0
+	m.Noise.Sleeps = e.asked.Workload.MeanSleep() > 0
 	return nil
 }
 

@@ -165,7 +165,7 @@ func (c *conduct) costs(name string) (scenario.Scenario, error) {
 		return s, err
 	}
 	// Little's law. Waits come on top, so the true limit is lower.
-	held := s.Workload.CPU.Mean() + s.Workload.Sleep.Mean()
+	held := s.Workload.MeanCPU() + s.Workload.MeanSleep()
 	if busy := c.Rate.PerSecond * held.Seconds(); !c.Close && !sets && busy >= float64(s.Load.Connections) {
 		return s, usageOf("rate", "%d kept connections carry %.0f/s at most, each with one request of %v under way, and --rate is %v; give --vary connections=%.0f, or --close for a connection for each request",
 			s.Load.Connections, float64(s.Load.Connections)/held.Seconds(), held, c.Rate, math.Ceil(2*busy))

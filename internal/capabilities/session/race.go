@@ -88,11 +88,11 @@ func (c *conduct) withEveryMode(s *scenario.Scenario) {
 			workers = n
 		}
 	}
-	rate, held := s.Load.Rate.PerSecond, (s.Workload.CPU.Mean() + s.Workload.Sleep.Mean()).Seconds()
+	rate, held := s.Load.Rate.PerSecond, (s.Workload.MeanCPU() + s.Workload.MeanSleep()).Seconds()
 	if c.Rate != (scenario.Rate{}) {
 		rate = c.Rate.PerSecond
 	}
-	if enough := enoughWorkers(rate, held); s.Workload.Sleep.Mean() > 0 && enough > 0 {
+	if enough := enoughWorkers(rate, held); s.Workload.MeanSleep() > 0 && enough > 0 {
 		if n, _ := strconv.Atoi(workers); n < queueing.Workers(rate, held) {
 			workers = strconv.Itoa(enough)
 		}

@@ -16,6 +16,8 @@ type Ask struct {
 	Seed    uint64
 	// Demands draws the demands of n requests; nil: no demands. The demands of a trace take precedence.
 	Demands func(n int) []Demand
+	// Which draws the targets of n requests; nil: all targets in rotation. Those of a log take precedence.
+	Which func(n int) []uint32
 	// Streams allows a long schedule to be drawn while it is sent.
 	Streams bool
 }
@@ -64,6 +66,9 @@ func (a Ask) Schedule() (s Schedule, err error) {
 	}
 	if s.Demand == nil && a.Demands != nil {
 		s.Demand = a.Demands(demands)
+	}
+	if s.Which == nil && a.Which != nil {
+		s.Which = a.Which(demands)
 	}
 	return s, nil
 }

@@ -33,7 +33,7 @@ var errUnknown = fact.Fact{Code: noChallenger.Code}
 func (f fake) Rate() float64   { return 100 }
 func (f fake) Window() float64 { return 2 }
 func (f fake) Blocks() int     { return f.blocks }
-func (f fake) Figure(block int, figure stats.Figure, arm string) (float64, error) {
+func (f fake) Figure(block int, figure stats.Figure, arm, _ string) (float64, error) {
 	if v := f.figures[figure.String()+" "+arm]; block < len(v) {
 		return v[block], nil
 	}

@@ -131,6 +131,21 @@ func parse(text string, result expr.Option) (f formula, err error) {
 // CheckArms returns an [*Error] if the text names an arm that is none of these.
 func (f formula) CheckArms(arms []string) error { return f.checkNames(arms) }
 
+// CheckClasses returns an [*Error] if the text names a class of requests that is none of these.
+func (f formula) CheckClasses(classes []string) error {
+	for name, arg := range f.names() {
+		if name == aClass && !slices.Contains(classes, arg.Value) {
+			_, from := rewrite(f.text)
+			said := "; the scenario has no classes"
+			if classes != nil {
+				said = " " + prose.Choice(arg.Value, classes)
+			}
+			return &Error{from[arg.Location().From], fmt.Sprintf("no class %q%s", arg.Value, said)}
+		}
+	}
+	return nil
+}
+
 // checkNames returns an [*Error] if the formula names an arm, metric or phase that does not exist. If arms is nil, any arm
 // does.
 func (f formula) checkNames(arms []string) error {
@@ -247,10 +262,20 @@ func (s *Sentence) UnmarshalText(text []byte) (err error) {
 
 // CheckArms returns an [*Error] if the sentence names an arm that is none of these.
 func (s Sentence) CheckArms(arms []string) error {
+	return s.check(func(f formula) error { return f.CheckArms(arms) })
+}
+
+// CheckClasses returns an [*Error] if the text names a class of requests that is none of these.
+func (s Sentence) CheckClasses(classes []string) error {
+	return s.check(func(f formula) error { return f.CheckClasses(classes) })
+}
+
+// check returns the first error that a check of its figures finds, at its place in the sentence.
+func (s Sentence) check(of func(formula) error) error {
 	at := 0
 	for i, f := range s.figures {
 		at += utf8.RuneCountInString(s.texts[i]) + 1
-		if err := f.CheckArms(arms); err != nil {
+		if err := of(f); err != nil {
 			return later(err, at)
 		}
 		at += utf8.RuneCountInString(f.text) + 1

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"schedlab/internal/shared/fact"
@@ -35,8 +36,9 @@ type Run interface {
 	Rate() float64   // planned, requests per second
 	Window() float64 // measured seconds of a trial
 	Blocks() int     // number of valid blocks
-	// Figure returns a figure of an arm in a block: of its window, or of its ideal twin.
-	Figure(block int, f stats.Figure, arm string) (float64, error)
+	// Figure returns a figure of an arm in a block: of its window, or of its ideal twin. class is "" for the figure that the run
+	// has; else it is of the requests of a class, which have quantiles, mean and errors.
+	Figure(block int, f stats.Figure, arm, class string) (float64, error)
 	// Ratio returns, for a verdict, the challenger's figure divided by its reference's in a block.
 	Ratio(block int, v record.Verdict) float64
 	// Phase returns the mean time that an arm's requests spent in one of [phaseNames] in a block, Spent in all phases.
@@ -72,6 +74,7 @@ var (
 	neitherSide    = fact.New[outside]("neither-side", 0, `{{.Metric}} of {{.Arm}} is between {{change .Low}} and {{change .High}}, neither within {{percent .Same}} nor outside`)
 	intervalOpen   = fact.New[interval]("interval-open", 0, `{{.Metric}} of {{.Arm}} is between {{change .Low}} and {{change .High}}`)
 	nothingExplain = fact.New[least]("nothing-to-explain", 0, `{{.Arm}} and {{.Baseline}} differ by less than {{time .Least}} in the mean: nothing to explain`)
+	oneClass       = fact.Plain("one-class", 0, `a figure is of one class; name one after the arm`)
 	noPrediction   = fact.Plain("no-prediction", 0, `nothing predicts {{.Metric}} of {{.Arm}}, since predict: does nothing any more; twin_mean(arm) is the mean of an ideal scheduler`)
 	noChallenger   = fact.New[named]("no-challenger", 0, `none of {{.Arms}} is a challenger of this run`)
 )
@@ -84,6 +87,7 @@ const (
 	anArm   kind = "arm"
 	aMetric kind = "metric"
 	aPhase  kind = "phase"
+	aClass  kind = "class"
 	anyName kind = "any" // not checked
 )
 
@@ -179,7 +183,16 @@ func (s *scope) words() map[string]word {
 			continue
 		}
 		w[m.Word] = word{unit: m.Unit, arguments: of(anArm), value: func(arm string) (float64, error) {
-			return s.run.Figure(s.block, m.Figure, arm)
+			return s.run.Figure(s.block, m.Figure, arm, "")
+		}}
+		if !m.ByClass {
+			continue
+		}
+		w[m.Word] = word{unit: m.Unit, arguments: of(anArm, aClass), value: func(arm string, class ...string) (float64, error) {
+			if len(class) > 1 {
+				return 0, oneClass
+			}
+			return s.run.Figure(s.block, m.Figure, arm, strings.Join(class, ""))
 		}}
 	}
 	return w

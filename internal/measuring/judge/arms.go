@@ -54,7 +54,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 				a.Failures[end] += n
 			}
 			// Requests of a queue are correlated: w.Tau requests have the information of one independent request.
-			a.NEff += float64(w.Requests) / w.Tau / float64(len(b.valid))
+			a.NEff += float64(w.Judged()) / w.Tau / float64(len(b.valid))
 			// The worst block counts, for starvation and for fairness.
 			a.StarvedConnections = max(a.StarvedConnections, w.Starved)
 			a.StarvedBlocks += stats.Count(w.Starved > 0)
@@ -80,6 +80,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		}
 		a.Disturbed, a.Generator = b.disturbed(pa.Name), b.generator(pa.Name)
 		a.Footprint, a.Counters, a.Phases = b.footprint(pa.Name), b.counters(pa.Name), b.armPhases(pa.Name)
+		a.Classes = b.classes(pa.Name)
 		a.Fairness, a.Sessions = b.fairness(pa.Name), b.sessions(pa.Name)
 		a.Twin, a.Behind = b.twin(pa, a), b.behind[pa.Name]
 		all = append(all, a)
@@ -103,6 +104,28 @@ func Alone(run record.Run, w window.Window) *record.Comparison {
 		r.Doubts = append(r.Doubts, f)
 	}
 	return r
+}
+
+// classes returns the figures of an arm's requests by class over the valid blocks, all requests first; nil without classes.
+func (b blocks) classes(arm string) (all []record.ClassFigures) {
+	windows := b.of(arm)
+	if len(windows) == 0 {
+		return nil
+	}
+	for i, c := range windows[0].Classes {
+		f, hist := record.ClassFigures{Class: c.Name}, responses.NewHistogram()
+		for _, w := range windows {
+			of := w.Classes[i]
+			f.Requests, f.Errors = f.Requests+of.Requests, f.Errors+of.Requests-of.Good
+			hist.Merge(of.Hist)
+		}
+		median := func(q stats.Figure) *float64 {
+			return stats.Known(medianOf(windows, func(w *modelled) float64 { return w.Classes[i].Values[q].Float() })).Pointer()
+		}
+		f.P50, f.P90, f.P99, f.Curve = median(stats.P50), median(stats.P90), median(stats.P99), hist.Curve()
+		all = append(all, f)
+	}
+	return all
 }
 
 // median returns the median of a figure over an arm's valid windows; unknown if one lacks the figure, or none is valid.

@@ -143,7 +143,7 @@ func (b blocks) silent() (all []fact.Fact) {
 func judgedQuantiles(p record.Plan, taken windows) map[stats.Figure]bool {
 	judged := map[stats.Figure]bool{}
 	for _, m := range stats.Quantiles() {
-		judged[m.Figure] = LowestRate(p)*p.Window.Seconds() >= RequestsFor(m.Quantile)
+		judged[m.Figure] = QuantileRate(p)*p.Window.Seconds() >= RequestsFor(m.Quantile)
 	}
 	for _, a := range p.Arms {
 		if !a.Clients.Closed() {
@@ -152,7 +152,7 @@ func judgedQuantiles(p record.Plan, taken windows) map[stats.Figure]bool {
 		var requests []float64
 		for _, arms := range taken {
 			if w, ok := arms[a.Name]; ok {
-				requests = append(requests, float64(w.Requests))
+				requests = append(requests, float64(w.Judged()))
 			}
 		}
 		for _, m := range stats.Quantiles() {

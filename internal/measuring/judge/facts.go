@@ -58,8 +58,9 @@ type (
 		Warmup  float64 `json:"warmup,omitempty"` // seconds, as Window: what would tell
 		Window  float64 `json:"window,omitempty"`
 	}
-	notSent struct{ Share, Rate float64 }
-	lost    struct {
+	className struct{ Class string }
+	notSent   struct{ Share, Rate float64 }
+	lost      struct {
 		Windows, Of int
 		Joined      float64
 	}
@@ -198,6 +199,7 @@ var (
 	badReplies     = fact.New[share]("bad-replies", 0, `{{percentf "%.2f" .Share}} of its requests got no good reply, and their times are among the others`)
 	noTimeline     = fact.Plain("no-timeline", 0, `timeline not recorded`)
 	noStamps       = fact.New[phase]("no-stamps", 0, `{{.Phase}} of {{.Arm}} is not known: its server stamps nothing`)
+	noSuchClass    = fact.New[className]("no-such-class", 0, `the run has no class of requests {{printf "%q" .Class}}`)
 	noSuchPhase    = fact.New[phase]("no-such-phase", 0, `the timeline has no phase {{printf "%q" .Phase}}`)
 )
 

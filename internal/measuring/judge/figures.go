@@ -66,8 +66,8 @@ func (g judgement) Window() float64 { return g.run.Plan.Window.Seconds() }
 func (g judgement) Blocks() int     { return len(g.valid) }
 
 // Figure returns a value of an arm's window in a block; NaN and refused figures are errors. block
-// is an index of the valid blocks.
-func (g judgement) Figure(block int, f stats.Figure, arm string) (float64, error) {
+// is an index of the valid blocks, and class "" or the name of one.
+func (g judgement) Figure(block int, f stats.Figure, arm, class string) (float64, error) {
 	w, err := g.window(block, arm)
 	if err != nil {
 		return 0, err
@@ -79,7 +79,15 @@ func (g judgement) Figure(block int, f stats.Figure, arm string) (float64, error
 	if why := g.refuseFigure(f, *armOf(g.result.Arms, arm)); !why.None() {
 		return 0, figureRefused.On(arm).At(f.String()).Since(why)
 	}
-	v, ok := w.Values[f].Get()
+	values := w.Values
+	if class != "" {
+		i := slices.IndexFunc(w.Classes, func(c window.Class) bool { return c.Name == class })
+		if i < 0 {
+			return 0, noSuchClass.Of(className{class})
+		}
+		values = w.Classes[i].Values
+	}
+	v, ok := values[f].Get()
 	if !ok {
 		return 0, notMeasured.On(arm).At(f.String())
 	}

@@ -53,7 +53,7 @@ type Judge struct {
 // [Judge.Take] or a record. New returns an error if run.json is damaged. path is for messages only.
 func New(name, path string, run record.Run, aim Aim) (*Judge, error) {
 	t, err := NewTrials(name, path, run)
-	return &Judge{Trials: t, windows: windows{}, aim: aim}, err
+	return &Judge{Trials: t, windows: windows{}, aim: aim, reducer: window.Reducer{Classes: run.Plan.Classes}}, err
 }
 
 // Replan goes on with another plan, under which the blocks so far do not count; see [record.Plan.Before].
@@ -147,8 +147,9 @@ func (j *Judge) judge() judgement {
 // newComparison returns a comparison with the facts about its run, and no figures yet.
 func (of *Trials) newComparison() *record.Comparison {
 	p := of.run.Plan
+	class, _ := p.JudgedClass()
 	return &record.Comparison{
-		Common: of.Common(record.Compared), Cell: p.Cell, Rate: p.Rate, Sendable: p.Sendable, Before: p.Before, Planned: p.Blocks,
+		Common: of.Common(record.Compared), Cell: p.Cell, Class: class.Name, Rate: p.Rate, Sendable: p.Sendable, Before: p.Before, Planned: p.Blocks,
 		Refused: []record.Refusal{}, Verdicts: []record.Verdict{}, AA: []record.Verdict{}, LoadsDiffer: loadsDiffer(p.Arms),
 	}
 }
@@ -184,6 +185,14 @@ func LowestRate(p record.Plan) float64 {
 		}
 	}
 	return lowest
+}
+
+// QuantileRate is LowestRate of the requests that the quantiles are about.
+func QuantileRate(p record.Plan) float64 {
+	if c, ok := p.JudgedClass(); ok {
+		return c.Share * LowestRate(p)
+	}
+	return LowestRate(p)
 }
 
 // Accounts reports whether an arm's server stamps the requests of its clients. Only our own

@@ -211,7 +211,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 	switch {
 	case m.Quantile > 0 && !b.judged[m.Figure]:
 		few := doubt.Few{Needed: RunMargin * float64(stats.MinRequests(m.Quantile))}
-		if rate := LowestRate(b.run.Plan); !math.IsInf(rate, 1) {
+		if rate := QuantileRate(b.run.Plan); !math.IsInf(rate, 1) {
 			few.Requests = rate * b.run.Plan.Window.Seconds()
 			few.Longer = b.windowFor(m, few.Needed/rate)
 		}

@@ -205,7 +205,8 @@ func (b blocks) twin(pa record.PlanArm, a record.Arm) *record.Twin {
 		Overhead: spread(stats.Overhead),
 		Ideal:    twins(func(w *modelled) float64 { return w.ideal }), Beyond: twins(func(w *modelled) float64 { return w.beyond }),
 	}
-	if b.refuseFigure(stats.P99, a).None() {
+	// The twin serves all requests, so its p99 is none of a class.
+	if _, ofClass := b.run.Plan.JudgedClass(); !ofClass && b.refuseFigure(stats.P99, a).None() {
 		tw.P99, tw.MeasuredP99 = twins(func(w *modelled) float64 { return w.p99 }), spread(stats.P99)
 	}
 	// Losses are shown only if there are any, in theory or in fact.

@@ -152,7 +152,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	counts := connCounts{answers: make([]uint32, n), asked: make([]int64, n), waits: make([]wait, n)}
 	var sent Proof // counts the requests of a stream, which are not kept
 	told := s.reportEnded(func(i int, e *entry) {
-		r := e.request(a.recordedDemand(i))
+		r := e.request(a.planned(i))
 		if o.Times != nil {
 			counts.add(e)
 			sent.count(r)
@@ -189,7 +189,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 		res.Requests, res.Stamps = make([]request.Request, s.log.n), make([]request.Stamps, s.log.n)
 		for i := range res.Requests {
 			e := s.log.at(i)
-			res.Requests[i], res.Stamps[i] = e.request(a.recordedDemand(i)), e.stamps()
+			res.Requests[i], res.Stamps[i] = e.request(a.planned(i)), e.stamps()
 			res.Proof.count(res.Requests[i])
 			counts.add(e)
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"schedlab/internal/measuring/arrivals"
 	"schedlab/internal/shared/request"
 )
 
@@ -85,12 +84,10 @@ func (e *entry) stamps() request.Stamps {
 	return request.Stamps{Ready: e.ready, Wrote: e.wrote, First: e.first}
 }
 
-// request returns the entry as a record, with demand d.
-func (e *entry) request(d arrivals.Demand) request.Request {
-	return request.Request{
-		Scheduled: e.due, Sent: e.sent, Done: e.done, Bytes: e.bytes, Status: e.status, Outcome: e.outcome,
-		Iters: d.Iters, Sleep: int64(d.Sleep),
-	}
+// request returns the entry as a record. r is what was planned.
+func (e *entry) request(r request.Request) request.Request {
+	r.Scheduled, r.Sent, r.Done, r.Bytes, r.Status, r.Outcome = e.due, e.sent, e.done, e.bytes, e.status, e.outcome
+	return r
 }
 
 // A wait tells how the requests of a connection without any reply ended.
@@ -192,7 +189,7 @@ func tallied(log *requestLog, a *script, o *Options, took time.Duration) (res Cl
 			res.cutOff(e.sent, from, to)
 			continue
 		}
-		r, measured := e.request(a.recordedDemand(i)), e.done >= from
+		r, measured := e.request(a.planned(i)), e.done >= from
 		// Sessions that began in the warm-up count if they ended in the measured time.
 		if s, over := t.addToSession(r, o.Session, e.ends); over && measured {
 			res.Sessions = append(res.Sessions, s)

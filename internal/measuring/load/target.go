@@ -30,6 +30,7 @@ type Target struct {
 	URL    string
 	Header http.Header
 	Body   []byte
+	Class  uint8 // of its requests, for request.Request
 }
 
 // LogTargets returns the different requests of an access log, one target each. Their URLs are
@@ -247,13 +248,15 @@ func (a *script) demand(i int) (d arrivals.Demand) {
 	return d
 }
 
-// recordedDemand returns the demand to record for request i: zero when its target takes no
-// demand.
-func (a *script) recordedDemand(i int) (d arrivals.Demand) {
-	if a.template(uint64(i)).query == 0 {
-		return d
+// planned returns what is known of request i before it is sent: its class, and its demand, which is zero when its target
+// takes none.
+func (a *script) planned(i int) (r request.Request) {
+	tp := a.template(uint64(i))
+	if r.Class = tp.Class; tp.query != 0 {
+		d := a.demand(i)
+		r.Iters, r.Sleep = d.Iters, int64(d.Sleep)
 	}
-	return a.demand(i)
+	return r
 }
 
 // maxRequestBytes returns an upper bound on the length of a rendered request.

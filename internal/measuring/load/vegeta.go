@@ -36,8 +36,9 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 	res := &Result{Requests: make([]request.Request, n), Stamps: make([]request.Stamps, n)}
 	for i, at := range o.Trace.At {
 		// A request counts as never sent until vegeta has sent it.
-		d := requests.recordedDemand(i)
-		res.Requests[i] = request.Request{Scheduled: int64(at), Sent: -1, Outcome: request.Cut, Iters: d.Iters, Sleep: int64(d.Sleep)}
+		r := requests.planned(i)
+		r.Scheduled, r.Sent, r.Outcome = int64(at), -1, request.Cut
+		res.Requests[i] = r
 	}
 	conns, err := newConnections(o.Clients)
 	if err != nil {

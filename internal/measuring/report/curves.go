@@ -29,7 +29,34 @@ func curveSection(r *record.Comparison) document.Part {
 	if lead == "" {
 		return document.Section{}
 	}
-	return document.Section{ID: "curves", Title: "Response time by percentile", Lead: warned(r, lead), Parts: []document.Part{document.Charts{figure}}}
+	all := document.Charts{figure}
+	if len(r.Arms[0].Classes) > 0 {
+		all = classCurves(r)
+	}
+	return document.Section{ID: "curves", Title: "Response time by percentile", Lead: warned(r, lead), Parts: []document.Part{all}}
+}
+
+// classCurves draws the distributions of all requests and of each class, a chart each.
+func classCurves(r *record.Comparison) (all document.Charts) {
+	for i, of := range r.Arms[0].Classes {
+		part := slices.Clone(r.Arms)
+		for k := range part {
+			part[k].Curve = part[k].Classes[i].Curve
+		}
+		if figure, lead := curveFigure(curvesOf(part, chart.SeriesOf(r.Contestants()))); lead != "" {
+			figure.Caption = ofClass(of.Class)
+			all = append(all, figure)
+		}
+	}
+	return all
+}
+
+// ofClass names the requests of a class, or all.
+func ofClass(class string) string {
+	if class == record.AllRequests {
+		return "all requests"
+	}
+	return "requests of class " + class
 }
 
 // A curve is a distribution of response times, with the line that it has in charts.

@@ -99,9 +99,38 @@ func figures(r *record.Comparison) document.Part {
 		Parts: []document.Part{
 			medians(r.Arms, marks(r)),
 			document.Lines(says),
+			byClass(r.Arms),
 			document.Details{Summary: "More figures", Parts: []document.Part{moreFigures(r)}},
 		},
 	}
+}
+
+// byClass returns the table of the figures by class of requests; an empty part without classes.
+func byClass(arms []record.Arm) document.Part {
+	type row struct {
+		arm string
+		record.ClassFigures
+	}
+	var all []row
+	for _, a := range arms {
+		for _, c := range a.Classes {
+			all = append(all, row{a.Name, c})
+		}
+	}
+	if all == nil {
+		return document.Table{}
+	}
+	time := func(head string, of func(row) *float64) field[row] {
+		return field[row]{head, nil, func(r row) string { return say.OrNone(of(r), say.Seconds) }}
+	}
+	return document.Table{Rows: rows(all,
+		field[row]{"arm", nil, func(r row) string { return r.arm }},
+		field[row]{"requests", nil, func(r row) string { return ofClass(r.Class) }},
+		time("p50", func(r row) *float64 { return r.P50 }),
+		time("p90", func(r row) *float64 { return r.P90 }),
+		time("p99", func(r row) *float64 { return r.P99 }),
+		field[row]{"errors", nil, func(r row) string { return say.Count(r.Errors) + " of " + say.Count(r.Requests) }},
+	)}
 }
 
 // marks returns, for each arm in its order, its class in charts and the numbers of

@@ -34,7 +34,7 @@ type limits struct {
 	needs    judge.Needs
 	first    int           // blocks of the first look with a verdict
 	roomy    int           // blocks for which there must be room before a window grows, if more than first
-	rate     float64       // the lowest of the arms, per second; 0 while it is not known
+	rate     float64       // of requests that quantiles are about, the lowest of the arms, per second; 0 while it is not known
 	floor    float64       // no lower rate will be chosen, per second; +Inf where rates are given
 	relative bool          // probes choose the rate
 	shaped   bool          // arrivals have a shape over the window
@@ -54,7 +54,7 @@ func (p plan) limits() limits {
 		// More comparisons share the probability of error and leave a smaller one to each, and so need more
 		// blocks. With too many, no number of blocks decides.
 		needs: needs, first: first, roomy: p.raceBlocks(first),
-		rate: p.leastRate(), floor: p.leastFloor(), relative: p.relative(), shaped: p.shaped(), longest: p.longestWindow(),
+		rate: p.quantileRate(), floor: p.leastFloor(), relative: p.relative(), shaped: p.shaped(), longest: p.longestWindow(),
 		blocks: p.opts.Blocks, window: p.opts.Window > 0, budget: p.opts.Budget > 0 || p.scenario.Protocol.Budget > 0,
 		cost: p.costOf,
 	}
@@ -222,7 +222,7 @@ func (p *plan) settleWindow() {
 // mustJudge returns an error if a window holds too few requests for a quantile of judge.Needs.Must. It names the
 // flags that help. Refusing at once is better than a run that ends without the answer that was asked for.
 func (p plan) mustJudge() error {
-	rate, window := p.leastRate(), p.Window.Duration
+	rate, window := p.quantileRate(), p.Window.Duration
 	needs := p.needs()
 	short := p.limits().short(window, needs.Must)
 	if len(short) == 0 {
@@ -241,6 +241,9 @@ func (p plan) mustJudge() error {
 // leastRate returns the lowest rate of the open-loop arms; see judge.LowestRate.
 func (p plan) leastRate() float64 { return judge.LowestRate(p.recorded()) }
 
+// quantileRate returns the rate of the requests that quantiles are about; see judge.QuantileRate.
+func (p plan) quantileRate() float64 { return judge.QuantileRate(p.recorded()) }
+
 // leastFloor returns the lowest min_rate of the arms with a relative rate; +Inf when there is none.
 func (p plan) leastFloor() float64 {
 	least := math.Inf(1)
@@ -248,6 +251,9 @@ func (p plan) leastFloor() float64 {
 		if a.load.Rate.OfSlowest > 0 {
 			least = min(least, a.load.MinRate.PerSecond)
 		}
+	}
+	if c, ok := p.JudgedClass(); ok {
+		least *= c.Share
 	}
 	return least
 }

@@ -185,7 +185,7 @@ func (p *plan) openFiles() error {
 	if err := p.scenario.Open(); err != nil {
 		return impossible("%v", err)
 	}
-	p.Asked = p.scenario.Asked()
+	p.Asked, p.Classes = p.scenario.Asked(), p.scenario.Workload.Recorded()
 	if p.scenario.Log == nil {
 		return nil
 	}

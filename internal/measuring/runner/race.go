@@ -114,14 +114,14 @@ func (p plan) raceBlocks(first int) int {
 
 // unfit returns why an arm cannot serve the load whatever is measured, by the settings alone; no fact if it may.
 func (p plan) unfit(a arm) (none fact.Fact) {
-	s, held := p.setup(a.asked), p.scenario.Workload.CPU.Mean()+p.scenario.Workload.Sleep.Mean()
+	s, held := p.setup(a.asked), p.scenario.Workload.MeanCPU()+p.scenario.Workload.MeanSleep()
 	switch {
 	case p.starves(a):
 		n := a.Clients.Connections + a.Clients.Idle
 		return doubt.StickyPool.Of(doubt.Sticky{Waiting: n - s.workers, Connections: n, Workers: s.workers})
 	case !p.scenario.AsksWork() || a.Clients.Closed() && !s.mode.HandlersOnLoop():
 		return none
-	case s.mode.HandlersOnLoop() && p.scenario.Workload.Sleep.Mean() > 0 && (a.Clients.Rate == 0 || s.workers < queueing.Workers(a.Clients.Rate, held.Seconds())):
+	case s.mode.HandlersOnLoop() && p.scenario.Workload.MeanSleep() > 0 && (a.Clients.Rate == 0 || s.workers < queueing.Workers(a.Clients.Rate, held.Seconds())):
 		return loopWaits.Of(waiting{Loops: s.workers, Held: held})
 	case s.mode.Has("workers") && s.workers < queueing.Workers(a.Clients.Rate, held.Seconds()):
 		return tooFewWorkers.Of(workers{Workers: s.workers, Rate: a.Clients.Rate, Held: held, Busy: queueing.Little(a.Clients.Rate, held.Seconds()), Needed: queueing.Workers(a.Clients.Rate, held.Seconds())})

@@ -109,7 +109,7 @@ func (p *plan) warnFewWorkers(found findings, name string) {
 	if a.load.Rate.PerSecond > 0 {
 		without = min(without, a.load.Rate.PerSecond)
 	}
-	held := (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
+	held := (p.scenario.Workload.MeanCPU() + p.scenario.Workload.MeanSleep()).Seconds()
 	need := queueing.Workers(without, held)
 	if other == "" || share == 0 || without < much*a.Clients.Rate || set.workers >= need {
 		return
@@ -208,7 +208,7 @@ func (p plan) trace(a arm, block int, span time.Duration) (arrivals.Trace, error
 	if log := p.scenario.Log; log != nil {
 		process = log.Part(block, span, rate)
 	}
-	s, err := arrivals.Ask{Process: process, Rate: rate, Span: span, Seed: seed, Demands: p.scenario.Demands(seed, p.iters)}.Schedule()
+	s, err := arrivals.Ask{Process: process, Rate: rate, Span: span, Seed: seed, Demands: p.scenario.Demands(seed, p.iters), Which: p.scenario.Which(seed)}.Schedule()
 	return s.Trace, err
 }
 

@@ -162,7 +162,7 @@ func (by bySearch) schedule(p *plan) error {
 // and by Little's law neither do an arm's workers or its connections. It is +Inf if an arm is not
 // known to be so limited.
 func (p *plan) most() (most float64) {
-	cpu, held := p.scenario.Workload.CPU.Mean().Seconds(), (p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()).Seconds()
+	cpu, held := p.scenario.Workload.MeanCPU().Seconds(), (p.scenario.Workload.MeanCPU() + p.scenario.Workload.MeanSleep()).Seconds()
 	for _, a := range p.Arms {
 		mode := p.modeOf(a)
 		if a.Mode == "" || !p.scenario.AsksWork() {

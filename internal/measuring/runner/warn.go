@@ -69,7 +69,7 @@ func (p *plan) warnShortRound() {
 	if !p.scenario.AsksWork() {
 		return
 	}
-	cpu, clients, round := p.scenario.Workload.CPU.Mean(), 0, 0.0
+	cpu, clients, round := p.scenario.Workload.MeanCPU(), 0, 0.0
 	for _, a := range p.originals() {
 		if c := a.Clients; c.Closed() && c.Think.Duration == 0 && a.Station != nil {
 			if r := float64(c.Connections) * cpu.Seconds() / float64(max(a.Station.Cores, 1)); r > round {
@@ -105,7 +105,7 @@ func (p *plan) warnShort() {
 	if !p.scenario.AsksWork() {
 		return
 	}
-	held := p.scenario.Workload.CPU.Mean() + p.scenario.Workload.Sleep.Mean()
+	held := p.scenario.Workload.MeanCPU() + p.scenario.Workload.MeanSleep()
 	for i, a := range p.Arms {
 		s, rate := p.setup(a.asked), a.Clients.Rate
 		if !s.mode.Has("workers") || a.Clients.Closed() {
@@ -205,7 +205,8 @@ func (p *plan) cannotMatter(planned arm) {
 // ends before the Go scheduler preempts it. queueing.GoTurn is the time after which it does.
 func (p plan) onlyComputes() bool {
 	w := p.scenario.Workload
-	return p.scenario.AsksWork() && w.Sleep.Mean() == 0 && w.CPU.Mean() < queueing.GoTurn
+	long := slices.ContainsFunc(w.Classes, func(c scenario.Class) bool { return c.CPU.Mean() >= queueing.GoTurn })
+	return p.scenario.AsksWork() && w.MeanSleep() == 0 && w.MeanCPU() < queueing.GoTurn && !long
 }
 
 // differentLoads raises doubts if the arms get different loads, or a closed loop without a rate.

@@ -82,6 +82,8 @@ type Workload struct {
 
 	Targets  string   `yaml:"targets" help:"instead of all these: a file of requests in vegeta's format; the servers in it are replaced"`
 	Requests []string `yaml:"requests" help:"instead of all these: requests that take turns, like GET /path, or PUT /path body"`
+	Classes  []Class  `yaml:"classes" help:"instead of all these: kinds of requests with a name each, drawn by their shares; each has figures of its own"`
+	Judge    string   `yaml:"judge" help:"the class that p50, p90 and p99, and the verdicts on them, are about (default all requests)"`
 }
 
 // Load tells how requests arrive. In an open loop they arrive at a rate, whatever the server does. In
@@ -231,10 +233,10 @@ func parse(file string, text []byte, recorded bool) (s Scenario, err error) {
 		at := d.place(fmt.Sprintf("arms[%d]", i))
 		s.Arms[i].Place = fmt.Sprintf("%s:%d:%d", file, at.line, at.column)
 	}
-	// A file of targets and a log are read later, by Open.
-	s.asks = s.Workload.listed()
 	s.Question = strings.TrimSpace(s.Question)
 	s.setDefaults()
+	// A file of targets and a log are read later, by Open.
+	s.asks = slices.Concat(s.Workload.listed(), s.Workload.asked())
 	// Rules can only be checked on the whole scenario. fault gives the error the place of the value.
 	if bad := s.check(); bad != nil && !(recorded && len(s.Arms) == 0 && bad.Path == "arms") {
 		return s, d.fault(bad)
@@ -245,6 +247,10 @@ func parse(file string, text []byte, recorded bool) (s Scenario, err error) {
 // setDefaults fills in defaults, and copies load.vary to the arms that do not set the factor themselves.
 func (s *Scenario) setDefaults() {
 	s.Workload.Method = cmp.Or(s.Workload.Method, "GET")
+	for i := range s.Workload.Classes {
+		c := &s.Workload.Classes[i]
+		c.Method = cmp.Or(c.Method, "GET")
+	}
 	s.Load.Loop = cmp.Or(s.Load.Loop, "open")
 	s.Load.Arrivals = cmp.Or(s.Load.Arrivals, "poisson")
 	s.Load.Timeout = cmp.Or(s.Load.Timeout, Duration(load.DefaultTimeout))
@@ -306,7 +312,7 @@ func (s *Scenario) check() *FieldError {
 	}); bad != nil {
 		return bad
 	}
-	if bad := s.checkAsked(); bad != nil {
+	if bad := cmp.Or(s.checkAsked(), s.checkClasses()); bad != nil {
 		return bad
 	}
 	plain := s.Load
@@ -413,7 +419,7 @@ var (
 
 // Assert adds an assertion to a parsed scenario. The assertion may name any arm that the scenario has at that time.
 func (s *Scenario) Assert(e expect.Expectation) error {
-	if err := e.CheckArms(s.armNames()); err != nil {
+	if err := cmp.Or(e.CheckArms(s.armNames()), e.CheckClasses(s.Workload.classNames())); err != nil {
 		return fmt.Errorf("%s: %w", e, err)
 	}
 	// Clip makes append copy, so that scenarios copied from this one keep their own list.
@@ -428,7 +434,7 @@ func (s *Scenario) Claim(c Claim) { s.Claims = append(slices.Clip(s.Claims), c) 
 func (s *Scenario) checkExpectations() *FieldError {
 	arms := s.armNames()
 	for i, e := range s.Expect {
-		if err := e.CheckArms(arms); err != nil {
+		if err := cmp.Or(e.CheckArms(arms), e.CheckClasses(s.Workload.classNames())); err != nil {
 			return mistake(fmt.Sprintf("expect[%d]", i), e.String(), err)
 		}
 	}
@@ -437,10 +443,10 @@ func (s *Scenario) checkExpectations() *FieldError {
 		if says == "" || when == "" {
 			return fieldErrorf(at, "needs says, a sentence, and when, an assertion that decides it")
 		}
-		if err := c.Says.CheckArms(arms); err != nil {
+		if err := cmp.Or(c.Says.CheckArms(arms), c.Says.CheckClasses(s.Workload.classNames())); err != nil {
 			return mistake(at+".says", says, err)
 		}
-		if err := c.When.CheckArms(arms); err != nil {
+		if err := cmp.Or(c.When.CheckArms(arms), c.When.CheckClasses(s.Workload.classNames())); err != nil {
 			return mistake(at+".when", when, err)
 		}
 	}

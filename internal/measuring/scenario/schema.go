@@ -65,7 +65,7 @@ func schemaOf(t reflect.Type, modes []string) *JSONSchema {
 		return &JSONSchema{Type: "string", Pattern: rateForm}
 	case reflect.TypeFor[Duration]():
 		return &JSONSchema{Type: "string", Pattern: durationForm}
-	case reflect.TypeFor[workload.Dist]():
+	case reflect.TypeFor[workload.Dist](), reflect.TypeFor[Share]():
 		return &JSONSchema{Type: []string{"string", "number"}} // 0 is a time
 	}
 	_, text := reflect.TypeAssert[encoding.TextUnmarshaler](reflect.New(t))

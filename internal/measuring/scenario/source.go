@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,7 +161,9 @@ const workPath = "/work"
 
 // AsksWork reports whether requests carry CPU and sleep demand.
 func (s *Scenario) AsksWork() bool {
-	return s.Workload.Path == "" && s.Workload.Targets == "" && s.Workload.Requests == nil && !isLog(s.Load.Arrivals)
+	w := s.Workload
+	elsewhere := slices.ContainsFunc(w.Classes, func(c Class) bool { return c.Path != "" })
+	return w.Path == "" && w.Targets == "" && w.Requests == nil && !elsewhere && !isLog(s.Load.Arrivals)
 }
 
 // Asked returns a phrase that describes the requests. It is "" for requests without any work.
@@ -172,6 +175,12 @@ func (s *Scenario) Asked() string {
 		text := fmt.Sprintf("%s of %s in their order, %d different ones", prose.Plural(len(l.At), "request"), s.Log.File, len(l.Requests))
 		if leftOut := l.LeftOut(); leftOut != "" {
 			text += "; " + leftOut
+		}
+		return text
+	case s.Workload.Classes != nil:
+		text := strings.Join(s.Workload.phrases(), ", ")
+		if s.Workload.Judge != "" {
+			text += "; p50, p90 and p99 are of the class " + s.Workload.Judge
 		}
 		return text
 	case s.Workload.Requests != nil:
@@ -201,6 +210,8 @@ func (s *Scenario) checkAsked() *FieldError {
 		}
 	}
 	return firstBroken([]rule{
+		{w.Classes != nil && (other || w.Targets != "" || w.Requests != nil), "workload.classes", "exclude path, method, body, cpu, sleep, targets and requests: each class says what it asks"},
+		{w.Classes != nil && isLog(s.Load.Arrivals), "workload.classes", "exclude a log, which says what is asked"},
 		{w.Requests != nil && (other || w.Targets != ""), "workload.requests", "excludes path, method, body, cpu, sleep and targets: they say what is asked"},
 		{w.Targets != "" && other, "workload.targets", "excludes path, method, body, cpu and sleep: the file says what is asked"},
 		{strings.ContainsAny(w.Targets, "\n\r"), "workload.targets", "is no file's name"},
@@ -221,19 +232,28 @@ func (s *Scenario) ReadyPath(a Arm) string {
 // The draw depends on the seed only. The calibration iters, iterations per microsecond, turns the CPU time into
 // iterations afterwards.
 func (s *Scenario) Demands(seed uint64, iters func() float64) func(n int) []arrivals.Demand {
-	if !s.AsksWork() {
+	w, which := s.Workload, s.Which(seed)
+	if !s.AsksWork() && w.MeanCPU() == 0 && w.MeanSleep() == 0 {
 		return nil
 	}
 	return func(n int) []arrivals.Demand {
-		w, perMicro := s.Workload, iters()
+		perMicro := iters()
 		// Two generators, so that changing one distribution does not change the other's draws.
 		cpu, sleep := workload.NewRand(seed^0xc0ffee), workload.NewRand(seed^0x51ee9)
 		d := make([]arrivals.Demand, n)
+		var classes []uint32
+		if which != nil {
+			classes = which(n)
+		}
 		for i := range d {
-			micros := float64(w.CPU.Sample(cpu)) / float64(time.Microsecond)
+			of := Class{CPU: w.CPU, Sleep: w.Sleep}
+			if classes != nil {
+				of = w.Classes[classes[i]]
+			}
+			micros := float64(of.CPU.Sample(cpu)) / float64(time.Microsecond)
 			d[i] = arrivals.Demand{
 				Iters: uint32(min(math.Round(micros*perMicro), math.MaxUint32)),
-				Sleep: w.Sleep.Sample(sleep),
+				Sleep: of.Sleep.Sample(sleep),
 			}
 		}
 		return d
@@ -248,6 +268,9 @@ const cycle = 4096
 func (s *Scenario) Cycle(seed uint64, iters func() float64) (t arrivals.Trace) {
 	if s.Log != nil {
 		t.Which = s.Log.Log().Which
+	}
+	if which := s.Which(seed); which != nil {
+		t.Which = which(cycle)
 	}
 	if draw := s.Demands(seed, iters); draw != nil {
 		t.Demand = draw(cycle)

@@ -66,7 +66,7 @@ targets() {
 
 // stated returns url with the demand as distributions in its query. The server draws from them by X-Vegeta-Seq.
 func (s *Scenario) stated(url string) string {
-	if !s.AsksWork() {
+	if !s.AsksWork() || s.Workload.Classes != nil {
 		return url
 	}
 	var demand []string

@@ -21,6 +21,8 @@ import (
 type Window struct {
 	Trial    record.Trial
 	Requests int                   // scheduled in the window
+	Others   int                   // of these, of classes that the quantiles are not about
+	Classes  []Class               // all requests, and then those of each class; nil without classes
 	Good     int                   // of these, with a good reply
 	Status   map[uint16]float64    // ratio of each final status; 0 is no answer
 	Failures map[string]int        // requests without a good reply, by how they ended
@@ -65,6 +67,54 @@ func (s *Reducer) Reduce(t record.TrialRecord, e record.Env, clients record.Clie
 	var phases Phases
 	var dividing sync.WaitGroup
 	dividing.Go(func() { phases = phasesOf(t, PerIter(e), s) })
+	w := s.tallied(t, e, clients)
+	w.Heat = t.Heat(t.Requests)
+	dividing.Wait()
+	w.Phases = phases
+	if s.Classes != nil {
+		s.divide(&w, t, e, clients)
+	}
+	return w
+}
+
+// A Class has the figures of the requests of one class, or of all, as a Window has them.
+type Class struct {
+	Name           string
+	Requests, Good int
+	Values         stats.Figures // those that are ByClass in the table of metrics
+	Hist           *responses.Histogram
+}
+
+// divide adds the figures of each class to w. The quantiles of w become those of the judged class, if there is one.
+func (s *Reducer) divide(w *Window, t record.TrialRecord, e record.Env, clients record.Clients) {
+	add := func(name string, of Window) {
+		w.Classes = append(w.Classes, Class{Name: name, Requests: of.Requests, Good: of.Good, Values: of.Values, Hist: of.Hist})
+	}
+	add(record.AllRequests, *w)
+	whole, one := t.Requests, new(Reducer)
+	for i, c := range s.Classes {
+		s.class = emptied(s.class, len(whole))
+		for _, r := range whole {
+			if int(r.Class) == i {
+				s.class = append(s.class, r)
+			}
+		}
+		t.Requests = s.class
+		of := one.tallied(t, e, clients)
+		add(c.Name, of)
+		if !c.Judged {
+			continue
+		}
+		w.Others, w.Tau = w.Requests-of.Requests, of.Tau
+		for _, m := range stats.Quantiles() {
+			f := m.Figure
+			w.Values[f], w.FromSent[f], w.Late[f] = of.Values[f], of.FromSent[f], of.Late[f]
+		}
+	}
+}
+
+// tallied returns the figures of a trial's requests without phases and heat map.
+func (s *Reducer) tallied(t record.TrialRecord, e record.Env, clients record.Clients) Window {
 	response, service, lag := s.room(0, len(t.Requests)), s.room(1, len(t.Requests)), s.room(2, len(t.Requests))
 	tally := tallyOf(t.Trial, clients, response, service, &added{}, lag)
 	for i := range t.Requests {
@@ -74,15 +124,16 @@ func (s *Reducer) Reduce(t record.TrialRecord, e record.Env, clients record.Clie
 	s.series = response.first(stats.LongestSeries, s.series)
 	tally.w.Tau = stats.CorrelationTime(s.series)
 	w := tally.window(t.Trial, e)
-	w.Hist, w.Heat = t.Histogram(t.Requests), t.Heat(t.Requests)
-	dividing.Wait()
-	w.Phases = phases
+	w.Hist = t.Histogram(t.Requests)
 	return w
 }
 
 // A Reducer reduces one trial after the other in the same memory: a long trial takes tens of megabytes. The zero value is ready.
 // It must not be used concurrently.
 type Reducer struct {
+	Classes []record.Class // of the plan; nil for none
+
+	class           []request.Request // of one class
 	times           [3][]time.Duration
 	space           []time.Duration // in which times are sorted
 	series          []float64
@@ -219,8 +270,8 @@ func (w *Window) Breaches(serverCPUs int, judged map[stats.Figure]bool, stamped 
 	rule(RuleStoodStill, w.stoodStill(), stillLimit)
 	for _, m := range stats.Quantiles() {
 		// Here the value is below its limit, so rule does not fit.
-		if need := stats.MinRequests(m.Quantile); judged[m.Figure] && w.Requests < need {
-			add("too few requests for "+m.Name, float64(w.Requests), float64(need))
+		if need := stats.MinRequests(m.Quantile); judged[m.Figure] && w.Judged() < need {
+			add("too few requests for "+m.Name, float64(w.Judged()), float64(need))
 		}
 	}
 	// The backlog of a closed loop cannot grow: it is at most the number of its clients.
@@ -237,6 +288,9 @@ func (w *Window) Breaches(serverCPUs int, judged map[stats.Figure]bool, stamped 
 	}
 	return broken
 }
+
+// Judged returns the number of requests that the quantiles are about.
+func (w *Window) Judged() int { return w.Requests - w.Others }
 
 // backlog returns by how much the number in flight grew over the window, as a ratio of the
 // arrivals.

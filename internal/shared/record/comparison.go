@@ -17,6 +17,7 @@ import (
 type Comparison struct {
 	Common
 	Cell     []Level   `json:"cell,omitempty"`     // where the run lies on a grid; nil if it is no cell of one
+	Class    string    `json:"class,omitempty"`    // of the requests that p50, p90 and p99 are about; "" for all
 	Rate     float64   `json:"rate"`               // offered requests per second
 	Sendable float64   `json:"sendable,omitempty"` // highest rate that the load's CPUs can offer, if less than the requested share of X_max
 	Planned  int       `json:"planned"`            // most blocks planned
@@ -122,6 +123,8 @@ type Details struct {
 	Generator *Proofs `json:"generator,omitempty"`
 	// Twin is the result of an ideal scheduler; nil without a valid block.
 	Twin *Twin `json:"twin,omitempty"`
+	// Classes are the figures of all requests together, and then of each class; nil if the plan has none.
+	Classes []ClassFigures `json:"classes,omitempty"`
 	// Curve is the response-time distribution over all valid windows.
 	Curve []responses.Point `json:"curve"`
 	// Heat is every window that ran, in the order of the blocks, for a heat map. It is large and

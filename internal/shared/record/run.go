@@ -120,6 +120,7 @@ type Plan struct {
 	// windows were not shortened.
 	Before  *Before `json:"before,omitempty"`
 	Asked   string  `json:"asked,omitempty"`   // what a request does, in words
+	Classes []Class `json:"classes,omitempty"` // of requests, if the scenario has some
 	SLO     string  `json:"slo,omitempty"`     // the objective of a search, which has no blocks
 	Budget  Span    `json:"budget,omitzero"`   // of a search, for each arm; of a race, for all
 	Windows int     `json:"windows,omitempty"` // of a search, most windows for each arm
@@ -320,8 +321,8 @@ type Feasibility struct {
 	// lengthened.
 	Planned Span `json:"planned_window,omitzero"`
 	// NeedsRate is the rate, in requests per second, that the probes must find for this window to
-	// decide everything asked for; 0 if the rate is known or high enough.
-	NeedsRate float64       `json:"needs_rate,omitempty"`
+	// decide everything asked for; 0 if the rate is known or high enough. It is for those who wait, and no record has it.
+	NeedsRate float64       `json:"-"`
 	Cannot    []Undecidable `json:"cannot,omitempty"`
 	// Would are flags that make everything asked for decidable; nil if it is decidable already,
 	// or if no flags would do.

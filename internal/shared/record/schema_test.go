@@ -58,6 +58,7 @@ func written() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[race.Race]():         {Ref: "race.json"},
 		reflect.TypeFor[record.Result]():     {AnyOf: []*jsonschema.Schema{{Ref: "result.json"}, {Ref: "capacity.json"}, {Ref: "race.json"}}},
 		reflect.TypeFor[record.Env]():        {Ref: "env.json"},
+		reflect.TypeFor[record.Class]():      text,
 	}
 }
 

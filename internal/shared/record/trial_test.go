@@ -54,3 +54,19 @@ func TestCapacity(t *testing.T) {
 		t.Errorf("without a good reply the capacity is %v, want none", got)
 	}
 }
+
+func TestClassIsText(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Class{"light=0.99 judged": {"light", .99, true}, "heavy=0.01": {"heavy", .01, false}} {
+		var got Class
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
+			t.Errorf("%q: got %v, %v, want %v", text, got, err, want)
+		}
+		if back, _ := want.MarshalText(); string(back) != text {
+			t.Errorf("%v: got %q, want %q", want, back, text)
+		}
+	}
+	if err := new(Class).UnmarshalText([]byte("light")); err == nil || err.Error() != `"light" is no class of requests like light=0.99` {
+		t.Errorf("got %v, want what is wrong", err)
+	}
+}

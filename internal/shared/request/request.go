@@ -33,7 +33,9 @@ type Request struct {
 	Bytes     uint32 // response body bytes
 	Status    uint16 // HTTP status, 0 without a reply
 	Outcome   End
+	Class     uint8  // index of its class in the plan; 0 where there are no classes
 	Iters     uint32 // CPU demand, calibrated iterations
+	Retries   uint8  // how often it was sent again; Status, Bytes and Outcome are of the last time
 	Sleep     int64  // blocking demand, nanoseconds
 }
 
@@ -262,7 +264,7 @@ func stampsLayout() layout[Stamps] {
 			*field(s) = at
 			return true
 		}
-		l.columns = append(l.columns, column[Stamps]{c.name, get, set})
+		l.columns = append(l.columns, column[Stamps]{c.name, 1, get, set})
 	}
 	return l
 }
@@ -298,40 +300,45 @@ const requestsMagic = "schedlab requests"
 type layout[T any] struct {
 	what    string // name of the rows, for error messages
 	magic   string
-	version byte
-	columns []column[T] // in file order
+	version byte        // the newest
+	columns []column[T] // in file order; a file has those since its version or an older one
 }
 
 // A column converts one field of a row to and from a varint. A field that follows another one closely is stored
 // as its distance from it, so that a steady trial compresses to a few bytes a request. get computes the stored
 // value of r; set undoes it, whatever the field held before. prev is the row before, the zero row at first.
 type column[T any] struct {
-	name string
-	get  func(r, prev *T) int64
-	set  func(r, prev *T, v int64) bool // false: v is out of range
+	name  string
+	since byte // the first version with the column; an older file has 0 in each row
+	get   func(r, prev *T) int64
+	set   func(r, prev *T, v int64) bool // false: v is out of range
 }
 
-// requestLayout is version 1. Differences wrap, so every int64 survives the round trip.
+// requestLayout is version 2, which has classes and retries. Differences wrap, so every int64 survives the round trip.
 func requestLayout() layout[Request] {
-	return layout[Request]{"requests", requestsMagic, 1, []column[Request]{
-		{"scheduled", func(r, p *Request) int64 { return r.Scheduled - p.Scheduled },
+	return layout[Request]{"requests", requestsMagic, 2, []column[Request]{
+		{"scheduled", 1, func(r, p *Request) int64 { return r.Scheduled - p.Scheduled },
 			func(r, p *Request, v int64) bool { r.Scheduled = p.Scheduled + v; return true }},
-		{"sent", func(r, _ *Request) int64 { return r.Sent - r.Scheduled },
+		{"sent", 1, func(r, _ *Request) int64 { return r.Sent - r.Scheduled },
 			func(r, _ *Request, v int64) bool { r.Sent = r.Scheduled + v; return true }},
-		{"done", func(r, _ *Request) int64 { return r.Done - r.Scheduled },
+		{"done", 1, func(r, _ *Request) int64 { return r.Done - r.Scheduled },
 			func(r, _ *Request, v int64) bool { r.Done = r.Scheduled + v; return true }},
-		{"bytes", func(r, p *Request) int64 { return int64(r.Bytes) - int64(p.Bytes) },
+		{"bytes", 1, func(r, p *Request) int64 { return int64(r.Bytes) - int64(p.Bytes) },
 			func(r, p *Request, v int64) bool { return narrow(&r.Bytes, p.Bytes, v, math.MaxUint32) }},
-		{"status", func(r, p *Request) int64 { return int64(r.Status) - int64(p.Status) },
+		{"status", 1, func(r, p *Request) int64 { return int64(r.Status) - int64(p.Status) },
 			func(r, p *Request, v int64) bool { return narrow(&r.Status, p.Status, v, math.MaxUint16) }},
-		{"outcome", func(r, p *Request) int64 { return int64(r.Outcome) - int64(p.Outcome) },
+		{"outcome", 1, func(r, p *Request) int64 { return int64(r.Outcome) - int64(p.Outcome) },
 			func(r, p *Request, v int64) bool {
 				return narrow(&r.Outcome, p.Outcome, v, int64(outcomes)-1)
 			}},
-		{"iters", func(r, _ *Request) int64 { return int64(r.Iters) },
+		{"iters", 1, func(r, _ *Request) int64 { return int64(r.Iters) },
 			func(r, _ *Request, v int64) bool { return narrow(&r.Iters, 0, v, math.MaxUint32) }},
-		{"sleep", func(r, _ *Request) int64 { return r.Sleep },
+		{"sleep", 1, func(r, _ *Request) int64 { return r.Sleep },
 			func(r, _ *Request, v int64) bool { r.Sleep = v; return true }},
+		{"class", 2, func(r, _ *Request) int64 { return int64(r.Class) },
+			func(r, _ *Request, v int64) bool { return narrow(&r.Class, 0, v, math.MaxUint8) }},
+		{"retries", 2, func(r, _ *Request) int64 { return int64(r.Retries) },
+			func(r, _ *Request, v int64) bool { return narrow(&r.Retries, 0, v, math.MaxUint8) }},
 	}}
 }
 
@@ -363,6 +370,22 @@ func Decode(r io.Reader, size int64, space []Request) ([]Request, error) {
 	return requestLayout().decode(r, size, space)
 }
 
+// needed returns the oldest version that has a column for everything in rows, so that an older schedlab can read what has
+// nothing new.
+//
+// The columns of later versions do not depend on the row before.
+func (l layout[T]) needed(rows []T) (version byte) {
+	version = 1
+	for _, c := range l.columns {
+		for i := 0; i < len(rows) && c.since > version; i++ {
+			if c.get(&rows[i], &rows[i]) != 0 {
+				version = c.since
+			}
+		}
+	}
+	return version
+}
+
 // encode writes the rows. It refuses more than maxRequests.
 func (l layout[T]) encode(w io.Writer, rows []T) error {
 	if len(rows) > maxRequests {
@@ -371,11 +394,15 @@ func (l layout[T]) encode(w io.Writer, rows []T) error {
 	// Speed matters more than size: trials are written between windows.
 	zip, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // no error: the level is valid
 	out := bufio.NewWriter(zip)
-	buf := append([]byte(l.magic), l.version)
+	version := l.needed(rows)
+	buf := append([]byte(l.magic), version)
 	buf = binary.AppendUvarint(buf, uint64(len(rows)))
 	// A write that fails makes Flush fail, too.
 	_, _ = out.Write(buf)
 	for _, c := range l.columns {
+		if c.since > version {
+			continue
+		}
 		prev := new(T)
 		for i := range rows {
 			_, _ = out.Write(binary.AppendVarint(buf[:0], c.get(&rows[i], prev)))
@@ -395,7 +422,7 @@ func (l layout[T]) decode(r io.Reader, size int64, space []T) ([]T, error) {
 		return nil, fmt.Errorf("decoding %s: not a gzip file: %w", l.what, whole(err))
 	}
 	in := &source{r: zip}
-	count, err := l.decodeHeader(in, int(min(fewRequests+mostPerByte*size, maxRequests)))
+	count, version, err := l.decodeHeader(in, int(min(fewRequests+mostPerByte*size, maxRequests)))
 	if err != nil {
 		return nil, fmt.Errorf("decoding %s: %w", l.what, err)
 	}
@@ -410,7 +437,10 @@ func (l layout[T]) decode(r io.Reader, size int64, space []T) ([]T, error) {
 	for _, c := range l.columns {
 		prev := new(T)
 		for n := range rows {
-			v, err := in.varint()
+			v, err := int64(0), error(nil)
+			if c.since <= version {
+				v, err = in.varint()
+			}
 			if err != nil {
 				return nil, fmt.Errorf("decoding %s: column %q, request %d of %d, offset %d: %w", l.what, c.name, n, count, in.last, err)
 			}
@@ -431,28 +461,28 @@ func (l layout[T]) decode(r io.Reader, size int64, space []T) ([]T, error) {
 	return rows, nil
 }
 
-// decodeHeader checks magic words and version, and returns the number of rows.
-func (l layout[T]) decodeHeader(in *source, most int) (count int, err error) {
+// decodeHeader checks magic words and version, and returns the number of rows and the version.
+func (l layout[T]) decodeHeader(in *source, most int) (count int, version byte, err error) {
 	in.fill(len(l.magic) + 1)
 	head := in.buf[in.from:in.to]
 	if len(head) <= len(l.magic) {
-		return 0, fmt.Errorf("header: %w", whole(in.err))
+		return 0, 0, fmt.Errorf("header: %w", whole(in.err))
 	}
 	if !bytes.HasPrefix(head, []byte(l.magic)) {
-		return 0, fmt.Errorf("header: not a %s file", l.magic)
+		return 0, 0, fmt.Errorf("header: not a %s file", l.magic)
 	}
-	if v := head[len(l.magic)]; v != l.version {
-		return 0, fmt.Errorf("format version %d, this schedlab reads version %d: use a newer schedlab", v, l.version)
+	if version = head[len(l.magic)]; version < 1 || version > l.version {
+		return 0, 0, fmt.Errorf("format version %d, this schedlab reads version %d: use a newer schedlab", version, l.version)
 	}
 	in.from += len(l.magic) + 1
 	rows, err := in.uvarint()
 	if err != nil {
-		return 0, fmt.Errorf("count: %w", err)
+		return 0, 0, fmt.Errorf("count: %w", err)
 	}
 	if rows > uint64(most) {
-		return 0, fmt.Errorf("count: %d requests, and the file may hold %d", rows, most)
+		return 0, 0, fmt.Errorf("count: %d requests, and the file may hold %d", rows, most)
 	}
-	return int(rows), nil
+	return int(rows), version, nil
 }
 
 // whole turns an unexpected io.EOF into io.ErrUnexpectedEOF, so that the message says the file was cut short.

@@ -112,7 +112,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 		"foreign":   {[]byte(`{"schema":1}, not ours at all`), "not a gzip file"},
 		"other":     {zipped([]byte("vegeta results, or something")), "not a schedlab requests file"},
 		"short":     {zipped(magic[:4]), "header: unexpected EOF"},
-		"newer":     {zipped(magic, []byte{2}), "format version 2, this schedlab reads version 1: use a newer schedlab"},
+		"newer":     {zipped(magic, []byte{3}), "format version 3, this schedlab reads version 2: use a newer schedlab"},
 		"count":     {append(zipped(magic, v1, binary.AppendUvarint(nil, maxRequests+1)), make([]byte, maxRequests)...), "10000001 requests, and the file may hold 10000000"},
 		"claim":     {zipped(magic, v1, binary.AppendUvarint(nil, maxRequests)), "10000000 requests, and the file may hold 20"},
 		"cut":       {zipped(magic, v1, binary.AppendUvarint(nil, fewRequests)), `column "scheduled", request 0 of 20000, offset 21: unexpected EOF`},
@@ -337,6 +337,29 @@ func TestEnds(t *testing.T) {
 	for status, want := range map[uint16]bool{299: false, 300: true, 301: true, 304: false, 308: true, 399: true, 400: false} {
 		if Redirect(status) != want {
 			t.Errorf("%d is a redirect: %v", status, !want)
+		}
+	}
+}
+
+// A file without classes and retries stays one of version 1, which an older schedlab reads, and says that there are none also
+// where the memory for its requests had some.
+func TestVersionIsTheOldestThatDoes(t *testing.T) {
+	t.Parallel()
+	plain := []Request{{Scheduled: 1, Sent: 2, Done: 3, Status: 200}, {Scheduled: 4, Sent: 5, Done: 6, Status: 503, Sleep: 7}}
+	newer := slices.Clone(plain)
+	newer[0].Class, newer[1].Retries = 3, 2
+	for version, rows := range map[byte][]Request{1: plain, 2: newer} {
+		var file bytes.Buffer
+		if err := Encode(&file, rows); err != nil {
+			t.Fatal(err)
+		}
+		if got := requestLayout().needed(rows); got != version {
+			t.Errorf("got version %d, want %d", got, version)
+		}
+		used := []Request{{Class: 9, Retries: 9}, {Class: 9, Retries: 9}}
+		got, err := Decode(bytes.NewReader(file.Bytes()), int64(file.Len()), used)
+		if err != nil || !slices.Equal(got, rows) {
+			t.Errorf("version %d: got %v, %v, want %v", version, got, err, rows)
 		}
 	}
 }

@@ -28,6 +28,8 @@ type Metric struct {
 	Allow          float64 // largest worsening that a gate allows unless told otherwise, a ratio; 0 if no gate can ask for it
 
 	Proof Proof
+
+	ByClass bool // requests of one class have it, too: it counts requests and times, and nothing of the server's
 }
 
 // A Proof tells which trouble of an arm leaves a figure right.
@@ -41,25 +43,25 @@ const (
 
 // metrics is the table of all figures: with verdicts, then compared on request, then read by expectations only.
 var metrics = completed([numFigures]Metric{
-	P50:           {Name: "p50", Word: "p50", Label: "p50", In: "at p50", Unit: "s", Bench: "p50-ns", Compared: true, Quantile: .5, Primary: true, Effect: .05, Same: .10, Allow: .10},
-	P90:           {Name: "p90", Word: "p90", Label: "p90", In: "at p90", Unit: "s", Bench: "p90-ns", Compared: true, Quantile: .9, Primary: true, Effect: .05, Same: .10, Allow: .10},
-	P99:           {Name: "p99", Word: "p99", Label: "p99", In: "at p99", Unit: "s", Bench: "p99-ns", Compared: true, Quantile: .99, Primary: true, Effect: .05, Same: .10, Allow: .20},
-	Goodput:       {Name: "goodput", Word: "goodput", Label: "goodput", In: "in goodput", Unit: "1/s", Bench: "req/s", Compared: true, HigherIsBetter: true, Amount: true, Effect: .02, Same: .03, Allow: .03, Proof: InOverload},
+	P50:           {Name: "p50", Word: "p50", Label: "p50", In: "at p50", Unit: "s", Bench: "p50-ns", Compared: true, Quantile: .5, Primary: true, Effect: .05, Same: .10, Allow: .10, ByClass: true},
+	P90:           {Name: "p90", Word: "p90", Label: "p90", In: "at p90", Unit: "s", Bench: "p90-ns", Compared: true, Quantile: .9, Primary: true, Effect: .05, Same: .10, Allow: .10, ByClass: true},
+	P99:           {Name: "p99", Word: "p99", Label: "p99", In: "at p99", Unit: "s", Bench: "p99-ns", Compared: true, Quantile: .99, Primary: true, Effect: .05, Same: .10, Allow: .20, ByClass: true},
+	Goodput:       {Name: "goodput", Word: "goodput", Label: "goodput", In: "in goodput", Unit: "1/s", Bench: "req/s", Compared: true, HigherIsBetter: true, Amount: true, Effect: .02, Same: .03, Allow: .03, Proof: InOverload, ByClass: true},
 	CPUPerRequest: {Name: "cpu_per_request", Word: "cpu", Label: "CPU/request", In: "in CPU per request", Unit: "s", Bench: "cpu-ns/req", Compared: true, Amount: true, Effect: .05, Same: .10, Allow: .10, Proof: InStarvation},
 
-	GoodMean: {Name: "good_mean", Word: "good_mean", Label: "mean of good replies", Unit: "s", Effect: .05, Same: .10}, // response time
-	Memory:   {Name: "memory", Label: "memory", Unit: "bytes", Amount: true, Effect: .05, Same: .10, Allow: .10},       // that a server holds
+	GoodMean: {Name: "good_mean", Word: "good_mean", Label: "mean of good replies", Unit: "s", Effect: .05, Same: .10, ByClass: true}, // response time
+	Memory:   {Name: "memory", Label: "memory", Unit: "bytes", Amount: true, Effect: .05, Same: .10, Allow: .10},                      // that a server holds
 
 	// Good replies a second while every client sends its next request as soon as it has a reply.
 	Capacity: {Name: "capacity", Label: "capacity", Unit: "1/s", HigherIsBetter: true, Amount: true, Effect: .02, Same: .05, Allow: .05, Proof: InOverload},
 
-	Mean:       {Name: "mean", Word: "mean", Unit: "s"}, // response time
-	Tail:       {Name: "tail", Word: "tail", Unit: "s"}, // mean of the slowest 1 %
+	Mean:       {Name: "mean", Word: "mean", Unit: "s", ByClass: true}, // response time
+	Tail:       {Name: "tail", Word: "tail", Unit: "s", ByClass: true}, // mean of the slowest 1 %
 	TwinMean:   {Name: "twin_mean", Word: "twin_mean", Unit: "s"},
 	Overhead:   {Name: "overhead", Word: "overhead", Unit: "s"},
-	Throughput: {Name: "throughput", Word: "throughput", Unit: "1/s", Proof: InOverload},
-	Errors:     {Name: "errors", Word: "errors", Proof: InOverload},                      // ratio of requests without a good reply
-	Loss:       {Name: "loss", Word: "loss", Proof: InOverload},                          // ratio of requests turned away
+	Throughput: {Name: "throughput", Word: "throughput", Unit: "1/s", Proof: InOverload, ByClass: true},
+	Errors:     {Name: "errors", Word: "errors", Proof: InOverload, ByClass: true},       // ratio of requests without a good reply
+	Loss:       {Name: "loss", Word: "loss", Proof: InOverload, ByClass: true},           // ratio of requests turned away
 	Starved:    {Name: "starved", Word: "starved", Proof: InOverload},                    // connections without a reply
 	Served:     {Name: "served", Word: "served", Proof: InOverload},                      // connections with one
 	FirstReply: {Name: "first_reply", Word: "first_reply", Unit: "s", Proof: InOverload}, // the slowest of a connection
