@@ -116,6 +116,17 @@ func TestUIInBrowser(t *testing.T) {
 	b.click("#result")
 	b.until("location.pathname.startsWith('/runs/') && document.querySelector('table.figures') && document.querySelectorAll('button').length > 0") // its own script runs
 	accessible(t, b, "a report")
+
+	// The report leads to a form with its settings.
+	report := b.eval("location.href")
+	b.click("a[href$='/again#h-start']")
+	b.until("location.pathname.endsWith('/again') && document.querySelector('#plan').innerText.includes('20 s at most')")
+	settings := "[...document.querySelectorAll('[name=mode]:checked, #scenario, #rate, #window, #budget')].map(e => e.value).join(' ')"
+	if got, want := b.eval(settings), "plaintext nethttp fasthttp 300/s 100ms 20s"; got != want {
+		t.Errorf("run again with changes: the form has %s, want %s", got, want)
+	}
+	b.open(report)
+	b.until("document.querySelectorAll('button').length > 0")
 	b.eval("document.querySelector('details summary').click()")
 	b.until("location.hash.includes(';open=')")
 	b.eval("(() => { window.left = true; location.reload(); })()")

@@ -40,7 +40,7 @@ func (r Compare) ask(p Program, show Observer) (c *conduct, asked []question, er
 	if c, err = newConduct(p, r.Common, show); err != nil {
 		return nil, nil, err
 	}
-	c.grid, c.explain = r.Grid, r.Explain
+	c.request, c.grid, c.explain = &r, r.Grid, r.Explain
 	for _, text := range r.Expect {
 		e, err := expect.Parse(text)
 		if err != nil {

@@ -35,7 +35,8 @@ type conduct struct {
 	explain bool                 // explain the largest difference at the end
 	kept    []*record.Comparison // what the pack that goes on has already
 	builds  []scenario.Arm
-	every   bool // every mode is an arm, and they race
+	every   bool     // every mode is an arm, and they race
+	request *Compare // nil for a gate and a search
 }
 
 // newConduct completes the options for a plan: where servers run, a seed, this program and its modes, and the observer
@@ -196,7 +197,7 @@ func (c *conduct) carryOut(ctx context.Context, planned *runner.Comparison) (rec
 	if run.Trials == 0 {
 		return nil, err
 	}
-	return run.Result, err
+	return run.Result, errors.Join(err, c.keepAsked(dir, c.Scenarios))
 }
 
 // measure runs a comparison that serves another request, and writes its reports. It returns the record with an error

@@ -88,6 +88,14 @@ func (c *conduct) writeGrid(entries []report.PackEntry) (path string, err error)
 	return path, nil
 }
 
+// scenariosOf returns the scenario to ask for again; for a cell of a grid the scenario of the whole grid.
+func (c *conduct) scenariosOf(s runner.Packed) []string {
+	if s.Scenario.Cell != nil {
+		return c.Scenarios
+	}
+	return []string{s.Scenario.Name}
+}
+
 // late returns an error if a comparison does not fit into --total after the time gone. The error tells the
 // time that is left.
 func (c *conduct) late(planned *runner.Comparison, gone time.Duration) error {
@@ -136,9 +144,10 @@ func (c *conduct) entry(ctx context.Context, s runner.Packed, gone time.Duration
 	if c.Total > 0 {
 		planned = planned.Within(c.Total - gone)
 	}
-	_, run, err := measure(ctx, c.Program, planned, c.Out, c.show)
+	dir, run, err := measure(ctx, c.Program, planned, c.Out, c.show)
 	if run.Trials > 0 {
 		e.Result = run.Comparison()
+		err = errors.Join(err, c.keepAsked(dir, c.scenariosOf(s)))
 	}
 	if err != nil && e.Result == nil {
 		e.NotRun = err.Error()

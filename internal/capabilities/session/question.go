@@ -29,7 +29,7 @@ type question struct {
 // settings that say the same. It puts divided arms together again.
 func (c *conduct) check() error {
 	chosen := c.Arms != nil
-	c.Arms = joined(c.Arms)
+	c.Arms = JoinArms(c.Arms)
 	if chosen && (len(c.Arms) == 0 || slices.Contains(c.Arms, "")) {
 		return usageOf("arms", "--arms %q has an arm without a name; name modes or arms of the scenario, or leave it out", strings.Join(c.Arms, ","))
 	}
@@ -42,9 +42,9 @@ func (c *conduct) check() error {
 	return c.Adhoc.check(c.Scenarios)
 }
 
-// joined returns the arms in a list that was divided at every comma: a setting belongs to the mode
+// JoinArms returns the arms in a list that was divided at every comma: a setting belongs to the mode
 // before it, so pool,workers=8,nethttp are two arms.
-func joined(items []string) (arms []string) {
+func JoinArms(items []string) (arms []string) {
 	for _, item := range items {
 		name, value, named := strings.Cut(item, "=")
 		setting := named && !strings.Contains(name, ",") && !strings.Contains(value, "{") && !strings.Contains(value, "://")

@@ -2,9 +2,12 @@ package ui
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +16,7 @@ import (
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/shared/cmdline"
+	"schedlab/internal/shared/record"
 )
 
 // A Mode is a choice of the form, with a line about it.
@@ -42,6 +46,7 @@ func (c *Config) fields() []field {
 		arm += ", name='./server -listen {addr}' or name=http://127.0.0.1:9000"
 	}
 	return []field{
+		{"arms", "Arms in their order", "pool,nethttp: the baseline first, in place of the modes above", true, func(r *session.Compare) any { return (*commas)(&r.Arms) }},
 		{"arm", "More arms", arm + "; one a line", false, func(r *session.Compare) any { return &r.Added }},
 		{"vary", "Sweep", "workers=4,8,16: an arm for each value; one setting a line", false, func(r *session.Compare) any { return &r.Vary }},
 		{"rate", "Rate", "2000/s, or 0.7x of the slowest arm", false, func(r *session.Compare) any { return &r.Rate }},
@@ -59,12 +64,17 @@ func (c *Config) fields() []field {
 	}
 }
 
+// commas is a list that is typed with commas.
+type commas []string
+
 // texts returns a value of a request as it is typed, a list one by one; none for the zero value.
 func texts(value any) []string {
 	text := ""
 	switch v := value.(type) {
 	case *[]string:
 		return *v
+	case *commas:
+		text = strings.Join(*v, ",")
 	case *string:
 		text = *v
 	case *bool:
@@ -98,6 +108,8 @@ func set(value any, typed []string) (err error) {
 	switch v := value.(type) {
 	case *[]string:
 		*v = typed
+	case *commas:
+		*v = strings.Split(text, ",")
 	case *string:
 		*v = text
 	case *bool:
@@ -132,9 +144,7 @@ func mistake(flag, format string, args ...any) error {
 func (c *Config) request(form url.Values) (r session.Compare, err error) {
 	r = c.Base
 	if name := form.Get("scenario"); name != "" {
-		if !slices.ContainsFunc(c.Scenarios, func(g Group) bool {
-			return slices.ContainsFunc(g.Scenarios, func(s Scenario) bool { return s.Name == name })
-		}) {
+		if !c.has(name) {
 			return r, mistake("scenario", "scenario %q is none of the list", name)
 		}
 		r.Scenarios = []string{name}
@@ -142,7 +152,10 @@ func (c *Config) request(form url.Values) (r session.Compare, err error) {
 	if form.Get("scenario")+form.Get("workload")+form.Get("path") == "" {
 		return r, mistake("scenario", "choose one, or say below More settings what a request costs or which path it asks for")
 	}
-	if modes := form["arms"]; len(modes) > 0 {
+	if modes := form["mode"]; len(modes) > 0 {
+		if form.Get("arms") != "" {
+			return r, mistake("arms", "the modes %s are chosen above, too; drop one of both", strings.Join(modes, ","))
+		}
 		for _, name := range modes {
 			a, err := scenario.Arm{Mode: name}.Renamed()
 			if err != nil || !slices.ContainsFunc(c.Modes, func(m Mode) bool { return m.Name == a.Mode }) {
@@ -165,33 +178,86 @@ func (c *Config) request(form url.Values) (r session.Compare, err error) {
 			return r, mistake(f.Name, "%w", err)
 		}
 	}
-	if form.Get("arm") == "" {
-		return r, nil
+	if form.Get("arm") != "" {
+		err = c.allowed("arm", r.Added)
 	}
-	return r, c.allowed(r.Added)
+	if form.Get("arms") != "" && err == nil {
+		err = c.allowed("arms", session.JoinArms(r.Arms))
+	}
+	return r, err
 }
 
-// allowed refuses arms that are not schedlab's own servers: as for a record of somebody else, a command, an address, or
-// variables that can make a program do much.
-func (c *Config) allowed(arms []string) error {
+// allowed refuses arms of a field that are not schedlab's own servers: as for a record of somebody else, a command, an
+// address, or variables that can make a program do much. A text that is no arm may be the name of one.
+func (c *Config) allowed(field string, arms []string) error {
 	for _, text := range arms {
 		a, err := scenario.ParseArm(text)
-		if err != nil {
-			return mistake("arm", "%w", err)
-		}
-		if (a.Mode == "" || len(a.Env) > 0) && !c.AllowCommands {
-			return mistake("arm", "%q is not one of schedlab's own servers alone; start schedlab ui with --allow-commands to allow commands, addresses and variables", text)
+		if err == nil && (a.Mode == "" || len(a.Env) > 0) && !c.AllowCommands {
+			return mistake(field, "%q is not one of schedlab's own servers alone; start schedlab ui with --allow-commands to allow commands, addresses and variables", text)
 		}
 	}
 	return nil
 }
 
+// filled returns what the form has for a request, so that [Config.request] makes the same of it. rest are the flags of the
+// request for which the form has no field.
+func (c *Config) filled(r session.Compare) (form url.Values, rest []string) {
+	form = url.Values{"scenario": {""}}
+	if len(r.Scenarios) == 1 && c.has(r.Scenarios[0]) {
+		form["scenario"], r.Scenarios = r.Scenarios, nil
+	}
+	// Boxes have an order of their own, and the first arm is the baseline.
+	if modes := c.inOrder(r.Arms); modes != nil {
+		form["mode"], r.Arms = modes, nil
+	}
+	for _, f := range c.fields() {
+		value := f.of(&r)
+		if typed := texts(value); typed != nil {
+			form.Set(f.Name, strings.Join(typed, "\n"))
+		}
+		reflect.ValueOf(value).Elem().SetZero()
+	}
+	if r.Scenarios != nil {
+		rest = append(rest, strings.Join(r.Scenarios, " "))
+	}
+	r.Scenarios = nil
+	var left map[string]any
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = json.Unmarshal(text, &left)
+	}
+	if err != nil {
+		return form, append(rest, err.Error())
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		rest = append(rest, "--"+strings.ReplaceAll(name, "_", "-"))
+	}
+	return form, rest
+}
+
+// has reports whether the form offers a scenario.
+func (c *Config) has(name string) bool {
+	return slices.ContainsFunc(c.Scenarios, func(g Group) bool {
+		return slices.ContainsFunc(g.Scenarios, func(s Scenario) bool { return s.Name == name })
+	})
+}
+
+// inOrder returns the modes if they are modes of the form in its order, else nil.
+func (c *Config) inOrder(arms []string) (modes []string) {
+	for _, m := range c.Modes {
+		if len(modes) < len(arms) && arms[len(modes)] == m.Name {
+			modes = append(modes, m.Name)
+		}
+	}
+	if len(modes) < len(arms) {
+		return nil
+	}
+	return modes
+}
+
 // typed is what somebody would type for a request of the form.
 func (c *Config) typed(r session.Compare) string {
 	words := append([]string{"schedlab", "compare"}, r.Scenarios...)
-	if len(r.Arms) > 0 {
-		words = append(words, "--arms="+strings.Join(r.Arms, ","))
-	}
 	for _, f := range c.fields() {
 		for _, text := range texts(f.of(&r)) {
 			words = append(words, "--"+f.Name+"="+text)
@@ -207,7 +273,9 @@ type form struct {
 	// Problem is why it was refused, and wrong the flag of the field to change; "" for none.
 	Problem, wrong string
 	Plan           *session.Draft
-	Busy           bool // the plan was made without a look at the machine, where a comparison is measured
+	Again          string   // the run whose settings the form has; "" for none
+	Rest           []string // flags of that run for which the form has no field
+	Busy           bool     // the plan was made without a look at the machine, where a comparison is measured
 }
 
 // An input is a field as it is shown.
@@ -235,9 +303,17 @@ func (f form) Inputs(more bool) (all []input) {
 	return all
 }
 
+// field returns the name of the field that has the mistake, "" for none. Arms are either modes or a text.
+func (f form) field() string {
+	if f.wrong == "arms" && f.typed.Get("arms") == "" {
+		return "mode"
+	}
+	return f.wrong
+}
+
 // Wrong returns the mistake in a field, "" for none.
 func (f form) Wrong(name string) string {
-	if name != f.wrong {
+	if name != f.field() {
 		return ""
 	}
 	return f.Problem
@@ -245,14 +321,15 @@ func (f form) Wrong(name string) string {
 
 // Field returns the label of the field that has the mistake, "" if the form has none for it.
 func (f form) Field() string {
-	switch f.wrong {
+	wrong := f.field()
+	switch wrong {
 	case "scenario":
 		return "Scenario"
-	case "arms":
+	case "mode":
 		return "Modes as arms"
 	}
 	for _, field := range f.config.fields() {
-		if field.Name == f.wrong {
+		if field.Name == wrong {
 			return field.Label
 		}
 	}
@@ -292,6 +369,28 @@ func (s *Server) planned(ctx context.Context, typed url.Values) form {
 // plan writes the first page with the plan of the form, or with the mistake in it.
 func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 	s.first(w, s.planned(r.Context(), r.PostForm))
+}
+
+// again writes the first page with the settings of a run in the form.
+func (s *Server) again(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if !s.known(name) {
+		s.refuse(w, http.StatusNotFound, "There is no such run.")
+		return
+	}
+	dir, _, err := record.Open(name, s.Root)
+	if err != nil {
+		s.refuse(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	request, err := session.Asked(dir)
+	if err != nil {
+		s.refuse(w, http.StatusConflict, err.Error())
+		return
+	}
+	f := form{config: &s.Config, Again: name}
+	f.typed, f.Rest = s.filled(request)
+	s.first(w, f)
 }
 
 // start puts what the form asks into the queue, unless it has a mistake.

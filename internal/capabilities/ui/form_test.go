@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/serving/model"
 	"schedlab/internal/shared/mode"
+	"schedlab/internal/shared/record"
 )
 
 func choices() []Group {
@@ -57,7 +59,7 @@ func TestRequest(t *testing.T) {
 	t.Parallel()
 	c := Config{AllowCommands: true, Scenarios: choices(), Modes: modes()}
 	c.Base.Window, c.Base.Stamps = 2*time.Second, "off"
-	got, err := c.request(url.Values{"scenario": {"quick"}, "arms": {"nethttp", "pool"}, "arm": {"x=./x -l {addr}\r\n\r\n nethttp,env.GOGC=50 \n"},
+	got, err := c.request(url.Values{"scenario": {"quick"}, "mode": {"nethttp", "pool"}, "arm": {"x=./x -l {addr}\r\n\r\n nethttp,env.GOGC=50 \n"},
 		"vary": {" --out=x "}, "rate": {"0.5x"}, "window": {""}, "budget": {"20s"}, "seed": {"0"}, "close": {"true"}, "blocks": {"12"},
 		"expect": {"a\nb"}, "out": {"/etc"}, "stamps": {"full"}})
 	var want session.Compare
@@ -74,6 +76,92 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// A request fills the form so that the form makes the same request again, and what the form has no field for is told.
+func TestFilled(t *testing.T) {
+	t.Parallel()
+	c := Config{AllowCommands: true, Scenarios: choices(), Modes: modes()}
+	seed := uint64(1<<63 + 1)
+	asked := func(change func(*session.Compare)) (r session.Compare) {
+		r.Scenarios = []string{"quick"}
+		change(&r)
+		return r
+	}
+	for _, r := range []session.Compare{
+		asked(func(*session.Compare) {}),
+		asked(func(r *session.Compare) { r.Arms = []string{"nethttp", "pool"} }),
+		asked(func(r *session.Compare) { r.Arms = []string{"pool", "nethttp"} }),
+		asked(func(r *session.Compare) { r.Arms = []string{"pool", "workers=8", "nethttp"} }),
+		asked(func(r *session.Compare) {
+			r.Arms, r.Added = []string{"old", "new"}, []string{"old=./old {addr}", "new=GOGC=50 ./new {addr}"}
+		}),
+		asked(func(r *session.Compare) {
+			r.Vary, r.Expect = []string{"workers=4,8", "queue-depth=1,2"}, []string{"a", "b"}
+			r.Rate.OfSlowest, r.Window, r.Budget, r.Warmup, r.Blocks, r.Seed = .7, time.Second, time.Minute, time.Millisecond, 20, &seed
+			r.Keep, r.Note, r.Close = "p99<=10ms", "a <remark>", true
+		}),
+		asked(func(r *session.Compare) { r.Scenarios, r.Workload = nil, "cpu=20us" }),
+		asked(func(r *session.Compare) { r.Scenarios, r.Path = nil, "/x" }),
+	} {
+		form, rest := c.filled(r)
+		if got, err := c.request(form); err != nil || rest != nil || !cmp.Equal(got, r) {
+			t.Errorf("%v, without %q:\n%s", err, rest, cmp.Diff(r, got))
+		}
+	}
+	r := asked(func(r *session.Compare) {
+		r.Scenarios, r.Stamps, r.Grid, r.AllowRemote = []string{"./mine.yaml"}, "off", []string{"cpu=1us,2us"}, true
+	})
+	if _, rest := c.filled(r); !slices.Equal(rest, []string{"./mine.yaml", "--allow-remote", "--grid", "--stamps"}) {
+		t.Errorf("the form has no field for %q", rest)
+	}
+}
+
+// A run that keeps its request leads to a form with its settings. A record of somebody else starts nothing by that.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	v := serve(t, Config{})
+	kept := func(name, request string) string {
+		dir, err := record.Create(v.Root, name, time.Now(), func() uint32 { return 1 })
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := record.Run{Name: dir.Name(), Status: record.Interrupted, Plan: record.Plan{Scenario: name}}
+		if err := dir.WriteRun(run); err != nil {
+			t.Fatal(err)
+		}
+		if request == "" {
+			return "/runs/" + dir.Name() + "/again"
+		}
+		if err := os.WriteFile(filepath.Join(dir.Path(), "request.json"), []byte(`{"schema":1,"compare":`+request+`}`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return "/runs/" + dir.Name() + "/again"
+	}
+	own := kept("quick", `{"scenarios":["quick"],"arms":["pool","nethttp"],"rate":"300/s","seed":7,"stamps":"off"}`)
+	_, list := v.get("/")
+	code, body := v.get(own)
+	for _, want := range []string{`<option value="quick" selected>`, `>pool,nethttp<`, `value="300/s"`, `value="7"`, `<code>--stamps</code>`} {
+		shown := strings.ReplaceAll(body, `value="pool,nethttp"`, ">pool,nethttp<")
+		if code != http.StatusOK || !strings.Contains(shown, want) {
+			t.Errorf("%d: the form has no %s", code, want)
+		}
+	}
+	if !strings.Contains(list, own+"#h-start") {
+		t.Errorf("the list does not lead to %s", own)
+	}
+	for request, want := range map[string]string{"": "does not have its settings", `{"scenarioz":[]}`: "of another version"} {
+		path := kept("other"+fmt.Sprint(len(request)), request)
+		if code, body := v.get(path); code != http.StatusConflict || !strings.Contains(body, want) {
+			t.Errorf("%s: %d\n%s", request, code, body)
+		}
+	}
+	if code, _ := v.get("/runs/nosuch/again"); code != http.StatusNotFound {
+		t.Errorf("a run that is not there: %d", code)
+	}
+	if got := v.started(); len(got) > 0 {
+		t.Errorf("this was started: %q", got)
+	}
+}
+
 // mistakes matches the messages at fields of a page: the field's name, and what it says.
 var mistakes = regexp.MustCompile(`<strong class="mistake" id="(\w+)-wrong">([^<]*)</strong>`)
 
@@ -81,13 +169,13 @@ var mistakes = regexp.MustCompile(`<strong class="mistake" id="(\w+)-wrong">([^<
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	v := serve(t, Config{})
-	typed := url.Values{"token": {v.action}, "scenario": {"quick"}, "arms": {"nethttp", "fasthttp"}, "arm": {"pool,overflow=reject"},
+	typed := url.Values{"token": {v.action}, "scenario": {"quick"}, "mode": {"nethttp", "fasthttp"}, "arm": {"pool,overflow=reject"},
 		"rate": {"2000/s"}, "window": {"600ms"}, "budget": {"5m"}, "expect": {`not slower("p50", "fasthttp")`}, "slo": {"p50<=90ms"}, "seed": {"77"},
 		"warmup": {"150ms"}, "blocks": {"20"}, "note": {"a <remark>"}, "close": {"true"}}
 	for _, tt := range []struct{ field, value, says string }{
 		{"scenario", "quicker", `scenario "quicker" is none of the list`},
 		{"scenario", "", "choose one, or say"},
-		{"arms", "poool", `mode "poool" is none of the list`},
+		{"mode", "poool", `mode "poool" is none of the list`},
 		{"arm", "poool", "unknown mode"},
 		{"arm", "pool,workers=99999999", "99999999 is above 9999"},
 		{"arm", "pool,worker=4", "worker"},
@@ -157,12 +245,12 @@ func keeps(t *testing.T, body string, sent url.Values, wrong string) {
 				continue
 			case "scenario":
 				shown += " selected"
-			case "arms", "close":
+			case "mode", "close":
 				shown += " checked"
 			case "arm", "vary", "expect":
 				shown = ">" + text + "</textarea>"
 			}
-			listed := value != wrong || name != "scenario" && name != "arms"
+			listed := value != wrong || name != "scenario" && name != "mode"
 			if listed && !strings.Contains(body, shown) {
 				t.Errorf("%s has lost %s", name, shown)
 			}

@@ -29,7 +29,7 @@ var pages = template.Must(template.New("ui").Funcs(template.FuncMap{
 	"megabytes": runs.Megabytes, "percent": func(ratio float64) string { return say.Percent("%.1f", ratio) },
 	"part": document.Fragment,
 	"diff": runs.Diff, "most": func() int { return report.MostTogether },
-	"dict": dict,
+	"dict": dict, "asked": session.HasAsked,
 	"word": word, "chips": chips,
 	"span": func(seconds float64) time.Duration { return record.Duration(seconds).Round(time.Second) },
 }).ParseFS(sources, "*.html"))
@@ -219,6 +219,9 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 // around returns the way from a run's report to the list, and to the runs before and after it.
 func (s *Server) around(name string) []document.Anchor {
 	all := []document.Anchor{{Text: "All runs", Address: "/#run-" + name}}
+	if session.HasAsked(s.read(name).Dir) {
+		all = append(all, document.Anchor{Text: "Run again with changes", Address: "/runs/" + name + "/again#h-start"})
+	}
 	names, _ := record.Runs(s.Root) // the newest first; it was read a moment ago
 	i := slices.Index(names, name)
 	if i >= 0 && i+1 < len(names) {

@@ -135,6 +135,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /beside", s.beside)
 	mux.HandleFunc("GET /runs/{name}/{$}", s.report)
 	mux.HandleFunc("GET /runs/{name}/why.html", s.report)
+	mux.HandleFunc("GET /runs/{name}/again", s.again)
 	mux.HandleFunc("GET /style.css", asset("text/css; charset=utf-8", string(document.Style())+style+formStyle))
 	mux.HandleFunc("GET /details.js", asset("text/javascript; charset=utf-8", document.DetailsScript()))
 	mux.HandleFunc("GET /live.js", asset("text/javascript; charset=utf-8", script))

@@ -255,7 +255,9 @@ func TestAttacks(t *testing.T) {
 		{"a variable", "POST", "/start", v.form(ended, "arm", "nethttp,env.LD_PRELOAD=/tmp/x.so"), nil, false, 200},
 		{"a flag as a scenario", "POST", "/start", v.form(ended, "scenario", "--arm=x=touch {addr}"), nil, false, 200},
 		{"a file as a scenario", "POST", "/start", v.form(ended, "scenario", "./mine.yaml"), nil, false, 200},
-		{"a command as a mode", "POST", "/start", v.form(ended, "arms", "x=touch {addr}"), nil, false, 200},
+		{"a command in the order of arms", "POST", "/start", v.form(ended, "arms", "nethttp,x=touch /tmp/x {addr}"), nil, false, 200},
+		{"a variable in the order of arms", "POST", "/start", v.form(ended, "arms", "nethttp,env.LD_PRELOAD=/tmp/x.so,pool"), nil, false, 200},
+		{"a command as a mode", "POST", "/start", v.form(ended, "mode", "x=touch {addr}"), nil, false, 200},
 		{"a path as a run", "GET", "/runs/..%2F..%2Fetc/", "", nil, false, 404},
 		{"a path beside a run", "GET", "/beside?run=../x&run=/etc", "", nil, false, 404},
 		{"one run beside nothing", "GET", "/beside?run=x", "", nil, false, 400},
@@ -340,7 +342,7 @@ func TestQueue(t *testing.T) {
 		return slices.ContainsFunc(jobs, func(j *job) bool { return j.State == running })
 	})
 	v.post("/start", v.form(waits))
-	if code, body := v.post("/start", v.form(waits, "vary", "workers=3,4", "arms", "pool")); code != http.StatusOK || !strings.Contains(body, "20 comparisons wait already") ||
+	if code, body := v.post("/start", v.form(waits, "vary", "workers=3,4", "mode", "pool")); code != http.StatusOK || !strings.Contains(body, "20 comparisons wait already") ||
 		!strings.Contains(body, `>workers=3,4</textarea>`) || !strings.Contains(body, `value="pool" checked`) {
 		t.Errorf("a full queue: %d\n%s", code, body)
 	}

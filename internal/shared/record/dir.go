@@ -51,6 +51,7 @@ const (
 //	run.json          the Run: plan, and result when the run has ended
 //	trials/NNN-arm/   one trial: trial.json and response.hgrm, and unless the record is full
 //	                  requests.col.gz, stamps.col.gz, metrics.om, metrics-before.om, server.log
+//	request.json      what was asked of a comparison, to ask it again (package session)
 //	why.json          the Explanation, if one was made
 //	profiles/ARM/     profiles, if they were asked for, and profiles.json tells which
 //	signature         see Sign
