@@ -38,13 +38,14 @@ func start(ctx context.Context, command string) (*server, error) {
 	}
 	go func() { s.ended <- s.cmd.Wait() }()
 	limit := time.After(startLimit)
-	for {
-		if c, err := net.Dial("tcp", s.addr); err == nil {
-			own := c.LocalAddr().String() == s.addr // a connection to itself, of a port that nobody listens on
-			c.Close()
-			if !own {
-				return s, nil
-			}
+	waitFor := []string{s.addr}
+	if strings.Contains(command, "{admin}") {
+		waitFor = append(waitFor, s.admin)
+	}
+	for len(waitFor) > 0 {
+		if listens(waitFor[0]) {
+			waitFor = waitFor[1:]
+			continue
 		}
 		select {
 		case err := <-s.ended:
@@ -56,6 +57,17 @@ func start(ctx context.Context, command string) (*server, error) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+	return s, nil
+}
+
+// listens reports whether somebody listens at an address of loopback.
+func listens(addr string) bool {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	return c.LocalAddr().String() != addr // a connection to itself, of a port that nobody listens on
 }
 
 // freeAddrs returns n addresses of loopback on which nobody listens.

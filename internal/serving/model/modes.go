@@ -128,7 +128,7 @@ func Modes() []Mode {
 			Summary:  "fasthttp's own elastic pool, the last worker to become free first",
 			Axes:     axes("fasthttp", "single", "connection", "elastic LIFO", "none", "none", "free"),
 			Imitates: "fasthttp.Server.Serve",
-			Wins:     "many short requests on kept connections: less CPU and memory for each",
+			Wins:     "many short requests on kept connections: less CPU and memory for each; answers that are built in the server's buffer must be small, since each idle connection keeps its largest",
 			Starves:  "nobody below --max-conns",
 			Flags:    secure(),
 			Station:  "goroutines",
