@@ -2,13 +2,14 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/stats"
 )
 
@@ -113,7 +114,7 @@ func kib(v float64) string {
 	if v < 99.95 {
 		return fmt.Sprintf("%.1f", v)
 	}
-	return fmt.Sprintf("%.0f", v)
+	return prose.Grouped(fmt.Sprintf("%.0f", v))
 }
 
 // spread returns by which part of the least the rounds of a cell differ at most in what is resident; with little, by how
@@ -140,33 +141,39 @@ func (r memoryRecord) spread(little bool) (most float64) {
 // markdown has a row for each server and way to stop.
 func (r stopsRecord) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s. Of %d stops each, half of them with another seed: how many lost a request on a kept connection (exact interval, 95 %%; by seed), ", r.Origin, r.Cells[0].total().Stops)
-	b.WriteString("the requests lost in all, and how many stops lost one on a connection that had just been made.\n\n")
+	n := r.Cells[0].total().Stops
+	fmt.Fprintf(&b, "%s. Of %d stops each: how many lost a request on a kept connection (exact interval, 95 %%), the requests lost there in all, ", r.Origin, n)
+	fmt.Fprintf(&b, "and how many stops lost one on a connection just made. The two seeds, %d stops each, differ by %s at most.\n\n", n/2, prose.Plural(r.seedsDiffer(), "stop"))
 	b.WriteString("| server | stop | client | GET | POST | requests | just made, GET; POST |\n|---|---|---|---:|---:|---:|---:|\n")
 	for _, c := range r.Cells {
 		t := c.total()
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %d | %d; %d |\n", c.Server, c.Way, c.Client,
-			c.share(func(s stops) sum { return s.GET }), c.share(func(s stops) sum { return s.POST }),
-			t.GET.Kept.requests()+t.POST.Kept.requests(), t.GET.New.Stops, t.POST.New.Stops)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %d; %d |\n", c.Server, c.Way, c.Client, share(t.GET, t.Stops), share(t.POST, t.Stops),
+			prose.Grouped(strconv.Itoa(t.GET.Kept.requests()+t.POST.Kept.requests())), t.GET.New.Stops, t.POST.New.Stops)
 	}
 	return b.String()
 }
 
-// share is how many stops lost a request on a kept connection, with its interval and the seeds' parts.
-func (c stopsCell) share(of func(stops) sum) string {
-	t := c.total()
-	k := of(t).Kept.Stops
-	low, high := stats.BinomialInterval(k, t.Stops, .05)
-	var parts []string
-	for _, s := range c.Seeds {
-		parts = append(parts, fmt.Sprint(of(s).Kept.Stops))
-	}
-	return fmt.Sprintf("%d (%s to %s %%; %s)", k, percent(low), percent(high), strings.Join(parts, ", "))
+// share is how many of n stops lost a request on a kept connection, with its interval.
+func share(s sum, n int) string {
+	low, high := stats.BinomialInterval(s.Kept.Stops, n, .05)
+	return fmt.Sprintf("%d (%s–%s %%)", s.Kept.Stops, percent(low), percent(high))
 }
 
+// seedsDiffer returns the greatest difference of two seeds' stops that lost a request on a kept connection.
+func (r stopsRecord) seedsDiffer() (most int) {
+	for _, c := range r.Cells {
+		for _, of := range []func(stops) int{func(s stops) int { return s.GET.Kept.Stops }, func(s stops) int { return s.POST.Kept.Stops }} {
+			first, second := of(c.Seeds[0]), of(c.Seeds[1])
+			most = max(most, first-second, second-first)
+		}
+	}
+	return most
+}
+
+// percent has one digit near the ends, where it matters.
 func percent(ratio float64) string {
-	if v := 100 * ratio; v != 0 && v < 9.95 || v > 90 && v < 100 {
+	if v := 100 * ratio; v > 0 && v < 9.95 || v >= 90 && v < 100 {
 		return fmt.Sprintf("%.1f", v)
 	}
-	return fmt.Sprintf("%.0f", math.Round(100*ratio))
+	return fmt.Sprintf("%.0f", 100*ratio)
 }
