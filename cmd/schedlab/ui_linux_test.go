@@ -170,7 +170,7 @@ func TestUIInBrowser(t *testing.T) {
 	}
 	b.reach("#beside")
 	b.press("Enter")
-	if got := b.eval("document.querySelector('#chosen').textContent + document.querySelector('#chosen').closest('.list').querySelectorAll(':checked').length"); got != "Choose two to 4 runs; 1 is chosen.1" {
+	if got := b.eval("document.querySelector('#chosen').textContent + document.querySelector('#chosen').closest('.list').querySelectorAll(':checked').length"); got != "Choose 2 to 4 runs; 1 is chosen.1" {
 		t.Errorf("one run side by side: %q, want a word beside the button", got)
 	}
 	b.reach(".runs input:not(:checked)")

@@ -15,7 +15,7 @@ import (
 
 // figuresOf returns the figures of a run that goes on: a table of its arms, and a drawing of the verdicts as they form. There is
 // none before the first window.
-func figuresOf(p session.Progress) (table document.Table, verdicts document.Charts) {
+func figuresOf(p session.Progress) (table document.Table, verdicts []document.Part) {
 	if len(p.Arms) == 0 {
 		return table, nil
 	}

@@ -75,12 +75,16 @@ func TestFiguresOfARunThatGoesOn(t *testing.T) {
 }
 
 // pictured is the one drawing of a run that goes on.
-func pictured(t *testing.T, charts document.Charts) string {
+func pictured(t *testing.T, verdicts []document.Part) string {
 	t.Helper()
-	if len(charts) != 1 {
-		t.Fatalf("got %d charts: %+v", len(charts), charts)
+	if len(verdicts) != 2 {
+		t.Fatalf("got %v, want a drawing and how to read it", verdicts)
 	}
-	return strings.ReplaceAll(string(charts[0].Picture), say.NBSP, " ")
+	how, _ := verdicts[1].(document.Note)
+	if got := strings.ReplaceAll(string(how), say.NBSP, " "); !strings.HasSuffix(got, "SAME where the whole line lies in the band (±10 %), FASTER or SLOWER where it lies on one side of “same” and its median is 5 % or more away.") {
+		t.Errorf("it is read so: %s", got)
+	}
+	return strings.ReplaceAll(string(verdicts[0].(document.Charts)[0].Picture), say.NBSP, " ")
 }
 
 // A ratio is that of one block to the same block, with the arm that the verdict names.

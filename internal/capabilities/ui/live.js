@@ -50,5 +50,5 @@ document.getElementById("choose")?.addEventListener("submit", event => {
   const n = document.querySelectorAll(".runs input:checked").length, most = event.target.dataset.most;
   if (n >= 2 && n <= most) return;
   event.preventDefault();
-  document.getElementById("chosen").textContent = `Choose two to ${most} runs; ${n === 1 ? "1 is" : n + " are"} chosen.`;
+  document.getElementById("chosen").textContent = `Choose 2 to ${most} runs; ${n === 1 ? "1 is" : n + " are"} chosen.`;
 });

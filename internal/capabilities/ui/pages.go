@@ -99,7 +99,7 @@ func (s *Server) live() template.HTML {
 		}
 	}
 	var figures document.Table
-	var verdicts document.Charts
+	var verdicts []document.Part
 	if now != nil {
 		figures, verdicts = figuresOf(now.Progress)
 	}
@@ -267,7 +267,7 @@ type beside struct {
 func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
 	names := slices.Compact(slices.Sorted(slices.Values(r.URL.Query()["run"]))) // a name begins with the time: the oldest first
 	if len(names) < 2 || len(names) > report.MostTogether {
-		s.refuse(w, http.StatusBadRequest, fmt.Sprintf("Choose two to %d runs of the list.", report.MostTogether))
+		s.refuse(w, http.StatusBadRequest, fmt.Sprintf("Choose 2 to %d runs of the list.", report.MostTogether))
 		return
 	}
 	p := page{Title: fmt.Sprintf("%d runs side by side", len(names))}

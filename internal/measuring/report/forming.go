@@ -1,6 +1,8 @@
 package report
 
 import (
+	"fmt"
+
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
 	"schedlab/internal/shared/outcome"
@@ -10,8 +12,9 @@ import (
 
 // Forming draws how the verdicts of a run form while it goes on: the forest of a report, with the ratio of each block as a dot.
 // r has the arms with their medians so far and the verdicts of the newest look, or open ones before the first. dots returns the
-// ratio in each block that knows both figures of a verdict. Only times are drawn, and other figures that surely differ.
-func Forming(r *record.Comparison, firstLook int, dots func(record.Verdict) []float64) document.Charts {
+// ratio in each block that knows both figures of a verdict. Only times are drawn, and other figures that surely differ. Before the
+// first block there is nothing.
+func Forming(r *record.Comparison, firstLook int, dots func(record.Verdict) []float64) []document.Part {
 	judged := *r
 	judged.Verdicts, judged.AA = drawnWhileForming(r.Verdicts), drawnWhileForming(r.AA)
 	f := forestOf(&judged)
@@ -38,7 +41,12 @@ func Forming(r *record.Comparison, firstLook int, dots func(record.Verdict) []fl
 		return nil
 	}
 	f.X = forestAxis(reach)
-	return document.Charts{{Caption: "Where the verdicts form: each arm's ratio to " + r.Arms[0].Name, Picture: draw("forest", f)}}
+	m := stats.P99.Row()
+	return []document.Part{
+		document.Charts{{Caption: "Where the verdicts form: each arm's ratio to " + r.Arms[0].Name, Picture: draw("forest", f)}},
+		document.Note(fmt.Sprintf("A small dot is the ratio in one block, the line the 95"+say.NBSP+"%% interval at the newest look, the large dot its median. %s where the whole line lies in the band (±%g"+say.NBSP+"%%), "+
+			"%s or %s where it lies on one side of “same” and its median is %g"+say.NBSP+"%% or more away.", stats.Same, 100*m.Same, stats.Faster, stats.Slower, 100*m.Effect)),
+	}
 }
 
 // drawnWhileForming returns the verdicts that [Forming] draws.
