@@ -11,14 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/panjf2000/ants/v2"
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) {
-	ants.Release() // its import starts a pool
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var all = []Kind{Shared, PerWorker, Ring, Adaptive}
 

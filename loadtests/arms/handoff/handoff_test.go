@@ -1,4 +1,5 @@
-package dispatch
+// Package handoff compares our dispatchers with the pools that people use, which only this module requires.
+package handoff
 
 import (
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"github.com/gammazero/workerpool"
 	"github.com/panjf2000/ants/v2"
 	"github.com/sourcegraph/conc/pool"
+
+	"schedlab/internal/serving/dispatch"
 )
 
 const (
@@ -51,18 +54,18 @@ var executors = []executor{
 	{"go", startGo, false},
 	{"inline", startInline, false},
 	{"semaphore", startSemaphore, false},
-	{"shared", startKind(Shared, Options[chan struct{}]{}), false},
-	{"shared-closure", startKind(Shared, Options[chan struct{}]{Settings: Settings{Job: Closure}}), false},
-	{"shared-codel", startKind(Shared, Options[chan struct{}]{Settings: Settings{Overflow: CoDel, Target: time.Hour, Interval: time.Hour}}), false},
-	{"shared-locked", startKind(Shared, Options[chan struct{}]{Settings: Settings{Locked: true}}), true},
-	{"shared-timed", startKind(Shared, Options[chan struct{}]{Waited: func(chan struct{}, time.Duration) {}}), false},
-	{"perworker-rr", startKind(PerWorker, Options[chan struct{}]{Settings: Settings{Queue: RoundRobin}}), false},
-	{"perworker-least", startKind(PerWorker, Options[chan struct{}]{Settings: Settings{Queue: Least}}), false},
-	{"perworker-p2c", startKind(PerWorker, Options[chan struct{}]{Settings: Settings{Queue: TwoChoices}}), false},
-	{"perworker-steal", startKind(PerWorker, Options[chan struct{}]{Settings: Settings{Steal: true}}), false},
-	{"ring", startKind(Ring, Options[chan struct{}]{}), false},
-	{"ring-spin", startKind(Ring, Options[chan struct{}]{Settings: Settings{Spin: 1000}}), true},
-	{"adaptive", startKind(Adaptive, Options[chan struct{}]{Settings: Settings{Target: time.Hour, Interval: time.Hour}}), false},
+	{"shared", startKind(dispatch.Shared, dispatch.Options[chan struct{}]{}), false},
+	{"shared-closure", startKind(dispatch.Shared, dispatch.Options[chan struct{}]{Settings: dispatch.Settings{Job: dispatch.Closure}}), false},
+	{"shared-codel", startKind(dispatch.Shared, dispatch.Options[chan struct{}]{Settings: dispatch.Settings{Overflow: dispatch.CoDel, Target: time.Hour, Interval: time.Hour}}), false},
+	{"shared-locked", startKind(dispatch.Shared, dispatch.Options[chan struct{}]{Settings: dispatch.Settings{Locked: true}}), true},
+	{"shared-timed", startKind(dispatch.Shared, dispatch.Options[chan struct{}]{Waited: func(chan struct{}, time.Duration) {}}), false},
+	{"perworker-rr", startKind(dispatch.PerWorker, dispatch.Options[chan struct{}]{Settings: dispatch.Settings{Queue: dispatch.RoundRobin}}), false},
+	{"perworker-least", startKind(dispatch.PerWorker, dispatch.Options[chan struct{}]{Settings: dispatch.Settings{Queue: dispatch.Least}}), false},
+	{"perworker-p2c", startKind(dispatch.PerWorker, dispatch.Options[chan struct{}]{Settings: dispatch.Settings{Queue: dispatch.TwoChoices}}), false},
+	{"perworker-steal", startKind(dispatch.PerWorker, dispatch.Options[chan struct{}]{Settings: dispatch.Settings{Steal: true}}), false},
+	{"ring", startKind(dispatch.Ring, dispatch.Options[chan struct{}]{}), false},
+	{"ring-spin", startKind(dispatch.Ring, dispatch.Options[chan struct{}]{Settings: dispatch.Settings{Spin: 1000}}), true},
+	{"adaptive", startKind(dispatch.Adaptive, dispatch.Options[chan struct{}]{Settings: dispatch.Settings{Target: time.Hour, Interval: time.Hour}}), false},
 	{"lib-ants", startAnts, false},
 	{"lib-pond", startPond, false},
 	{"lib-conc", startConc, false},
@@ -156,10 +159,10 @@ func (c contestant) allocs() float64 {
 
 func answer(reply chan struct{}) { reply <- struct{}{} }
 
-func startKind(kind Kind, o Options[chan struct{}]) func(int) (func(chan struct{}), func()) {
+func startKind(kind dispatch.Kind, o dispatch.Options[chan struct{}]) func(int) (func(chan struct{}), func()) {
 	return func(workers int) (func(chan struct{}), func()) {
 		o.Workers, o.Depth, o.Run = workers, 2*workers, answer
-		d := New(kind, o)
+		d := dispatch.New(kind, o)
 		d.Start()
 		return d.Put, d.Close
 	}
@@ -184,7 +187,7 @@ func startGo(int) (func(chan struct{}), func()) {
 func startInline(int) (func(chan struct{}), func()) { return answer, func() {} }
 
 func startSemaphore(workers int) (func(chan struct{}), func()) {
-	s := NewSemaphore(workers, time.Hour)
+	s := dispatch.NewSemaphore(workers, time.Hour)
 	return func(reply chan struct{}) {
 		s.Acquire()
 		answer(reply)
