@@ -58,12 +58,15 @@ func Disturbing[T any](k *Kind[T], when func(T) bool) *Kind[T] {
 }
 
 // Of returns a fact of this kind with the values.
-func (k *Kind[T]) Of(values T) Fact { return newFact(k.Code, values) }
+func (k *Kind[T]) Of(values T) (f Fact) {
+	f.set(k.Code, values)
+	return f
+}
 
-// newFact is never inlined, so that the Of of each of some two hundred types is a short call.
+// set is never inlined, and copies into f, so that the Of of each of some two hundred types is a short call.
 //
 //go:noinline
-func newFact(code Code, values any) Fact { return Fact{Code: code}.And(values) }
+func (f *Fact) set(code Code, values any) { *f = Fact{Code: code}.And(values) }
 
 // And returns f with more values, which were not known when f was made. They are the fields of a struct; each must be a
 // field of f's kind.
