@@ -142,21 +142,29 @@ func (r memoryRecord) spread(little bool) (most float64) {
 func (r stopsRecord) markdown() string {
 	var b strings.Builder
 	n := r.Cells[0].total().Stops
-	fmt.Fprintf(&b, "%s. Of %d stops each: how many lost a request on a kept connection (exact interval, 95 %%), the requests lost there in all, ", r.Origin, n)
+	fmt.Fprintf(&b, "%s. Of %d stops each: how many lost a request on a kept connection (95 %% interval in %%, exact), the requests lost there in all, ", r.Origin, n)
 	fmt.Fprintf(&b, "and how many stops lost one on a connection just made. The two seeds, %d stops each, differ by %s at most.\n\n", n/2, prose.Plural(r.seedsDiffer(), "stop"))
-	b.WriteString("| server | stop | client | GET | POST | requests | just made, GET; POST |\n|---|---|---|---:|---:|---:|---:|\n")
+	b.WriteString("| server | stop | GET | POST | requests | just made: GET, POST |\n|---|---|---:|---:|---:|---:|\n")
 	for _, c := range r.Cells {
 		t := c.total()
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %d; %d |\n", c.Server, c.Way, c.Client, share(t.GET, t.Stops), share(t.POST, t.Stops),
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %d, %d |\n", c.name(), c.Way, share(t.GET, t.Stops), share(t.POST, t.Stops),
 			prose.Grouped(strconv.Itoa(t.GET.Kept.requests()+t.POST.Kept.requests())), t.GET.New.Stops, t.POST.New.Stops)
 	}
 	return b.String()
 }
 
+// name is the server, and its client where that is Go's.
+func (c stopsCell) name() string {
+	if c.Client == rawClient {
+		return c.Server
+	}
+	return c.Server + ", client of " + c.Client
+}
+
 // share is how many of n stops lost a request on a kept connection, with its interval.
 func share(s sum, n int) string {
 	low, high := stats.BinomialInterval(s.Kept.Stops, n, .05)
-	return fmt.Sprintf("%d (%s–%s %%)", s.Kept.Stops, percent(low), percent(high))
+	return fmt.Sprintf("%d (%s–%s)", s.Kept.Stops, percent(low), percent(high))
 }
 
 // seedsDiffer returns the greatest difference of two seeds' stops that lost a request on a kept connection.

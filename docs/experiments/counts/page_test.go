@@ -41,7 +41,7 @@ func TestStopsTable(t *testing.T) {
 	if want := " differ by 1 stop at most.\n"; !strings.Contains(got, want) {
 		t.Errorf("got %q, want it to have %q", got, want)
 	}
-	if want := "| a | exit | raw | 1 (1.3–98.7 %) | 0 (0–84 %) | 3 | 0; 1 |\n"; !strings.HasSuffix(got, want) {
+	if want := "| a | exit | 1 (1.3–98.7) | 0 (0–84) | 3 | 0, 1 |\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %q, want it to end in %q", got, want)
 	}
 	if total := c.total(); total.GET.Answered != 15 || total.Stops != 2 {
