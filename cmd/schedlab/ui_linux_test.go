@@ -218,6 +218,11 @@ func TestUIForgives(t *testing.T) {
 	plan := func(says string) {
 		b.until(fmt.Sprintf("document.querySelector('#plan').innerText.includes(%q)", says))
 	}
+	b.click("a[href='/example/']")
+	b.until("location.pathname === '/example/' && document.querySelectorAll('button').length > 0")
+	accessible(t, b, "the example")
+	b.click(".around a")
+	b.until("location.pathname === '/'")
 	plan("75 s at most")
 	plan("machine: ")
 	plan("CPUs: server")

@@ -211,9 +211,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	w.Header().Set("Content-Security-Policy", reportPolicy)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Write(b.Bytes())
+	writeReport(w, b.Bytes())
 }
 
 // around returns the way from a run's report to the list, and to the runs before and after it.

@@ -3,8 +3,8 @@
 // command line of `schedlab compare`, so that it is measured and recorded the same way.
 //
 // The files: server.go is who may ask what; form.go makes a request of the form, and shows its plan and its mistakes;
-// queue.go runs the comparisons, one at a time; list.go reads the recorded runs; pages.go answers, with the templates in
-// pages.html, form.html and list.html.
+// queue.go runs the comparisons, one at a time; list.go reads the recorded runs, and example.go has
+// what is shown where there is none; pages.go answers, with the templates in pages.html, form.html and list.html.
 //
 // While a window is measured, this package does nothing unless a browser asks. It has no clock: browsers get
 // news when the comparison writes a line of progress, which it does between windows.
@@ -133,6 +133,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { s.first(w, form{config: &s.Config}) })
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /beside", s.beside)
+	mux.HandleFunc("GET /example/{$}", s.example)
 	mux.HandleFunc("GET /runs/{name}/{$}", s.report)
 	mux.HandleFunc("GET /runs/{name}/why.html", s.report)
 	mux.HandleFunc("GET /runs/{name}/again", s.again)
