@@ -1,16 +1,10 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,6 +17,7 @@ import (
 
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/selfsigned"
 )
 
 // secured starts a Go server that speaks HTTP/1.1 and HTTP/2 over TLS, and returns its URL and the file of its certificate.
@@ -31,11 +26,11 @@ func secured(t *testing.T) (url, cert string) {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.EnableHTTP2 = true
+	id := selfsigned.New(t, "example.com", "127.0.0.1")
+	s.TLS = id.Server()
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	cert = filepath.Join(t.TempDir(), "cert.pem")
-	writePEM(t, cert, "CERTIFICATE", s.Certificate().Raw)
-	return s.URL, cert
+	return s.URL, id.Cert
 }
 
 // Servers that speak TLS are arms by their URL, and so are commands that speak HTTP/2: the engine is chosen for all, and
@@ -44,13 +39,12 @@ func TestSecureArms(t *testing.T) {
 	t.Parallel()
 	url, cert := secured(t)
 	// One of our own servers trusts its own certificate by default.
-	own, key := filepath.Join(t.TempDir(), "own.pem"), filepath.Join(t.TempDir(), "own-key.pem")
-	selfSigned(t, "localhost", own, key)
-	r, dir := compareArms(t, "--path", "/", "--arm", "h1=tls="+cert+" host=example.com "+url, "--arm", "nethttp,tls-cert="+own+",tls-key="+key+",http=2,streams=8")
+	own := selfsigned.New(t, "localhost", "127.0.0.1")
+	r, dir := compareArms(t, "--path", "/", "--arm", "h1=tls="+cert+" host=example.com "+url, "--arm", "nethttp,tls-cert="+own.Cert+",tls-key="+own.Key+",http=2,streams=8")
 	for _, a := range r.Arms {
 		want := record.Speaks{TLS: cert, Host: "example.com"}
 		if a.Name == "nethttp,http=2,streams=8,tls" {
-			want = record.Speaks{TLS: own, HTTP2: true, Streams: 8}
+			want = record.Speaks{TLS: own.Cert, HTTP2: true, Streams: 8}
 		}
 		if a.Clients.Engine != "vegeta" || a.Clients.Speaks != want || a.Errors > 0 || a.Requests == 0 {
 			t.Errorf("%s: %d of %d requests failed, by %+v; want them good and %+v", a.Name, a.Errors, a.Requests, a.Clients, want)
@@ -134,8 +128,7 @@ func TestAttackOnNginxOverTLS(t *testing.T) {
 func secureNginx(t *testing.T) (url, cert string) {
 	t.Helper()
 	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	selfSigned(t, "api.example.com", cert, key)
+	id := selfsigned.New(t, "api.example.com", "127.0.0.1")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +140,7 @@ func secureNginx(t *testing.T) (url, cert string) {
 events { worker_connections 256; }
 http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
   server { listen %[2]s ssl http2; ssl_certificate %[3]s; ssl_certificate_key %[4]s; location / { return 200 "ok\n"; } } }
-`, dir, addr, cert, key)
+`, dir, addr, id.Cert, id.Key)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -162,42 +155,11 @@ http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; f
 	for range 200 {
 		if nc, err := net.Dial("tcp", addr); err == nil {
 			nc.Close()
-			return "https://" + addr + "/", cert
+			return "https://" + addr + "/", id.Cert
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	said, _ := os.ReadFile(filepath.Join(dir, "error.log"))
 	t.Fatalf("nginx does not listen: %s", said)
 	return "", ""
-}
-
-// selfSigned writes a certificate that is signed by itself, for a name and 127.0.0.1, and its key.
-func selfSigned(t *testing.T, name, cert, key string) {
-	t.Helper()
-	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	form := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, &own.PublicKey, own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writePEM(t, cert, "CERTIFICATE", der)
-	writePEM(t, key, "PRIVATE KEY", secret)
-}
-
-// writePEM writes a file of one PEM block.
-func writePEM(t *testing.T, file, kind string, bytes []byte) {
-	t.Helper()
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }

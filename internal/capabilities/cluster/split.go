@@ -145,7 +145,8 @@ func mergeClosed(answers []*answer) load.ClosedResult {
 
 // add adds the counts of a part to sum. Of two figures about delays the worse one counts.
 func add(sum, part *load.Result) {
-	sum.Dialled, sum.Exhausted = sum.Dialled+part.Dialled, sum.Exhausted+part.Exhausted
+	sum.Opened.Add(part.Opened)
+	sum.Exhausted += part.Exhausted
 	sum.ConnAnswers = append(sum.ConnAnswers, part.ConnAnswers...)
 	sum.Asked, sum.Starved, sum.Waited = sum.Asked+part.Asked, sum.Starved+part.Starved, sum.Waited+part.Waited
 	sum.FirstReply = max(sum.FirstReply, part.FirstReply)

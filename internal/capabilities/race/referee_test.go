@@ -64,7 +64,7 @@ func (f field) trial(number, block int, arm string) record.TrialRecord {
 	factor *= math.Exp(.01 * rng.NormFloat64())
 	t := record.TrialRecord{Trial: record.Trial{
 		Number: number, Block: block, Arm: arm, Seed: uint64(block), Warmup: record.Lasting(100 * time.Millisecond), Window: record.Lasting(time.Second),
-		Server: record.ServerSide{CPU: .3, Foreign: .001, Accepted: float64(n), Done: float64(n)}, Client: record.ClientSide{CPU: .2, Dialled: uint64(n)},
+		Server: record.ServerSide{CPU: .3, Foreign: .001, Accepted: float64(n), Done: float64(n)}, Client: record.ClientSide{CPU: .2, Opened: record.Opened{Dialled: uint64(n)}},
 	}}
 	for i := range n {
 		at := int64(float64(i) / fieldRate * 1e9)

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	races = flag.Int("races", 20, "simulated races of each kind of noise; docs/reference/verdicts.md tells of 300, and of 300 from seed 20261129")
+	races = flag.Int("races", 20, "simulated races of each kind of noise; docs/reference/verdicts.md has the counts of 300, and of 300 from two other seeds")
 	first = flag.Uint64("seed", 0, "the first race's seed; the next ones follow")
 )
 

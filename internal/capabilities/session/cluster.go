@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"schedlab/internal/capabilities/cluster"
@@ -178,8 +179,10 @@ func (r Cluster) Collect(ctx context.Context, p Program, run string, log io.Writ
 func (r Cluster) fetch(ctx context.Context, run, pod string, log io.Writer) (cluster.Fetched, error) {
 	k := r.Kubectl()
 	following, stop := context.WithCancel(ctx)
+	var follower sync.WaitGroup
+	defer follower.Wait()
 	defer stop()
-	go k.Follow(following, pod, log)
+	follower.Go(func() { k.Follow(following, pod, log) })
 	got, err := k.Fetch(ctx, run, pod, r.Out)
 	if err == nil || ctx.Err() == nil {
 		return got, err

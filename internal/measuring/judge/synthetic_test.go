@@ -165,7 +165,7 @@ func (s synthetic) trial(number, block int, arm string) (record.Trial, []request
 	return record.Trial{
 		Number: number, Block: block, Arm: arm, Seed: uint64(block), Warmup: record.Lasting(fakeWarmup * 1e9), Window: record.Lasting(fakeWindow * 1e9),
 		Server: record.ServerSide{CPU: .3 * noise(), Foreign: .001, Accepted: float64(n), Done: float64(n)},
-		Client: record.ClientSide{CPU: .2, Dialled: uint64(n)},
+		Client: record.ClientSide{CPU: .2, Opened: record.Opened{Dialled: uint64(n)}},
 	}, requests
 }
 

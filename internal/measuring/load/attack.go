@@ -172,10 +172,7 @@ type Result struct {
 	Stamps []request.Stamps
 	// Start is the zero of every stamp in Requests.
 	Start time.Time
-	// Dialled counts connections opened, those opened beforehand too.
-	Dialled uint64
-	// Handshakes counts the TLS handshakes that succeeded.
-	Handshakes uint64
+	record.Opened
 	// Exhausted counts dials that failed for want of a local port or file
 	// descriptor. The generator is to blame, not the server.
 	Exhausted uint64
@@ -287,7 +284,7 @@ const (
 // Engines returns the names of all engines. On Linux the first is the default.
 func Engines() []string { return []string{EngineSpin, EngineVegeta} }
 
-// A ClosedResult holds the requests that ended in the measured time. Dialled, Exhausted,
+// A ClosedResult holds the requests that ended in the measured time. Opened, Exhausted,
 // Asked, FirstReply and Proof include the warm-up; Idle and Waited are 0.
 //
 // Requests are in the order they were sent. Without a Rate a closed loop has no schedule:
@@ -334,7 +331,7 @@ func (r ClosedResult) Rate() float64 {
 func (r ClosedResult) Client(c record.Clients) record.ClientSide {
 	// The proof is copied: a pointer into r would keep all of its requests for as long as the judge keeps the trial.
 	side := record.ClientSide{
-		Dialled: r.Dialled, Handshakes: r.Handshakes, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
+		Opened: r.Opened, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
 		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: new(r.Proof.Proof), Pending: r.Cut,
 	}
 	if c.Session > 0 {

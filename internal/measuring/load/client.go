@@ -23,7 +23,7 @@ import (
 // section 6.5.2, recommends that a server allows no fewer.
 const DefaultStreams = 100
 
-// EngineFor returns the engine that clients need, because of what they speak; "" if any will do.
+// EngineFor returns the name of the only engine that can speak for c; "" if every engine can.
 func EngineFor(c record.Clients) string {
 	if c.Speaks.TLS != "" || c.Speaks.HTTP2 {
 		return EngineVegeta
@@ -116,60 +116,67 @@ func hostname(host string) string {
 
 // The connections of the engine vegeta.
 //
-// Over HTTP/1.1 one Transport opens and limits them. Over HTTP/2 it would put all requests on one connection, so there is a
-// Transport for each connection, and they are used in turn.
+// Over HTTP/1.1 one Transport opens and limits them. Over HTTP/2 it would put all requests on one connection. So kept
+// connections have a Transport each, and are used in turn; without keep-alive each request opens its own.
 type connections struct {
 	each  []*http.Transport
-	fresh bool // each request has a connection of its own, of HTTP/2
-	// places has the index of a Transport for each request that may be under way on it; nil: no limit. Requests take and
-	// return them in order of arrival.
+	fresh bool // each request opens a connection of HTTP/2
+	// places has the index of a Transport for each request that may be under way on it; nil: no limit, or the Transport's
+	// own. Requests take and return them in order of arrival.
 	places chan int
 }
 
 // newConnections returns the connections of a load. It opens none.
 func newConnections(c record.Clients) (*connections, error) {
-	if !c.Speaks.HTTP2 || !c.KeepAlive || c.Connections <= 0 {
-		t, err := Transport(c)
-		return &connections{each: []*http.Transport{t}, fresh: c.Speaks.HTTP2 && !c.KeepAlive}, err
+	all, transports, places := &connections{fresh: c.Speaks.HTTP2 && !c.KeepAlive}, 1, 0
+	switch {
+	case !c.Speaks.HTTP2 || c.Connections <= 0:
+	case all.fresh:
+		places = c.Connections
+	default:
+		transports, places = c.Connections, c.Connections*cmp.Or(c.Speaks.Streams, DefaultStreams)
+		c.Connections = 1
 	}
-	streams, n := cmp.Or(c.Speaks.Streams, DefaultStreams), c.Connections
-	all := &connections{places: make(chan int, n*streams)}
-	c.Connections = 1
-	for range n {
+	for range transports {
 		t, err := Transport(c)
 		if err != nil {
 			return nil, err
 		}
 		all.each = append(all.each, t)
 	}
-	for i := range n * streams {
-		all.places <- i % n
+	if places > 0 {
+		all.places = make(chan int, places)
+	}
+	for i := range places {
+		all.places <- i % transports
 	}
 	return all, nil
 }
 
 // take returns what sends the next request, which goes to addr. The caller calls free when the request has ended.
 func (c *connections) take(ctx context.Context, scheme, addr string) (by http.RoundTripper, free func(), err error) {
-	switch {
-	case c.fresh:
-		// A Transport may open more connections than requests, and send several on one.
-		conn, err := c.each[0].NewClientConn(ctx, scheme, addr)
-		if err != nil {
-			return nil, nil, err
+	i, leave := 0, func() {}
+	if c.places != nil {
+		select {
+		case i = <-c.places:
+			leave = func() { c.places <- i }
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
 		}
-		if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil { // as a Transport does
-			trace.GotConn(httptrace.GotConnInfo{})
-		}
-		return conn, func() { _ = conn.Close() }, nil
-	case c.places == nil:
-		return c.each[0], func() {}, nil
 	}
-	select {
-	case i := <-c.places:
-		return c.each[i], func() { c.places <- i }, nil
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+	if !c.fresh {
+		return c.each[i], leave, nil
 	}
+	// A Transport may open more connections than requests, and send several on one.
+	conn, err := c.each[i].NewClientConn(ctx, scheme, addr)
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil { // as a Transport does
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
+	return conn, func() { _ = conn.Close(); leave() }, nil
 }
 
 // close closes the connections that no request uses.

@@ -1,19 +1,11 @@
 package load
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	crand "crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"io"
 	"log"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,46 +15,8 @@ import (
 	"schedlab/internal/measuring/arrivals"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
+	"schedlab/internal/shared/selfsigned"
 )
-
-// An identity is a certificate that signed itself, as files and for a server.
-type identity struct {
-	certFile, keyFile string
-	pair              tls.Certificate
-}
-
-// signed makes an identity for a name and 127.0.0.1.
-func signed(t *testing.T, name string) identity {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	form := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		DNSNames: []string{name}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	der, err := x509.CreateCertificate(crand.Reader, form, form, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(file, kind string, bytes []byte) string {
-		file = filepath.Join(t.TempDir(), file)
-		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	id := identity{certFile: write("cert.pem", "CERTIFICATE", der), keyFile: write("key.pem", "PRIVATE KEY", pkcs8)}
-	if id.pair, err = tls.LoadX509KeyPair(id.certFile, id.keyFile); err != nil {
-		t.Fatal(err)
-	}
-	return id
-}
 
 // A watched server counts its connections and the most requests under way on one of them.
 type watched struct {
@@ -70,6 +24,7 @@ type watched struct {
 	mu    sync.Mutex
 	under map[string]int // requests, by the client's address
 	most  int
+	all   int            // the most requests under way in all
 	proto map[string]int // requests, by version and host
 }
 
@@ -81,6 +36,11 @@ func watch(t *testing.T, config *tls.Config, h2 bool, wait time.Duration) *watch
 		w.mu.Lock()
 		w.under[r.RemoteAddr]++
 		w.most = max(w.most, w.under[r.RemoteAddr])
+		all := 0
+		for _, n := range w.under {
+			all += n
+		}
+		w.all = max(w.all, all)
 		w.proto[r.Proto+" "+r.Host]++
 		w.mu.Unlock()
 		time.Sleep(wait)
@@ -107,19 +67,18 @@ func watch(t *testing.T, config *tls.Config, h2 bool, wait time.Duration) *watch
 // Clients speak what they are asked to, over as many connections as they are given, and name the host that they were given.
 func TestClientsSpeak(t *testing.T) {
 	t.Parallel()
-	id := signed(t, "api.example.com")
-	config := func() *tls.Config { return &tls.Config{Certificates: []tls.Certificate{id.pair}} }
+	id := selfsigned.New(t, "api.example.com")
 	for name, c := range map[string]struct {
 		server             *watched
 		clients            record.Clients
 		proto              string
 		handshakes, opened uint64 // at most, and at least 1 where it is above 0
 	}{
-		"https": {watch(t, config(), true, time.Millisecond), record.Clients{Speaks: record.Speaks{TLS: id.certFile, Host: "api.example.com"}, Connections: 4, KeepAlive: true}, "HTTP/1.1 api.example.com", 4, 4},
-		"h2":    {watch(t, config(), true, time.Millisecond), record.Clients{Speaks: record.Speaks{HTTP2: true, TLS: id.certFile, Host: "api.example.com"}, Connections: 4, KeepAlive: true}, "HTTP/2.0 api.example.com", 4, 4},
+		"https": {watch(t, id.Server(), true, time.Millisecond), record.Clients{Speaks: record.Speaks{TLS: id.Cert, Host: "api.example.com"}, Connections: 4, KeepAlive: true}, "HTTP/1.1 api.example.com", 4, 4},
+		"h2":    {watch(t, id.Server(), true, time.Millisecond), record.Clients{Speaks: record.Speaks{HTTP2: true, TLS: id.Cert, Host: "api.example.com"}, Connections: 4, KeepAlive: true}, "HTTP/2.0 api.example.com", 4, 4},
 		"h2c":   {watch(t, nil, true, time.Millisecond), record.Clients{Speaks: record.Speaks{HTTP2: true, Host: "api.example.com"}, Connections: 3, KeepAlive: true}, "HTTP/2.0 api.example.com", 0, 3},
 		"h2 on a connection for each request": {
-			watch(t, config(), true, 0), record.Clients{Speaks: record.Speaks{HTTP2: true, TLS: record.TrustAny}}, "HTTP/2.0 ", 200, 200,
+			watch(t, id.Server(), true, 0), record.Clients{Speaks: record.Speaks{HTTP2: true, TLS: record.TrustAny}}, "HTTP/2.0 ", 200, 200,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,16 +129,32 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// Without keep-alive each request opens a connection of HTTP/2, and no more are open at once than the load was given.
+func TestFreshConnectionsAreLimited(t *testing.T) {
+	t.Parallel()
+	s := watch(t, nil, true, 20*time.Millisecond)
+	res := vegetaRun(t, Options{
+		Clients: record.Clients{Engine: EngineVegeta, Connections: 3, Speaks: record.Speaks{HTTP2: true}},
+		Targets: []Target{{Method: "GET", URL: s.URL}}, Trace: arrivals.Trace{At: make([]time.Duration, 12)}, // all at once
+	})
+	for i, r := range res.Requests {
+		if !r.Good() || !inStampOrder(r, res.Stamps[i]) {
+			t.Errorf("request %d: %+v with %+v; want a good reply", i, r, res.Stamps[i])
+		}
+	}
+	if s.most != 1 || s.all > 3 || res.Dialled != 12 {
+		t.Errorf("%d requests on a connection at once, %d in all, %d connections opened; want 1, at most 3, and 12", s.most, s.all, res.Dialled)
+	}
+}
+
 // A server that does not agree with the client says so by the cause.
 func TestServersRefuseClients(t *testing.T) {
 	t.Parallel()
-	id := signed(t, "a.example.com")
-	known := x509.NewCertPool()
-	known.AddCert(id.pair.Leaf)
-	mutual := &tls.Config{Certificates: []tls.Certificate{id.pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known}
+	id := selfsigned.New(t, "a.example.com")
+	mutual := &tls.Config{Certificates: []tls.Certificate{id.Pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: id.Pool()}
 	old := mutual.Clone()
 	old.MaxVersion = tls.VersionTLS12
-	other := signed(t, "b.example.com")
+	other := selfsigned.New(t, "b.example.com")
 	one := record.Clients{Connections: 1, KeepAlive: true, Speaks: record.Speaks{TLS: record.TrustAny}, Timeout: record.Lasting(5 * time.Second)}
 	with := func(change func(*record.Speaks)) record.Clients {
 		c := one
@@ -191,15 +166,15 @@ func TestServersRefuseClients(t *testing.T) {
 		clients record.Clients
 		want    request.End
 	}{
-		"a known client":             {watch(t, mutual, false, 0), with(func(c *record.Speaks) { c.Cert, c.Key = id.certFile, id.keyFile }), request.Answered},
+		"a known client":             {watch(t, mutual, false, 0), with(func(c *record.Speaks) { c.Cert, c.Key = id.Cert, id.Key }), request.Answered},
 		"no certificate":             {watch(t, mutual, false, 0), one, request.NoClientCert},
 		"no certificate, TLS 1.2":    {watch(t, old, false, 0), one, request.NoTLS}, // its alert may mean anything
-		"another certificate":        {watch(t, mutual, false, 0), with(func(c *record.Speaks) { c.Cert, c.Key = other.certFile, other.keyFile }), request.NoClientCert},
-		"no HTTP/2":                  {watch(t, &tls.Config{Certificates: []tls.Certificate{id.pair}, NextProtos: []string{"http/1.1"}}, false, 0), with(func(c *record.Speaks) { c.HTTP2 = true }), request.NoHTTP2},
+		"another certificate":        {watch(t, mutual, false, 0), with(func(c *record.Speaks) { c.Cert, c.Key = other.Cert, other.Key }), request.NoClientCert},
+		"no HTTP/2":                  {watch(t, &tls.Config{Certificates: []tls.Certificate{id.Pair}, NextProtos: []string{"http/1.1"}}, false, 0), with(func(c *record.Speaks) { c.HTTP2 = true }), request.NoHTTP2},
 		"no HTTP/2 without TLS":      {watch(t, nil, false, 0), with(func(c *record.Speaks) { c.HTTP2, c.TLS = true, "" }), request.NoHTTP2},
-		"another name":               {watch(t, &tls.Config{Certificates: []tls.Certificate{id.pair}}, false, 0), with(func(c *record.Speaks) { c.TLS, c.Host = id.certFile, "b.example.com" }), request.OtherHost},
-		"another authority":          {watch(t, &tls.Config{Certificates: []tls.Certificate{id.pair}}, false, 0), with(func(c *record.Speaks) { c.TLS, c.Host = other.certFile, "a.example.com" }), request.Untrusted},
-		"the name with another port": {watch(t, &tls.Config{Certificates: []tls.Certificate{id.pair}}, false, 0), with(func(c *record.Speaks) { c.TLS, c.Host = id.certFile, "a.example.com:8443" }), request.Answered},
+		"another name":               {watch(t, id.Server(), false, 0), with(func(c *record.Speaks) { c.TLS, c.Host = id.Cert, "b.example.com" }), request.OtherHost},
+		"another authority":          {watch(t, id.Server(), false, 0), with(func(c *record.Speaks) { c.TLS, c.Host = other.Cert, "a.example.com" }), request.Untrusted},
+		"the name with another port": {watch(t, id.Server(), false, 0), with(func(c *record.Speaks) { c.TLS, c.Host = id.Cert, "a.example.com:8443" }), request.Answered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -215,11 +190,11 @@ func TestServersRefuseClients(t *testing.T) {
 // Files that cannot be used are told before anything is sent.
 func TestBadCertificates(t *testing.T) {
 	t.Parallel()
-	id := signed(t, "a.example.com")
+	id := selfsigned.New(t, "a.example.com")
 	for want, c := range map[string]record.Clients{
 		"no such file":                   {Speaks: record.Speaks{TLS: "/no/such/file"}},
-		"has none in PEM form":           {Speaks: record.Speaks{TLS: id.keyFile}},
-		"the client's certificate":       {Speaks: record.Speaks{TLS: record.TrustAny, Cert: id.certFile}},
+		"has none in PEM form":           {Speaks: record.Speaks{TLS: id.Key}},
+		"the client's certificate":       {Speaks: record.Speaks{TLS: record.TrustAny, Cert: id.Cert}},
 		"needs the engine vegeta":        {Speaks: record.Speaks{TLS: record.TrustAny}, Engine: EngineSpin},
 		"HTTP/2 needs the engine vegeta": {Speaks: record.Speaks{HTTP2: true}, Engine: EngineSpin},
 		"without HTTP/2":                 {Speaks: record.Speaks{TLS: record.TrustAny, Streams: 3}},
@@ -238,8 +213,8 @@ func TestBadCertificates(t *testing.T) {
 // A closed loop over TLS counts what its clients did, and calls back at its moments.
 func TestClosedLoopOverTLS(t *testing.T) {
 	t.Parallel()
-	id := signed(t, "a.example.com")
-	s := watch(t, &tls.Config{Certificates: []tls.Certificate{id.pair}}, true, time.Millisecond)
+	id := selfsigned.New(t, "a.example.com")
+	s := watch(t, id.Server(), true, time.Millisecond)
 	for _, http2 := range []bool{false, true} {
 		var moments []int
 		o := Options{

@@ -59,14 +59,15 @@ type spinner struct {
 	ends   *endings // told when a request of an open loop ends; may be nil
 	stream *stream  // nil: the log holds the whole schedule
 
-	dialled, exhausted uint64
-	opening            int  // connections being opened
-	freed              bool // a connection may take a request
-	watch              turnWatch
-	audit              readAudit
-	momentsDone        int // calls of Moment so far
-	idleConns          IdleConns
-	firstLost          time.Time
+	counts      record.Opened
+	exhausted   uint64
+	opening     int  // connections being opened
+	freed       bool // a connection may take a request
+	watch       turnWatch
+	audit       readAudit
+	momentsDone int // calls of Moment so far
+	idleConns   IdleConns
+	firstLost   time.Time
 }
 
 // A spinLoop decides which request is sent when.

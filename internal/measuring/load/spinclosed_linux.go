@@ -242,7 +242,7 @@ func closedSpin(ctx context.Context, o Options, a *script) (ClosedResult, error)
 		o.Closing()
 	}
 	res := tallied(s.log, a, &o, took)
-	res.Start, res.Dialled, res.Exhausted = s.start, s.dialled, s.exhausted
+	res.Start, res.Opened, res.Exhausted = s.start, s.counts, s.exhausted
 	for _, r := range res.Requests {
 		proof.count(r)
 	}

@@ -442,7 +442,7 @@ func (s *spinner) opened(k *spinConn) bool {
 // open.
 func (s *spinner) connected(k *spinConn) bool {
 	s.opening--
-	s.dialled++
+	s.counts.Dialled++
 	k.state = spinOpen
 	if k.idle && !s.askIdle(k) {
 		return false

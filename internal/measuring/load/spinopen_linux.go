@@ -170,7 +170,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	})
 	// Requests without an outcome get one before they are copied and reported.
 	cut, ahead := s.cutOff()
-	res := &Result{Start: s.start, Dialled: s.dialled, Exhausted: s.exhausted, Waited: l.waited, Proof: proof}
+	res := &Result{Start: s.start, Opened: s.counts, Exhausted: s.exhausted, Waited: l.waited, Proof: proof}
 	if o.Closing != nil {
 		o.Closing()
 	}

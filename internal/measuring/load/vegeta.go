@@ -19,6 +19,7 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"schedlab/internal/measuring/arrivals"
+	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
 )
 
@@ -62,6 +63,7 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 	}
 	res.Proof = proof()
 	res.Proof.Planned = n
+	a.count(res)
 	if o.Closing != nil {
 		o.Closing()
 	}
@@ -92,6 +94,14 @@ type vegetaAttack struct {
 	conns   *connections
 	res     *Result // Start is set by the first Pace
 	moments int     // calls of Moment so far
+
+	dialled, handshakes, exhausted atomic.Uint64
+}
+
+// count copies the counts of connections to res. net/http may still open one for a request that has ended; it is not counted.
+func (a *vegetaAttack) count(res *Result) {
+	res.Opened = record.Opened{Dialled: a.dialled.Load(), Handshakes: a.handshakes.Load()}
+	res.Exhausted = a.exhausted.Load()
 }
 
 // Pace implements vegeta.Pacer. vegeta calls it for each hit, in order and from one
@@ -160,13 +170,13 @@ func (a *vegetaAttack) ask(seq int) (resp *http.Response, ended request.Request,
 		GotConn: func(httptrace.GotConnInfo) { since(&ready) },
 		ConnectDone: func(_, _ string, err error) {
 			if err == nil {
-				atomic.AddUint64(&a.res.Dialled, 1)
+				a.dialled.Add(1)
 			}
 		},
 		TLSHandshakeStart: func() { secured.Store(true) },
 		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
 			if err == nil {
-				atomic.AddUint64(&a.res.Handshakes, 1)
+				a.handshakes.Add(1)
 			}
 		},
 		GotFirstResponseByte: func() { since(&first) },
@@ -197,7 +207,7 @@ func (a *vegetaAttack) ask(seq int) (resp *http.Response, ended request.Request,
 		}
 	}
 	if ended.Outcome == request.Exhausted {
-		atomic.AddUint64(&a.res.Exhausted, 1)
+		a.exhausted.Add(1)
 	}
 	return nil, ended, stamps, err
 }

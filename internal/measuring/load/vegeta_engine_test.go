@@ -1,14 +1,8 @@
 package load
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	crand "crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +14,7 @@ import (
 	"schedlab/internal/measuring/arrivals"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
+	"schedlab/internal/shared/selfsigned"
 )
 
 // inStampOrder checks that an answered request's stamps are in order.
@@ -154,26 +149,10 @@ func TestVegetaLateness(t *testing.T) {
 // A TLS handshake that fails says why.
 func TestHandshakeFailures(t *testing.T) {
 	t.Parallel()
-	served := func(certificate *x509.Certificate) string {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		der, err := x509.CreateCertificate(crand.Reader, certificate, certificate, &key.PublicKey, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := httptest.NewUnstartedServer(http.NotFoundHandler())
-		s.Config.ErrorLog = log.New(io.Discard, "", 0)
-		s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
-		s.StartTLS()
-		t.Cleanup(s.Close)
-		return s.URL
+	served := func(from, until time.Duration, name string) string {
+		return watch(t, selfsigned.Valid(t, from, until, name).Server(), false, 0).URL
 	}
-	certificate := func(from, until time.Duration, addr net.IP) *x509.Certificate {
-		return &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(until), IPAddresses: []net.IP{addr}}
-	}
-	here, elsewhere := net.IPv4(127, 0, 0, 1), net.IPv4(192, 0, 2, 1)
+	const here, elsewhere = "127.0.0.1", "192.0.2.1"
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	listen := func() net.Listener {
@@ -193,14 +172,14 @@ func TestHandshakeFailures(t *testing.T) {
 		}
 	}()
 	for url, want := range map[string]request.End{
-		served(certificate(-time.Hour, time.Hour, here)):      request.Untrusted,
-		served(certificate(-2*time.Hour, -time.Hour, here)):   request.Expired,
-		served(certificate(time.Hour, 2*time.Hour, here)):     request.Expired,
-		served(certificate(-time.Hour, time.Hour, elsewhere)): request.OtherHost,
-		strings.Replace(plain.URL, "http://", "https://", 1):  request.NoTLS,
-		"https://" + closing.Addr().String():                  request.Closed,
-		"http://no-such-name.invalid/":                        request.NoName,
-		"https://" + dead.Addr().String():                     request.Refused,
+		served(-time.Hour, time.Hour, here):                  request.Untrusted,
+		served(-2*time.Hour, -time.Hour, here):               request.Expired,
+		served(time.Hour, 2*time.Hour, here):                 request.Expired,
+		served(-time.Hour, time.Hour, elsewhere):             request.OtherHost,
+		strings.Replace(plain.URL, "http://", "https://", 1): request.NoTLS,
+		"https://" + closing.Addr().String():                 request.Closed,
+		"http://no-such-name.invalid/":                       request.NoName,
+		"https://" + dead.Addr().String():                    request.Refused,
 	} {
 		o := Options{
 			Clients: record.Clients{Engine: EngineVegeta, Connections: 1, KeepAlive: true, Timeout: record.Lasting(5 * time.Second)},

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -44,9 +43,8 @@ func closedVegeta(ctx context.Context, o Options, requests *script) (ClosedResul
 		o.Closing()
 	}
 	res := tallied(l.log, requests, &o, took)
-	res.Start, res.Exhausted = l.a.res.Start, l.a.res.Exhausted
-	// A connection that is being opened for nobody any more is counted by net/http's goroutine.
-	res.Dialled, res.Handshakes = atomic.LoadUint64(&l.a.res.Dialled), atomic.LoadUint64(&l.a.res.Handshakes)
+	res.Start = l.a.res.Start
+	l.a.count(&res.Result)
 	for _, r := range res.Requests {
 		measured.count(r)
 	}

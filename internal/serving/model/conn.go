@@ -27,7 +27,7 @@ type Conn struct {
 	tls     *tls.Conn // nil: it speaks no TLS; see secure.go
 	shaken  bool      // the TLS handshake is over
 
-	nextFrame bool // the read under way is for the next frame of HTTP/2, of which no byte has come
+	nextFrame bool // the present read waits for the first byte of the next HTTP/2 frame
 }
 
 // An openConn is an open connection as the listener and the drain see it, safe for concurrent use.

@@ -31,7 +31,7 @@ type loopConn struct {
 	fd     int32
 	serial int32 // the number of the connection in its loop
 
-	// Only the loop's goroutine uses the fields below, but for those of entry.
+	// Only the loop's goroutine uses the fields below, except entry.
 	serving         *coroutine
 	readBy, writeBy time.Duration // deadlines by the loop's clock; 0: none
 	tick            int64         // the wheel's tick at which it is looked at; 0: not in the wheel
@@ -346,20 +346,20 @@ func (c *loopConn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// RemoteAddr, SetWriteDeadline and SetDeadline complete a net.Conn. Nobody calls them: fasthttp has no
+// RemoteAddr, SetWriteDeadline and SetDeadline are required by net.Conn but never called: fasthttp has no
 // write timeout here (see newEventLoop), and no handler asks for the client's address.
 func (c *loopConn) RemoteAddr() net.Addr             { return nil }
 func (c *loopConn) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }
 func (c *loopConn) SetDeadline(time.Time) error      { return errors.ErrUnsupported }
 
-// A coroutine serves requests of its loop, those of one connection after those of another. For
-// fasthttp it is a single connection that stays open: a Read that finds no request lets the
-// present connection go, waits for another with a request, and reads from that. fasthttp keeps
-// nothing of a connection from one request to the next: it has answered all that it has read,
-// and its buffers are empty. So all connections use the same few buffers and stacks, which stay in
-// the caches. When a connection is closed fasthttp's service ends, and the next one begins another.
+// A coroutine serves the connections of its loop, one after the other. fasthttp sees a single
+// connection that stays open: when a Read finds no request, the coroutine leaves the present
+// connection, waits until another one has a request, and reads from that one. This is safe because
+// fasthttp keeps no state between requests: it has answered everything that it read, and its
+// buffers are empty. So all connections share a few buffers and stacks, which stay in the CPU's
+// caches. When a connection is closed, fasthttp's ServeConn returns; it is called again for the next one.
 //
-// Where a request has to wait for its socket or a worker the coroutine yields to the loop, which
+// A request that waits for its socket or a worker makes the coroutine yield to the loop, which
 // resumes it later. Switching there and back costs some 0.1 µs and does not involve the
 // scheduler. A handler must not lock its thread: Go ends the process when a coroutine is resumed
 // with another locking state than at its creation.

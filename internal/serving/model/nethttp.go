@@ -54,7 +54,7 @@ func newNethttp(cfg Config) Model {
 		ErrorLog:                     DebugLog(cfg.Log),
 		DisableGeneralOptionsHandler: true,
 	}
-	// A Conn decrypts by itself, so net/http finds the preface of HTTP/2 on what is a plain connection to it.
+	// A Conn decrypts TLS itself, so to net/http every connection is plain and HTTP/2 on it unencrypted.
 	if cfg.HTTP2 {
 		m.server.Protocols = new(http.Protocols)
 		m.server.Protocols.SetHTTP1(true)

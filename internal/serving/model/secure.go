@@ -65,8 +65,8 @@ func (c *Conn) readWire(p []byte) (int, error) {
 	return n, err
 }
 
-// frameHead is the length of the head of an HTTP/2 frame. net/http reads a head by itself, and only when it has acted on the
-// frame before.
+// frameHead is the length of an HTTP/2 frame's head. net/http reads the head in a Read of its own, and only after it has
+// handled the previous frame.
 const frameHead = 9
 
 // readPlain reads what the client sent, decrypted if the connection speaks TLS.

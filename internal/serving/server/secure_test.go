@@ -3,44 +3,19 @@ package server
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"schedlab/internal/serving/model"
+	"schedlab/internal/shared/selfsigned"
 )
-
-// certificate writes the certificate of httptest, which is for 127.0.0.1, and its key.
-func certificate(t *testing.T) (cert, key string, roots *x509.CertPool) {
-	t.Helper()
-	s := httptest.NewTLSServer(nil)
-	defer s.Close()
-	secret, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: s.Certificate().Raw}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	roots = x509.NewCertPool()
-	roots.AddCert(s.Certificate())
-	return cert, key, roots
-}
 
 // A secureServer runs in a mode that speaks TLS. Its client speaks one protocol alone.
 type secureServer struct {
@@ -52,7 +27,7 @@ type secureServer struct {
 
 // overTLS runs a test in each mode that speaks TLS, and over HTTP/2 where its stack is net/http's.
 func overTLS(t *testing.T, test func(t *testing.T, s secureServer)) {
-	cert, key, roots := certificate(t)
+	id := selfsigned.New(t, "127.0.0.1")
 	for _, m := range model.Modes() {
 		if !m.Has("tls-cert") {
 			continue
@@ -64,7 +39,7 @@ func overTLS(t *testing.T, test func(t *testing.T, s secureServer)) {
 			t.Run(m.Name+map[bool]string{true: " h2"}[http2], func(t *testing.T) {
 				t.Parallel()
 				cfg := Default()
-				cfg.Mode, cfg.Addr, cfg.Admin, cfg.TLSCert, cfg.TLSKey, cfg.Iters, cfg.Stamps = m.Name, "127.0.0.1:0", "off", cert, key, 1, "basic"
+				cfg.Mode, cfg.Addr, cfg.Admin, cfg.TLSCert, cfg.TLSKey, cfg.Iters, cfg.Stamps = m.Name, "127.0.0.1:0", "off", id.Cert, id.Key, 1, "basic"
 				cfg.DrainGrace = 20 * time.Millisecond
 				if m.Has("workers") {
 					cfg.Workers = 64
@@ -79,7 +54,7 @@ func overTLS(t *testing.T, test func(t *testing.T, s secureServer)) {
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- s.Serve(ctx) }()
-				by := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, Protocols: new(http.Protocols)}
+				by := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: id.Pool()}, Protocols: new(http.Protocols)}
 				by.Protocols.SetHTTP1(!http2)
 				by.Protocols.SetHTTP2(http2)
 				test(t, secureServer{s, http2, &http.Client{Transport: by, Timeout: 5 * time.Second}, func() error {
@@ -193,11 +168,11 @@ func TestDrainsOverTLS(t *testing.T) {
 // Half of what TLS needs, or files that are none, are refused by name.
 func TestTLSNeedsBothFiles(t *testing.T) {
 	t.Parallel()
-	cert, key, _ := certificate(t)
+	id := selfsigned.New(t, "127.0.0.1")
 	for want, c := range map[string]struct{ mode, cert, key string }{
-		"belong together":                     {"nethttp", cert, ""},
-		"--tls-cert: reading the certificate": {"fasthttp", key, cert},
-		"--tls-cert means nothing to --mode pool; it belongs to --mode nethttp, nethttp-gate, goroutine, fasthttp, semaphore": {"pool", cert, key},
+		"belong together":                     {"nethttp", id.Cert, ""},
+		"--tls-cert: reading the certificate": {"fasthttp", id.Key, id.Cert},
+		"--tls-cert means nothing to --mode pool; it belongs to --mode nethttp, nethttp-gate, goroutine, fasthttp, semaphore": {"pool", id.Cert, id.Key},
 	} {
 		cfg := Default()
 		cfg.Mode, cfg.TLSCert, cfg.TLSKey, cfg.Iters = c.mode, c.cert, c.key, 1

@@ -143,11 +143,10 @@ type Reading struct {
 
 // ClientSide is what the generator knows about one window apart from its requests.
 type ClientSide struct {
-	CPU         float64  `json:"cpu"`                    // CPU seconds of the generator in the window
-	Steal       float64  `json:"steal"`                  // stolen seconds over all CPUs in the window
-	Throttled   float64  `json:"throttled"`              // cgroup-throttled seconds in the window
-	Dialled     uint64   `json:"dialled"`                // connections opened in the whole trial
-	Handshakes  uint64   `json:"handshakes,omitempty"`   // of TLS, in the whole trial
+	CPU         float64  `json:"cpu"`       // CPU seconds of the generator in the window
+	Steal       float64  `json:"steal"`     // stolen seconds over all CPUs in the window
+	Throttled   float64  `json:"throttled"` // cgroup-throttled seconds in the window
+	Opened               // in the whole trial
 	ConnAnswers []uint32 `json:"conn_answers,omitempty"` // replies per pre-opened connection, or per client of a closed loop
 	Asked       int      `json:"asked,omitempty"`        // connections that were given a request
 	Starved     int      `json:"starved,omitempty"`      // Asked connections that waited for a reply and got none
@@ -159,6 +158,17 @@ type ClientSide struct {
 	// Pending are the requests that a closed loop had under way at the window's end. It is zero
 	// in an open loop, which records all its requests.
 	Pending Pending `json:"pending,omitzero"`
+}
+
+// Opened counts the connections that a load opened, including those opened before its first request.
+type Opened struct {
+	Dialled    uint64 `json:"dialled"`
+	Handshakes uint64 `json:"handshakes,omitempty"` // TLS handshakes that succeeded
+}
+
+// Add adds the counts of p. It is for sums over the parts of a load.
+func (o *Opened) Add(p Opened) {
+	o.Dialled, o.Handshakes = o.Dialled+p.Dialled, o.Handshakes+p.Handshakes
 }
 
 // Pending are requests under way at the end of a closed loop's window. They are not among its

@@ -14,14 +14,15 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
 // reply11 is the reply to every request of HTTP/1.1 over TLS.
 const reply11 = "HTTP/1.1 200 OK\r\nServer: null\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n"
 
-// ServeSpoken answers clients that speak TLS, HTTP/2 or both, until the context ends, and closes ln. Its certificate is
-// signed by itself. crypto/tls and net/http's HTTP/2 do the work, so it costs more than Serve.
+// ServeSpoken answers clients that speak TLS, HTTP/2 or both, until the context ends. Then it closes ln and all connections.
+// Its certificate is self-signed. crypto/tls and net/http's HTTP/2 do the work, so it costs more than Serve.
 func ServeSpoken(ctx context.Context, ln net.Listener, secure, http2 bool) error {
 	stop := context.AfterFunc(ctx, func() { _ = ln.Close() })
 	defer stop()
@@ -36,6 +37,10 @@ func ServeSpoken(ctx context.Context, ln net.Listener, secure, http2 bool) error
 	if http2 {
 		return serveHTTP2(ctx, ln, config)
 	}
+	var conns sync.WaitGroup
+	defer conns.Wait()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	for {
 		nc, err := ln.Accept()
 		if ctx.Err() != nil {
@@ -44,7 +49,7 @@ func ServeSpoken(ctx context.Context, ln net.Listener, secure, http2 bool) error
 		if err != nil {
 			return err
 		}
-		go answerAll(tls.Server(nc, config))
+		conns.Go(func() { answerAll(ctx, nc, config) })
 	}
 }
 
@@ -68,10 +73,13 @@ func serveHTTP2(ctx context.Context, ln net.Listener, config *tls.Config) error 
 	return err
 }
 
-// answerAll answers each request on a connection, which has no body, until the client closes it.
-func answerAll(nc net.Conn) {
-	defer nc.Close()
-	in := bufio.NewReader(nc)
+// answerAll answers the requests of one connection over TLS until the client closes it or ctx ends. Requests have no body.
+func answerAll(ctx context.Context, nc net.Conn, config *tls.Config) {
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	defer stop()
+	secured := tls.Server(nc, config)
+	defer secured.Close()
+	in := bufio.NewReader(secured)
 	for {
 		line, err := in.ReadSlice('\n')
 		if err != nil {
@@ -80,13 +88,13 @@ func answerAll(nc net.Conn) {
 		if len(line) > 2 { // not yet the empty line
 			continue
 		}
-		if _, err := io.WriteString(nc, reply11); err != nil {
+		if _, err := io.WriteString(secured, reply11); err != nil {
 			return
 		}
 	}
 }
 
-// certificate makes a certificate that is signed by itself.
+// certificate makes a self-signed certificate.
 func certificate() (own tls.Certificate, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

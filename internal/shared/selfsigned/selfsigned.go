@@ -1,0 +1,77 @@
+// Package selfsigned makes self-signed certificates for tests of TLS.
+package selfsigned
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// An Identity is a certificate with its key, for a server or for a client.
+type Identity struct {
+	Cert, Key string // files in PEM form
+	Pair      tls.Certificate
+}
+
+// New makes an identity for names, which are host names and IP addresses. It is valid now.
+func New(t testing.TB, names ...string) Identity {
+	t.Helper()
+	return Valid(t, -time.Hour, time.Hour, names...)
+}
+
+// Valid makes an identity that is valid between two times, which are given as times from now. A time in the past is
+// negative.
+func Valid(t testing.TB, from, until time.Duration, names ...string) Identity {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(err)
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(until), IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			form.IPAddresses = append(form.IPAddresses, ip)
+		} else {
+			form.DNSNames = append(form.DNSNames, name)
+		}
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
+	must(err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	must(err)
+	dir := t.TempDir()
+	id := Identity{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	must(os.WriteFile(id.Cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
+	must(os.WriteFile(id.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+	id.Pair, err = tls.LoadX509KeyPair(id.Cert, id.Key)
+	must(err)
+	return id
+}
+
+// Server returns the settings of a server with this identity.
+func (id Identity) Server() *tls.Config {
+	return &tls.Config{Certificates: []tls.Certificate{id.Pair}}
+}
+
+// Pool returns a pool that has this certificate alone.
+func (id Identity) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(id.Pair.Leaf)
+	return pool
+}
