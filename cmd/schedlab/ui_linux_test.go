@@ -113,6 +113,7 @@ func TestUIInBrowser(t *testing.T) {
 	if got := b.eval("document.querySelector('#live-job').innerText"); !strings.HasPrefix(got, "done") {
 		t.Errorf("it ended with %q:\n%s", got, b.eval("document.body.innerText"))
 	}
+	b.until("document.querySelector('#plan').innerText.includes('machine: ')") // which was not looked at meanwhile
 	b.click("#result")
 	b.until("location.pathname.startsWith('/runs/') && document.querySelector('table.figures') && document.querySelectorAll('button').length > 0") // its own script runs
 	accessible(t, b, "a report")

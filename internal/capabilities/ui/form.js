@@ -23,10 +23,10 @@ if (form) {
     for (const field of form.querySelectorAll(`[name="${name}"]`)) field.removeAttribute("aria-invalid");
     document.getElementById(name + "-wrong")?.replaceChildren();
   };
-  form.addEventListener("input", event => {
-    unmark(event.target.name);
-    clearTimeout(timer);
-    timer = setTimeout(refresh, 400);
-  });
+  const soon = () => { clearTimeout(timer); timer = setTimeout(refresh, 400); };
+  form.addEventListener("input", event => { unmark(event.target.name); soon(); });
+  // A plan without a look at the machine gets one when the comparison that is measured has ended.
+  new MutationObserver(() => { if (document.getElementById("unseen")) soon(); })
+    .observe(document.getElementById("live-job"), {childList: true, subtree: true, characterData: true});
   if (!document.getElementById("problem")) refresh();
 }
