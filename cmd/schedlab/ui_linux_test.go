@@ -183,7 +183,7 @@ func TestUIInBrowser(t *testing.T) {
 		t.Errorf("one forest, one chart and a colour for each of two arms: %s", got)
 	}
 	fits(t, b, "two runs")
-	b.picture("ui-beside.png", 640)
+	b.picture("ui-beside.png", 1200)
 
 	end(syscall.SIGINT)
 	names, err := record.Runs(runs)

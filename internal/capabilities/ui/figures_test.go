@@ -58,6 +58,7 @@ func TestFiguresOfARunThatGoesOn(t *testing.T) {
 		{Metric: stats.P50, Primary: true, Baseline: "nethttp", Arm: "<pool>", Verdict: stats.Decided(stats.Slower), Ratio: 3, Low: 2.9, High: 3.1, Blocks: 12, Lost: 12},
 		{Metric: stats.P99, Primary: true, Baseline: "nethttp", Arm: "<pool>", Verdict: stats.Decision{Outcome: outcome.Open}, Ratio: 1, Low: .5, High: 2, Blocks: 12, Needed: 500},
 		{Metric: stats.Goodput, Baseline: "nethttp", Arm: "<pool>", Verdict: stats.Decided(stats.Same), Ratio: 1, Low: .99, High: 1.01, Blocks: 12},
+		{Metric: stats.CPUPerRequest, Baseline: "nethttp", Arm: "<pool>", Verdict: stats.Decided(stats.Lower), Ratio: .8, Low: .7, High: .9, Blocks: 12}, // its figures are not told
 	}
 	_, charts = figuresOf(p)
 	picture = pictured(t, charts)

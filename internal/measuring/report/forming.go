@@ -12,11 +12,11 @@ import (
 
 // Forming draws how the verdicts of a run form while it goes on: the forest of a report, with the ratio of each block as a dot.
 // r has the arms with their medians so far and the verdicts of the newest look, or open ones before the first. dots returns the
-// ratio in each block that knows both figures of a verdict. Only times are drawn, and other figures that surely differ. Before the
-// first block there is nothing.
+// ratio in each block that knows both figures of a verdict. Only times are drawn, and other figures that surely differ and have medians
+// in r. Before the first block there is nothing.
 func Forming(r *record.Comparison, firstLook int, dots func(record.Verdict) []float64) []document.Part {
 	judged := *r
-	judged.Verdicts, judged.AA = drawnWhileForming(r.Verdicts), drawnWhileForming(r.AA)
+	judged.Verdicts, judged.AA = drawnWhileForming(r, r.Verdicts), drawnWhileForming(r, r.AA)
 	f := forestOf(&judged)
 	var reach []record.Verdict // intervals that the axis shows
 	for _, g := range f.Groups {
@@ -50,12 +50,12 @@ func Forming(r *record.Comparison, firstLook int, dots func(record.Verdict) []fl
 }
 
 // drawnWhileForming returns the verdicts that [Forming] draws.
-func drawnWhileForming(all []record.Verdict) (drawn []record.Verdict) {
+func drawnWhileForming(r *record.Comparison, all []record.Verdict) (drawn []record.Verdict) {
 	for _, v := range all {
 		if v.Needed > mostBlocks {
 			v.Needed = 0 // longer windows would decide it, and the report tells which
 		}
-		if v.Primary || differs(v) {
+		if v.Primary || differs(v) && r.Quotient(v) > 0 {
 			drawn = append(drawn, v)
 		}
 	}
