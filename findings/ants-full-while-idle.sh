@@ -6,7 +6,7 @@
 # without a task, with the default ExpiryDuration). A pool of ten that was busy once, or gets a task now and then in the
 # order of its workers, has Running 10 and Free 0 with one worker busy or none. A gauge of Running / Cap, an alert on Free
 # or a server that sheds load at Free() == 0 sees a full pool; the pool itself takes the next task at once.
-# One would expect Free to be the number of tasks that it takes now.
+# panjf2000/ants#152 asks how to tell that a pool is full, and the answer is that Free is 0. One would expect that too.
 #
 # Seen on 2026-11-29 (go1.26.8), a pool of ten that does not block:
 #   10 busy: Running 10, Free 0, takes a task: false
