@@ -376,6 +376,7 @@ func (r *Attack) take(l scenario.Load) error {
 	if !r.given("timeout") && l.Timeout != 0 {
 		c.Timeout = l.Timeout
 	}
+	c.Deadline, c.Retries, c.Backoff = l.Deadline, l.Retries, l.Backoff
 	if !r.given("http") && l.HTTP != "" {
 		c.HTTP = l.HTTP
 	}

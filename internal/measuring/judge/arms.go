@@ -42,12 +42,14 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 			}
 		}
 		a.Mean = stats.Known(meanOver(b.series(pa.Name, stats.Mean))).Pointer()
+		a.InTime, a.Recovered = b.median(pa.Name, stats.InTime).Pointer(), b.median(pa.Name, stats.Recovered).Pointer()
 		a.Loops, a.Switches = b.median(pa.Name, stats.Loops).Pointer(), b.median(pa.Name, stats.Switches).Pointer()
 		// The curve shows all requests of all valid windows together.
 		hist, overflows, joined, good := responses.NewHistogram(), 0., 0, 0
 		for _, w := range b.of(pa.Name) {
 			hist.Merge(w.Hist)
 			a.Requests += w.Requests
+			a.TooLate, a.Retries = a.TooLate+w.TooLate, a.Retries+w.Retries
 			a.Errors += w.Requests - w.Good
 			a.ErrorBlocks += stats.Count(w.Good < w.Requests)
 			for end, n := range w.Failures {

@@ -74,6 +74,9 @@ func (j *Judge) Take(t record.TrialRecord, err error) {
 		return
 	}
 	arm := planned(j.run.Plan, t.Arm)
+	if t.Client.Patience != (record.Patience{}) {
+		arm.Clients.Patience = t.Client.Patience // a plan that was read does not have it
+	}
 	if j.windows[t.Block] == nil {
 		j.windows[t.Block] = map[string]*modelled{}
 	}

@@ -61,7 +61,9 @@ func (j *Judge) Open() (open []record.Verdict) {
 // awaited reports whether a run waits for a verdict: a primary one, or goodput where an arm is
 // overloaded or fails requests. Other verdicts come along without being waited for.
 func (g judgement) awaited(v record.Verdict) bool {
-	return v.Primary || v.Metric == stats.Goodput && slices.ContainsFunc([]string{v.Arm, v.Baseline}, func(arm string) bool { return g.over[arm] || g.fails(arm) })
+	return v.Primary || v.Metric == stats.Goodput && slices.ContainsFunc([]string{v.Arm, v.Baseline}, func(arm string) bool {
+		return g.over[arm] || g.fails(arm) || planned(g.run.Plan, arm).Clients.Impatient()
+	})
 }
 
 // settled reports whether the blocks still to come can change nothing. A verdict is settled when

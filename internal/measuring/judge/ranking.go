@@ -108,6 +108,7 @@ type pairEvidence struct {
 	faster, slower, same, open, refusals int            // verdicts on primary metrics
 	keeps                                record.Verdict // on goodput, if the arm with less of it cannot keep up
 	done                                 record.Verdict // on goodput in a closed loop
+	within                               record.Verdict // on goodput, if requests have a deadline
 	starves                              fact.Fact      // why times are refused, if an arm starved clients
 	judged                               bool           // some verdict was not refused
 }
@@ -139,14 +140,19 @@ func (p pair) evidence() pairEvidence {
 }
 
 // addGoodput adds a verdict on goodput, which is no primary metric but ranks the arms in two cases: the arm with less goodput
-// cannot keep up, because it is overloaded or fails requests, or both arms have closed loops.
+// cannot keep up, because it is overloaded or fails requests, or both arms have closed loops. Where requests have a deadline, it
+// ranks them in any case.
 func (e *pairEvidence) addGoodput(p pair, v record.Verdict) {
 	less := p.arm
 	if v.Better() {
 		less = p.against
 	}
-	if v.Verdict.Rank.Differs() && fallsShort(less, p.verdicts) {
+	impatient := p.arm.Clients.Impatient() && p.against.Clients.Impatient()
+	if v.Verdict.Rank.Differs() && (impatient || fallsShort(less, p.verdicts)) {
 		e.keeps, e.judged = v, true
+	}
+	if impatient && v.Verdict.Outcome != outcome.Refused {
+		e.within, e.judged = v, true
 	}
 	if p.arm.Clients.Closed() && p.against.Clients.Closed() {
 		e.done = v
@@ -173,6 +179,7 @@ var places = []placing{
 	{record.Placed(stats.Faster), func(e pairEvidence) bool { return e.faster > 0 }},
 	{record.Placed(stats.Slower), func(e pairEvidence) bool { return e.slower > 0 }},
 	{record.Placed(stats.Same), func(e pairEvidence) bool { return e.same > 0 && e.open+e.refusals == 0 }},
+	{record.Placed(stats.Same), func(e pairEvidence) bool { return e.within.Verdict.Rank == stats.Same && e.same+e.open == 0 }},
 	{record.Place{Outcome: outcome.Open, Rank: stats.Same}, func(e pairEvidence) bool { return e.same > 0 }},
 	{record.Place{Outcome: outcome.Open}, func(pairEvidence) bool { return true }},
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -365,5 +366,38 @@ func TestUnequalCPUs(t *testing.T) {
 	}
 	if slices.ContainsFunc(r.Doubts, func(d fact.Fact) bool { return strings.HasPrefix(d.String(), "the server had one CPU") }) {
 		t.Errorf("the servers are said to have one CPU: %v", r.Doubts)
+	}
+}
+
+// Where requests have a deadline, goodput ranks the arms: a 503 that refuses the verdicts on times does not refuse that one.
+func TestDeadlineRanksByGoodput(t *testing.T) {
+	t.Parallel()
+	shed := map[string]int{"nethttp": 3, "nethttp'": 3, "fasthttp": 3, "pool": 2} // each so-many-th request gets a 503
+	r := synthetic{
+		plan: func(p *record.Plan) {
+			for i := range p.Arms {
+				p.Arms[i].Clients.Patience.Deadline = record.Lasting(time.Second)
+			}
+		},
+		edit: func(trial *record.Trial, requests []request.Request) []request.Request {
+			for i := range requests {
+				if i%shed[trial.Arm] == 0 {
+					requests[i].Status = 503
+				}
+			}
+			return requests
+		},
+	}.judged(t)
+	for arm, want := range map[string]stats.Rank{"fasthttp": stats.Same, "pool": stats.Lower} {
+		i := slices.IndexFunc(r.Answer.Standings, func(s record.Standing) bool { return s.Arm == arm })
+		if got := r.Answer.Standings[i].Place; got != record.Placed(want) {
+			t.Errorf("%s: got %v, want %s", arm, got, want)
+		}
+		if v := verdictOf(t, r.Verdicts, arm, "p50"); v.Verdict.Outcome != outcome.Refused {
+			t.Errorf("%s at p50: got %v, want it refused, for a quick 503 is no quick answer", arm, v.Verdict)
+		}
+	}
+	if !r.Judged() || r.Arms[0].InTime == nil || *r.Arms[0].InTime < .6 || *r.Arms[0].InTime > .7 {
+		t.Errorf("judged %v, in time %v, want two thirds", r.Judged(), r.Arms[0].InTime)
 	}
 }

@@ -126,12 +126,17 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why fact.Fact) {
 		return why
 	}
 	mostly := func(arm string) bool { return stats.Median(b.series(arm, stats.Goodput)) == 0 }
+	// Within a deadline an overloaded arm may answer none here and some there.
+	impatient := slices.ContainsFunc(arms, func(arm string) bool {
+		p := planned(b.run.Plan, arm)
+		return p != nil && p.Clients.Impatient()
+	})
 	both := !slices.ContainsFunc(arms, func(arm string) bool { return !mostly(arm) })
 	for _, block := range b.valid {
 		for _, arm := range arms {
 			w := b.windows[block][arm]
 			// Without a good reply a quantile is about failures only, and two goodputs of 0 have no ratio.
-			if never := answeredNone(w); m.Quantile > 0 && never || m.Figure == stats.Goodput && answeredLate(w) && (both || !mostly(arm)) {
+			if never := answeredNone(w); m.Quantile > 0 && never || m.Figure == stats.Goodput && answeredLate(w) && (both || !mostly(arm) && !impatient) {
 				return causeNoReplies.Of(silence{Block: block, Late: !never}).On(arm).At(m.Name)
 			}
 		}

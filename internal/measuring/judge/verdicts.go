@@ -17,7 +17,7 @@ type verdicts struct{ aa, all, duels []record.Verdict }
 
 // compare judges every challenger against its reference and against every other, and the baseline against its copy.
 //
-// The verdicts on p50, p90 and p99, duels included, are all true with probability
+// The verdicts on p50, p90 and p99, where requests have a deadline also on goodput, duels included, are all true with probability
 // 1 - [stats.Alpha]. Let k be the number of challengers and u = Alpha/3k:
 //
 //   - a challenger's verdict against its reference has error u;
@@ -37,11 +37,11 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 		return v
 	}
 	base, twin := arms[0], arms[1]
-	challengers := len(arms) - 2
+	challengers, family := len(arms)-2, stats.Primaries()+stats.Count(base.Clients.Impatient())
 	// First the A/A control, because it is the ruler for everything else.
 	rulers := map[stats.Figure]ruler{}
 	for _, m := range stats.Metrics() {
-		c := stats.Compare(m, b.series(base.Name, m.Figure), b.series(twin.Name, m.Figure), stats.Primaries()*challengers)
+		c := stats.Compare(m, b.series(base.Name, m.Figure), b.series(twin.Name, m.Figure), family*challengers)
 		why := firstOf(b.refuseRun(), b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
 		if why.None() && c.Decision.Outcome == outcome.Refused {
 			why = b.unfit(c, base.Name, twin.Name)
@@ -60,15 +60,15 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	for i, a := range arms[2:] {
 		against := arms[Reference(b.run.Plan.Arms, i+2)]
 		for _, m := range stats.Metrics() {
-			v.all = append(v.all, judged(b.compared(m, against.Name, a.Name, stats.Primaries()*challengers), against, a))
+			v.all = append(v.all, judged(b.compared(m, against.Name, a.Name, family*challengers), against, a))
 		}
 		for _, other := range arms[2 : i+2] {
 			for _, m := range stats.Metrics() {
-				c := b.compared(m, other.Name, a.Name, duelShares(challengers))
+				c := b.compared(m, other.Name, a.Name, duelShares(family, challengers))
 				// Two arms that both may equal the baseline: compare them again, with the smaller
 				// error that is left.
 				if c.Decision.Rank.Differs() && !differs(m.Figure, a.Name) && !differs(m.Figure, other.Name) {
-					c = b.compared(m, other.Name, a.Name, spareShares(challengers))
+					c = b.compared(m, other.Name, a.Name, spareShares(family, challengers))
 				}
 				v.duels = append(v.duels, judged(c, other, a))
 			}
@@ -79,15 +79,15 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 
 // duelShares returns the number of equal shares into which Alpha is divided for duels. A duel gets
 // one share.
-func duelShares(challengers int) int {
-	return stats.Primaries() * challengers * max(challengers-1, 1)
+func duelShares(family, challengers int) int {
+	return family * challengers * max(challengers-1, 1)
 }
 
 // spareShares returns the same for a duel between two arms that do not differ from the baseline.
 // There must be two challengers or more.
-func spareShares(challengers int) int {
-	duels := stats.Primaries() * challengers * (challengers - 1) / 2
-	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(stats.Primaries()*challengers)))
+func spareShares(family, challengers int) int {
+	duels := family * challengers * (challengers - 1) / 2
+	return int(math.Ceil(float64(duels) * stats.Alpha / stats.Unspent(family*challengers)))
 }
 
 // against returns the first reason why the comparison of two arms gives no verdict; no fact if it gives one. why is a reason that

@@ -95,6 +95,11 @@ type Options struct {
 	// and includes the wait for a connection and any dialling, but not the generator's own
 	// lag. 0: DefaultTimeout.
 	//
+	// Patience is of an open loop. Its Deadline counts from the scheduled time, and the client gives up then, whatever the
+	// Timeout of the attempt. A request that failed is sent again after Backoff, at most Retries times and never after its
+	// deadline: one that timed out, whose connection broke or was refused, or that got a status of 500 or more, or 429. It stays
+	// one request, whose Sent is of the first attempt and whose stamps, status and outcome are of the last.
+	//
 	// Rate, in a closed loop, is the total rate of all clients, in requests per second: request
 	// k of client i of N is Scheduled (i + kN)/Rate seconds after the loop's start. Requests
 	// scheduled before a ramp starts their client are left out. A client that still waits for
@@ -259,6 +264,10 @@ func (o *Options) prepare(closed bool) (a *script, err error) {
 func (o *Options) checkOpen() error {
 	vegeta := o.engine() == EngineVegeta
 	switch {
+	case o.Patience != (record.Patience{}) && vegeta:
+		return errors.New("a deadline or retries need the engine spin, which speaks HTTP/1.1 without TLS")
+	case o.Patience.Deadline.Duration < 0 || o.Patience.Backoff.Duration < 0 || o.Patience.Retries < 0 || o.Patience.Retries > record.MostRetries:
+		return fmt.Errorf("a patience of %s; give a deadline and a backoff that are not negative, and 0 to %d retries", o.Patience, record.MostRetries)
 	case o.Times != nil && (vegeta || len(o.Trace.At) > 0 || o.Warmup > 0):
 		return errors.New("a schedule drawn while the load runs needs the engine spin, no other schedule and no warm-up")
 	// The form !(rate >= 0) refuses NaN too.
@@ -332,7 +341,7 @@ func (r ClosedResult) Client(c record.Clients) record.ClientSide {
 	// The proof is copied: a pointer into r would keep all of its requests for as long as the judge keeps the trial.
 	side := record.ClientSide{
 		Opened: r.Opened, ConnAnswers: r.ConnAnswers, Asked: r.Asked, Starved: r.Starved,
-		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: new(r.Proof.Proof), Pending: r.Cut,
+		FirstReply: r.FirstReply.Seconds(), IdleLost: r.Idle.Lost, Proof: new(r.Proof.Proof), Pending: r.Cut, Patience: c.Patience,
 	}
 	if c.Session > 0 {
 		side.Sessions = sumSessions(r.Sessions)
@@ -345,6 +354,8 @@ func (r ClosedResult) Client(c record.Clients) record.ClientSide {
 func (o *Options) checkClosed() error {
 	kept := o.KeepAlive
 	switch {
+	case o.Patience != (record.Patience{}):
+		return errors.New("a deadline and retries belong to an open loop")
 	case o.Connections < 1:
 		return fmt.Errorf("%d connections; give at least 1", o.Connections)
 	case o.Duration <= 0 || o.Warmup < 0 || o.Ramp.Duration < 0:

@@ -37,21 +37,24 @@ const DefaultEngine = EngineSpin
 //
 // Only the spinner's goroutine uses the fields. Others may set stop, and read ends.
 type spinner struct {
-	script  *script
-	options *Options
-	timeout int64
-	loop    spinLoop
-	log     *requestLog
-	conns   []spinConn
-	heads   headCache
-	in      []byte
-	events  [turnEvents]unix.EpollEvent
-	epoll   int
-	addr    rawAddress
+	script   *script
+	options  *Options
+	timeout  int64
+	patience int64 // from a request's due time to its deadline; 0: none
+	retries  impatience
+	loop     spinLoop
+	log      *requestLog
+	conns    []spinConn
+	heads    headCache
+	in       []byte
+	events   [turnEvents]unix.EpollEvent
+	epoll    int
+	addr     rawAddress
 
 	start   time.Time
 	now     int64 // ns from start, read when the present event was handled
 	oldest  int   // all requests of the log before this index have an outcome
+	watched int   // all requests before this index have one, or were sent again
 	running bool  // the load has started
 	stop    atomic.Bool
 	err     error // ends the load
@@ -239,7 +242,7 @@ func (s *spinner) wait(next int64) int {
 	until := int64(0)
 	if s.options.Shared {
 		s.now = s.clock()
-		until = min(next, s.deadline(), s.nextMoment()) - s.now
+		until = min(next, s.nextExpiry(), s.retries.timers.next(), s.nextMoment()) - s.now
 	}
 	var n uintptr
 	var errno syscall.Errno
@@ -263,29 +266,38 @@ func (s *spinner) wait(next int64) int {
 	return 0
 }
 
-// deadline returns the time at which the oldest request in flight times out.
-func (s *spinner) deadline() int64 {
-	if s.oldest >= s.log.n || s.log.at(s.oldest).sent < 0 {
+// nextExpiry returns the time at which the client of the oldest request in its first attempt gives up.
+func (s *spinner) nextExpiry() int64 {
+	if s.watched >= s.log.n || s.log.at(s.watched).sent < 0 {
 		return math.MaxInt64
 	}
-	return s.log.at(s.oldest).sent + s.timeout
+	e := s.log.at(s.watched)
+	return s.givesUp(e, e.sent)
 }
 
-// expire ends the requests that timed out. Requests are sent in the order of the log and all
-// have the same timeout, so it looks only at the oldest.
+// expire ends the attempts that took too long.
 func (s *spinner) expire() {
-	for s.oldest < s.log.n {
-		e := s.log.at(s.oldest)
+	s.expireFirst()
+	s.expireAgain()
+	for ; s.oldest < s.watched && s.log.at(s.oldest).done > 0; s.oldest++ {
+		if s.stream != nil && (s.oldest+1)%slabSize == 0 {
+			s.retire(s.oldest / slabSize)
+		}
+	}
+}
+
+// expireFirst ends first attempts. Requests are first sent in the order in which they are due, which is that of the log, and all
+// have the same timeout and the same deadline, so it looks only at the oldest.
+func (s *spinner) expireFirst() {
+	for s.watched < s.log.n {
+		e := s.log.at(s.watched)
 		switch {
-		case e.done > 0:
-			if s.oldest++; s.stream != nil && s.oldest%slabSize == 0 {
-				s.retire(s.oldest/slabSize - 1)
-			}
-			continue
-		case e.sent < 0 || s.now-e.sent < s.timeout:
+		case e.done > 0 || e.retries > 0:
+			s.watched++
+		case e.sent < 0 || s.now < s.givesUp(e, e.sent):
 			return
 		case e.conn < 0: // it still waits for a connection
-			s.finish(s.oldest, request.TimedOut)
+			s.finish(s.watched, request.TimedOut)
 		default:
 			// Replies come in order, so the requests behind it on this connection end too.
 			s.broken(&s.conns[e.conn], request.TimedOut)
@@ -293,8 +305,11 @@ func (s *spinner) expire() {
 	}
 }
 
-// finish gives a request its outcome, which nothing changes afterwards.
+// finish gives a request its outcome, which nothing changes afterwards, unless it is sent again.
 func (s *spinner) finish(i int, out request.End) {
+	if s.again(i, out) {
+		return
+	}
 	e := s.log.at(i)
 	// At least 1, because 0 stands for no outcome.
 	e.done, e.outcome = max(s.now, 1), out

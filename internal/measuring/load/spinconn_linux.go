@@ -151,7 +151,7 @@ func (s *spinner) render(k *spinConn, i int) {
 	e := s.log.at(i)
 	e.conn = k.index
 	k.inFlight.push(int32(i))
-	k.out = s.script.template(uint64(i)).request(k.out, uint64(i), s.script.demand(i))
+	k.out = s.script.template(uint64(i)).request(k.out, e.number(i), s.script.demand(i))
 }
 
 // stampReady stamps the requests of k that have no stamp yet with the present time. Ready and Wrote are
@@ -372,7 +372,7 @@ func (s *spinner) broken(k *spinConn, out request.End) {
 			s.closeConn(k)
 			e := s.log.at(i)
 			e.ready, e.wrote = 0, 0
-			k.out = tp.request(k.out, uint64(i), s.script.demand(i))
+			k.out = tp.request(k.out, e.number(i), s.script.demand(i))
 			s.connect(k)
 			return
 		}

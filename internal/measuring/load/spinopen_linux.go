@@ -32,7 +32,11 @@ type openLoop struct {
 // release implements spinLoop.
 func (l *openLoop) release() (next int64) {
 	for range turnReleases {
-		// A request that waits goes before one that is due now.
+		// A request that waits goes before one that is due now, and one that is sent again before both.
+		if l.unused.n > 0 && len(l.retries.ready) > 0 {
+			l.sendAgain()
+			continue
+		}
 		if l.head < l.next && l.unused.n > 0 {
 			l.sendNext()
 			continue
@@ -75,18 +79,38 @@ func (l *openLoop) scheduled() bool {
 
 // sendNext sends the request at head on a free connection. There must be one.
 func (l *openLoop) sendNext() {
-	l.watch.worked = true
+	l.sendOn(l.take(), l.head)
+	l.head++
+}
+
+// sendAgain sends a request that failed once more, on a free connection. There must be one.
+func (l *openLoop) sendAgain() {
+	i, ok := l.nextAgain()
+	if !ok {
+		return
+	}
+	e := l.log.at(i)
+	e.again, e.ready, e.wrote, e.first, e.status, e.bytes, e.ends = underWay, 0, 0, 0, 0, 0, false
+	l.sendOn(l.take(), i)
+}
+
+// take takes a free connection. There must be one.
+func (l *openLoop) take() *spinConn {
 	var i int32
 	if l.inTurn {
 		i = l.unused.popOldest()
 	} else {
 		i = l.unused.popNewest()
 	}
-	k := &l.conns[i]
-	k.queued = false
-	l.render(k, l.head)
+	l.conns[i].queued = false
+	return &l.conns[i]
+}
+
+// sendOn sends request i on a connection.
+func (l *openLoop) sendOn(k *spinConn, i int) {
+	l.watch.worked = true
+	l.render(k, i)
 	l.send(k)
-	l.head++
 }
 
 // free implements spinLoop.
@@ -125,6 +149,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 		n = max(1, n)
 	}
 	s := &spinner{script: a, options: &o, timeout: int64(timeout(o.Timeout)), log: newRequestLog(len(o.Trace.At))}
+	s.patience, s.retries.most, s.retries.backoff = int64(o.Patience.Deadline.Duration), uint8(o.Patience.Retries), int64(o.Patience.Backoff.Duration)
 	s.log.n = len(o.Trace.At)
 	for i, at := range o.Trace.At {
 		s.log.at(i).due = int64(at)

@@ -23,6 +23,8 @@ type entry struct {
 	status  uint16
 	outcome request.End
 	ends    bool // it was the last request on its connection
+	retries uint8
+	again   uint8 // what it waits for, if it is sent again: see impatience
 }
 
 // A requestLog holds an entry for every request, in the order they were sent. The entries lie
@@ -87,7 +89,20 @@ func (e *entry) stamps() request.Stamps {
 // request returns the entry as a record. r is what was planned.
 func (e *entry) request(r request.Request) request.Request {
 	r.Scheduled, r.Sent, r.Done, r.Bytes, r.Status, r.Outcome = e.due, e.sent, e.done, e.bytes, e.status, e.outcome
+	r.Retries = e.retries
 	return r
+}
+
+// attemptBits is where the number of an attempt begins in X-Vegeta-Seq, above the number of the request.
+const attemptBits = 40
+
+// number returns the X-Vegeta-Seq of the present attempt of request i. Each attempt has its own, so that the stamps of the server
+// can be told apart.
+func (e *entry) number(i int) uint64 { return uint64(e.retries)<<attemptBits | uint64(i) }
+
+// Attempt returns the request and the attempt, 0 for the first, of an X-Vegeta-Seq.
+func Attempt(seq uint64) (i uint64, retry uint8) {
+	return seq & (1<<attemptBits - 1), uint8(seq >> attemptBits)
 }
 
 // A wait tells how the requests of a connection without any reply ended.

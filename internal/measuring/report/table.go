@@ -187,6 +187,10 @@ func moreFigures(r *record.Comparison) document.Part {
 		optional("X_max", func(a record.Arm) *float64 { return a.XMax }, say.Rate),
 		positive("halves apart", func(a record.Arm) float64 { return cmp.Or(a.Apart, -1) }, func(v float64) string { return say.Percent("%.0f", v) }),
 		armField{"errors", nil, func(a record.Arm) string { return say.Count(a.Errors) + " of " + say.Count(a.Requests) }},
+		positive("too late", func(a record.Arm) float64 { return float64(a.TooLate) }, say.CountLabel),
+		optional("in time", func(a record.Arm) *float64 { return a.InTime }, func(v float64) string { return say.Percent("%.1f", v) }),
+		optional("recovered after", func(a record.Arm) *float64 { return a.Recovered }, say.Seconds),
+		positive("retries", func(a record.Arm) float64 { return float64(a.Retries) }, say.CountLabel),
 		positive("n_eff", func(a record.Arm) float64 { return cmp.Or(a.NEff, -1) }, func(v float64) string { return say.Count(int(v)) }),
 		optional("conns served", fairness, func(f record.Fairness) string { return say.Count(f.Served) + " of " + say.Count(f.Asked) }),
 		optional("slowest first", fairness, func(f record.Fairness) string {

@@ -306,15 +306,20 @@ func loads(arms []record.Contestant) (all []string) {
 // conditions describes the confidence of all intervals together; "" without verdicts.
 func conditions(r *record.Comparison) string {
 	primary := 0
+	of := "times"
+	impatient := len(r.Arms) > 0 && r.Arms[0].Clients.Impatient()
+	if impatient {
+		of += " and goodput"
+	}
 	for _, v := range r.Verdicts {
-		if v.Primary {
+		if v.Primary || impatient && v.Metric == stats.Goodput {
 			primary++
 		}
 	}
 	if primary == 0 || oneReason(r.Verdicts) != "" {
 		return ""
 	}
-	text := fmt.Sprintf("%s of times, 95%s%% together", say.Plural(primary, "comparison"), say.NBSP)
+	text := fmt.Sprintf("%s of %s, 95%s%% together", say.Plural(primary, "comparison"), of, say.NBSP)
 	// The others have the same width, but are not counted in the correction.
 	if others := len(r.Verdicts) - primary; others > 0 {
 		text += fmt.Sprintf("; %d others, %s each", others, say.Percent("%.1f", 1-stats.Alpha/float64(primary)))
@@ -538,6 +543,12 @@ func Load(c record.Clients) string {
 	}
 	if c.Idle > 0 {
 		text += fmt.Sprintf(", %d idle ones beside them", c.Idle)
+	}
+	if c.Patience.Deadline.Duration > 0 {
+		text += fmt.Sprintf(", each given up after %v", c.Patience.Deadline.Duration)
+	}
+	if n := c.Patience.Retries; n > 0 {
+		text += fmt.Sprintf(", up to %d retries, %v after each failure", n, c.Patience.Backoff.Duration)
 	}
 	if c.Engine != "" {
 		text += ", sent by the engine " + c.Engine

@@ -354,6 +354,9 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	if err := scenario.CheckEngine(o.Engine, l); err != nil {
 		return err
 	}
+	if o.Site != nil && (l.Deadline > 0 || l.Retries > 0) {
+		return fmt.Errorf("%s send each request once and wait for it; leave out deadline and retries", o.Site.Describe().Words.Senders)
+	}
 	// Without another rate, a log is replayed at its own speed.
 	if p.scenario.Log != nil && l.Rate == (scenario.Rate{}) {
 		l.Rate.PerSecond = scenario.Rounded(p.scenario.Log.OwnRate())

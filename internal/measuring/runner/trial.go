@@ -167,7 +167,7 @@ func (t *trial) joinStamps(ctx context.Context) error {
 		return err
 	}
 	t.Server.StampsLost = lost
-	join(t.seen.Start, t.seen.Stamps, t.seen.Seqs, stamps)
+	join(t.seen, stamps)
 	return nil
 }
 
@@ -382,8 +382,10 @@ func readTimeline(ctx context.Context, p *process.Process) (stamps []timeline.Se
 //
 // In an open loop the number of a request is its place in the schedule, and seqs is nil. In a closed
 // loop only finished requests are recorded, so numbers are missing: seqs has them, ascending.
-func join(start time.Time, client []request.Stamps, seqs []uint64, server []timeline.Server) {
-	zero := timeline.At(start)
+//
+// A request that was sent again has the stamps of its last attempt.
+func join(seen load.ClosedResult, server []timeline.Server) {
+	client, seqs, zero := seen.Stamps, seen.Seqs, timeline.At(seen.Start)
 	from := func(at int64) int64 {
 		if at == 0 {
 			return 0
@@ -391,7 +393,8 @@ func join(start time.Time, client []request.Stamps, seqs []uint64, server []time
 		return max(at-zero, 1) // a connection may be older than the attack
 	}
 	for _, s := range server {
-		i, found := int(s.Seq), s.Seq < uint64(len(client))
+		number, retry := load.Attempt(s.Seq)
+		i, found := int(number), number < uint64(len(client)) && (seqs != nil || retry == seen.Requests[number].Retries)
 		if seqs != nil {
 			i, found = slices.BinarySearch(seqs, s.Seq)
 		}

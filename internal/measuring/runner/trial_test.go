@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"schedlab/internal/measuring/load"
 	"schedlab/internal/measuring/window"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
@@ -127,7 +128,7 @@ func TestJoinClosedLoop(t *testing.T) {
 		at := zero + 10*int64(seq)
 		return timeline.Server{Seq: seq, Read: at, Begin: at + 1, End: at + 2, Write: at + 3}
 	}
-	join(start, client, []uint64{5, 8, 9}, []timeline.Server{of(4), of(5), of(6), of(8), of(10), {Seq: timeline.Unnumbered, Read: zero, Write: zero}})
+	join(load.ClosedResult{Result: load.Result{Start: start, Stamps: client}, Seqs: []uint64{5, 8, 9}}, []timeline.Server{of(4), of(5), of(6), of(8), of(10), {Seq: timeline.Unnumbered, Read: zero, Write: zero}})
 	want := []request.Stamps{
 		{Ready: 3, Wrote: 4, First: 80, Read: 50, Begin: 51, End: 52, Write: 53},
 		{Ready: 1, Wrote: 2, First: 90, Read: 80, Begin: 81, End: 82, Write: 83},
@@ -136,7 +137,7 @@ func TestJoinClosedLoop(t *testing.T) {
 	if diff := cmp.Diff(want, client); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	join(start, nil, nil, []timeline.Server{of(0)}) // no request has that number
+	join(load.ClosedResult{Result: load.Result{Start: start}}, []timeline.Server{of(0)}) // no request has that number
 }
 
 func TestJoin(t *testing.T) {
@@ -144,9 +145,12 @@ func TestJoin(t *testing.T) {
 	start := time.Now()
 	zero := timeline.At(start)
 	client := []request.Stamps{{Wrote: 100, First: 900}, {Wrote: 200, First: 950}, {Wrote: 300, First: 990}}
-	join(start, client, nil, []timeline.Server{
+	// The first was sent again once, so it has the stamps of its second attempt.
+	requests := []request.Request{{Retries: 1}, {}, {}}
+	join(load.ClosedResult{Result: load.Result{Start: start, Stamps: client, Requests: requests}}, []timeline.Server{
 		{Seq: 2, Accept: zero - 5000, Received: zero + 310, Read: zero + 320, Enqueue: zero + 330, Dequeue: zero + 400, Begin: zero + 410, End: zero + 800, Write: zero + 900},
-		{Seq: 0, Read: zero + 150, Begin: zero + 160, End: zero + 700, Write: zero + 800},
+		{Seq: 1<<40 | 0, Read: zero + 150, Begin: zero + 160, End: zero + 700, Write: zero + 800},
+		{Seq: 0, Read: zero + 50, Begin: zero + 60, End: zero + 70, Write: zero + 80},
 		{Seq: 3, Read: zero + 1, Write: zero + 2},
 		{Seq: timeline.Unnumbered, Read: zero + 1, Write: zero + 2},
 	})

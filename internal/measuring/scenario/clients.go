@@ -24,7 +24,7 @@ import (
 // clientKeys are the settings of a scenario's load that an arm may override, and that may be varied.
 // min_rate, max_rate and vary are not among them.
 var clientKeys = []string{
-	"loop", "arrivals", "rate", "connections", "keepalive", "idle", "think", "session", "pipeline", "ramp", "timeout",
+	"loop", "arrivals", "rate", "connections", "keepalive", "idle", "think", "session", "pipeline", "ramp", "timeout", "deadline", "retries", "backoff",
 	"http", "tls", "cert", "key", "host", "streams",
 }
 
@@ -116,6 +116,9 @@ func (l Load) Check() *FieldError {
 		{!closed && l.Session > 0, "load.session", "belongs to loop: closed"},
 		{!closed && l.Pipeline > 0, "load.pipeline", "belongs to loop: closed"},
 		{!closed && l.Ramp > 0, "load.ramp", "belongs to loop: closed"},
+		{closed && l.Deadline > 0, "load.deadline", "belongs to an open loop"},
+		{closed && l.Retries > 0, "load.retries", "belong to an open loop"},
+		{l.Backoff > 0 && l.Retries == 0, "load.backoff", "needs retries"},
 		{l.Pipeline > 1 && !l.KeepAlive, "load.pipeline", "needs keepalive: true"},
 		{l.Session > 0 && !l.KeepAlive, "load.session", "needs keepalive: true"},
 		{l.Think != (workload.Dist{}) && (closed && l.Rate != (Rate{}) || l.Pipeline > 1), "load.think", "excludes rate and pipeline: each says when to send"},
@@ -130,6 +133,9 @@ func (l Load) Check() *FieldError {
 	})
 }
 
+// usualBackoff is the time from a failure to the next attempt, where the scenario gives none.
+const usualBackoff = 100 * time.Millisecond
+
 // mostStreams is the largest number of streams on a connection. Servers allow 100 to 250, unless they are told otherwise.
 const mostStreams = 10_000
 
@@ -141,6 +147,8 @@ func CheckEngine(engine string, l Load) error {
 	switch {
 	case needs != "" && engine != "" && engine != needs:
 		return fmt.Errorf("--engine %s speaks HTTP/1.1 without TLS, and its load is %s; leave out --engine", engine, l.spoken())
+	case (needs != "" || vegeta) && (l.Deadline > 0 || l.Retries > 0):
+		return errors.New("a deadline and retries need the engine spin, which speaks HTTP/1.1 without TLS; leave out http, tls and --engine, or deadline and retries")
 	case needs != "" && l.Loop == "closed":
 		return fmt.Errorf("the load is %s, which the engine %s sends in an open loop only; leave out the closed one", l.spoken(), needs)
 	case needs != "" && l.Idle > 0:
@@ -167,8 +175,13 @@ func (l Load) spoken() string {
 // Recorded returns the load in the form of a record, with the engine that sends it. Times are in seconds; Think
 // is the mean. MinRate and MaxRate only choose the rate, so a record does not have them here.
 func (l Load) Recorded(engine string) record.Clients {
+	patience := record.Patience{Deadline: record.Lasting(time.Duration(l.Deadline)), Retries: int(l.Retries)}
+	if l.Retries > 0 {
+		patience.Backoff = record.Lasting(cmp.Or(time.Duration(l.Backoff), usualBackoff))
+	}
 	return record.Clients{
-		Loop: l.Loop, Engine: engine, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
+		Patience: patience,
+		Loop:     l.Loop, Engine: engine, Arrivals: l.Arrivals, Rate: l.Rate.PerSecond, Connections: l.Connections, KeepAlive: l.KeepAlive,
 		Idle: l.Idle, Think: record.Lasting(l.Think.Mean()), Session: l.Session, Pipeline: l.Pipeline,
 		Ramp: record.Lasting(time.Duration(l.Ramp)), Timeout: record.Lasting(time.Duration(l.Timeout)),
 		Speaks: record.Speaks{HTTP2: l.HTTP == "2", TLS: l.TLS, Cert: l.Cert, Key: l.Key, Host: l.Host, Streams: l.Streams},

@@ -105,6 +105,9 @@ type Load struct {
 	Pipeline    int           `yaml:"pipeline" help:"closed loop: requests under way on a connection"`
 	Ramp        Duration      `yaml:"ramp" help:"closed loop: clients start one after the other over this time, within the warm-up"`
 	Timeout     Duration      `yaml:"timeout" help:"longest time of one request (default 10s)"`
+	Deadline    Duration      `yaml:"deadline" help:"open loop: time from a request's schedule after which its client gives up, and no answer is of use"`
+	Retries     Retries       `yaml:"retries" help:"open loop: how often a client asks again, 0 to 3, after a timeout, a broken connection, 429 or a status from 500 on"`
+	Backoff     Duration      `yaml:"backoff" help:"time from a failure to the next attempt (default 100ms)"`
 	// HTTP, TLS, Cert, Key, Host and Streams say how the clients speak to the servers. An https URL has TLS on by default.
 	HTTP    string `yaml:"http" help:"what the clients speak: 1.1 (default) or 2"`
 	TLS     string `yaml:"tls" help:"the servers' certificates that clients take: of the authorities that this machine knows (on), any (insecure), or those of a file"`
@@ -143,6 +146,19 @@ func (d *Duration) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is not a duration like 200ms, above 0 and up to 24h", text)
 	}
 	*d = Duration(v)
+	return nil
+}
+
+// Retries is a number of retries, 0 to record.MostRetries.
+type Retries int
+
+// UnmarshalText parses a number of retries.
+func (r *Retries) UnmarshalText(text []byte) error {
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 0 || n > record.MostRetries {
+		return fmt.Errorf("%q is not a number of retries from 0 to %d", text, record.MostRetries)
+	}
+	*r = Retries(n)
 	return nil
 }
 

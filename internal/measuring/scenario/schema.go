@@ -63,6 +63,8 @@ func schemaOf(t reflect.Type, modes []string) *JSONSchema {
 		return variedSchema(clientKeys)
 	case reflect.TypeFor[Rate]():
 		return &JSONSchema{Type: "string", Pattern: rateForm}
+	case reflect.TypeFor[Retries]():
+		return &JSONSchema{Type: "integer"}
 	case reflect.TypeFor[Duration]():
 		return &JSONSchema{Type: "string", Pattern: durationForm}
 	case reflect.TypeFor[workload.Dist](), reflect.TypeFor[Share]():

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"net/http"
+	"slices"
 	"time"
 
 	"schedlab/internal/shared/cpuset"
@@ -25,7 +26,8 @@ type Tally struct {
 	response, service, good, lag  spread // service counts from the sending
 	ends                          map[end]int
 	lost, sent, goodDone, noReply int
-	parts                         *parts // nil in Reduce, which has them from [PhasesOf]
+	missed                        [instants]missing // by when requests were scheduled
+	parts                         *parts            // nil in Reduce, which has them from [PhasesOf]
 }
 
 // An end is how a request ended, in one word: its outcome above its status.
@@ -36,6 +38,38 @@ func endOf(r request.Request) end { return end(r.Outcome)<<16 | end(r.Status) }
 // request returns a request that ended so.
 func (e end) request() request.Request {
 	return request.Request{Outcome: request.End(e >> 16), Status: uint16(e)}
+}
+
+// missing counts requests, and those of them without a good reply within their deadline.
+type missing struct{ all, missed int }
+
+// good reports whether a request got a good reply, within its deadline if it has one.
+func (t *Tally) isGood(r request.Request) bool {
+	by := t.w.Clients.Patience.Deadline.Duration
+	return r.Good() && (by == 0 || r.Done-r.Scheduled <= int64(by))
+}
+
+// goodputOf returns the good replies a second: of the replies that came in the window or, where requests have a deadline, of the
+// requests that were scheduled in it.
+func (t *Tally) goodputOf(window float64) float64 {
+	if t.w.Clients.Patience.Deadline.Duration > 0 {
+		return float64(t.w.Good) / window
+	}
+	return float64(t.goodDone) / window
+}
+
+// missLimit is the ratio of requests without a good reply within their deadline above which a server has not recovered.
+const missLimit = .01
+
+// recovered returns the seconds from the window's start to the end of the last part in which more than missLimit of the requests
+// missed their deadline; 0 if there is none.
+func (t *Tally) recovered(window float64) float64 {
+	for i, part := range slices.Backward(t.missed[:]) {
+		if float64(part.missed) > missLimit*float64(part.all) {
+			return window * float64(i+1) / instants
+		}
+	}
+	return 0
 }
 
 // NewTally returns an empty Tally of a trial. The trial has its Warmup and its Window, and clients is the load of its arm.
@@ -97,7 +131,8 @@ func (t *Tally) count(r request.Request) (counts bool) {
 		w.presence.add(r.Scheduled, r.Done, counts)
 	}
 	w.completions += stats.Count(within(r.Done))
-	t.goodDone += stats.Count(within(r.Done) && r.Good())
+	good := t.isGood(r)
+	t.goodDone += stats.Count(within(r.Done) && good)
 	// Sent is below 0 for a request that was never sent.
 	w.outcomes += stats.Count(r.Sent >= 0)
 	t.sent += stats.Count(r.Sent >= 0 && within(r.Sent))
@@ -106,7 +141,10 @@ func (t *Tally) count(r request.Request) (counts bool) {
 	}
 	w.Requests++
 	w.backwards += stats.Count(r.Sent >= 0 && (r.Sent < r.Scheduled || r.Done < r.Sent))
-	w.Good += stats.Count(r.Good())
+	w.Good += stats.Count(good)
+	if w.Clients.Patience != (record.Patience{}) {
+		t.countPatience(r, good)
+	}
 	t.ends[endOf(r)]++
 	took := time.Duration(r.Done - r.Scheduled)
 	t.response.add(took)
@@ -120,6 +158,17 @@ func (t *Tally) count(r request.Request) (counts bool) {
 		t.service.add(time.Duration(r.Done - r.Sent))
 	}
 	return true
+}
+
+// countPatience counts a request of the window: its retries, and whether it missed its deadline.
+func (t *Tally) countPatience(r request.Request, good bool) {
+	w := &t.w
+	w.Retries += int(r.Retries)
+	part := &t.missed[min(max(int((r.Scheduled-w.presence.from)*instants/max(w.presence.to-w.presence.from, 1)), 0), instants-1)]
+	part.all++
+	part.missed += stats.Count(!good)
+	late := r.Outcome == request.TimedOut || r.Good()
+	w.TooLate += stats.Count(!good && late && w.Clients.Patience.Deadline.Duration > 0)
 }
 
 // window returns the figures of all that was counted, but for those of the stamps.
@@ -144,7 +193,13 @@ func (t *Tally) window(trial record.Trial, e record.Env) Window {
 		}
 	}
 	window := trial.Window.Seconds()
-	w.Values[stats.Goodput] = stats.Known(float64(t.goodDone) / window)
+	w.Values[stats.Goodput] = stats.Known(t.goodputOf(window))
+	if w.Clients.Patience.Deadline.Duration > 0 && w.Requests > 0 {
+		w.Values[stats.InTime], w.Values[stats.Recovered] = stats.Known(float64(w.Good)/float64(w.Requests)), stats.Known(t.recovered(window))
+	}
+	if w.Clients.Patience.Retries > 0 && w.Requests > 0 {
+		w.Values[stats.Retries] = stats.Known(float64(w.Retries) / float64(w.Requests))
+	}
 	w.Values[stats.Throughput] = stats.Known(float64(w.completions) / window)
 	w.Values[stats.Tail] = stats.Known(t.response.tail())
 	w.Values[stats.Mean], w.Values[stats.GoodMean] = stats.Known(t.response.mean()), stats.Known(t.good.mean())

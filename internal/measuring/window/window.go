@@ -23,7 +23,9 @@ type Window struct {
 	Requests int                   // scheduled in the window
 	Others   int                   // of these, of classes that the quantiles are not about
 	Classes  []Class               // all requests, and then those of each class; nil without classes
-	Good     int                   // of these, with a good reply
+	Good     int                   // of these, with a good reply, within the deadline if there is one
+	TooLate  int                   // of these, without a reply by their deadline; the others that are not good failed
+	Retries  int                   // attempts after the first of these
 	Status   map[uint16]float64    // ratio of each final status; 0 is no answer
 	Failures map[string]int        // requests without a good reply, by how they ended
 	Values   stats.Figures         // a quantile of too few requests is not known

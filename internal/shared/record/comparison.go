@@ -86,6 +86,12 @@ type Figures struct {
 	Errors        int      `json:"errors"`                 // requests in valid windows without a good reply
 	ErrorBlocks   int      `json:"error_blocks,omitempty"` // blocks in which they were
 	Requests      int      `json:"requests"`               // requests scheduled in valid windows
+	// TooLate counts the Errors without a reply by their deadline, Retries the attempts after the first, and Recovered is the
+	// median of the seconds from a window's start until requests got good replies within their deadline again.
+	TooLate   int      `json:"too_late,omitempty"`
+	Retries   int      `json:"retries,omitempty"`
+	InTime    *float64 `json:"in_time,omitempty"` // ratio of requests with a good reply within their deadline, a median; nil without one
+	Recovered *float64 `json:"recovered,omitempty"`
 	// Failures counts the Errors by how they ended: "status 500", "timed out".
 	Failures           map[string]int `json:"failures,omitempty"`
 	StarvedConnections int            `json:"starved_connections"`      // worst window: connections that waited for a reply and got none
@@ -278,7 +284,8 @@ func (r *Comparison) Judged() bool {
 		return own.Decided()
 	}
 	reached := slices.ContainsFunc(r.Verdicts, func(v Verdict) bool {
-		return v.Primary && v.Verdict.Outcome != outcome.Refused || v.Metric == stats.Goodput && v.Verdict.Rank.Differs()
+		goodput := v.Metric == stats.Goodput && (v.Verdict.Rank.Differs() || v.Verdict.Outcome.Decided() && r.Arms[0].Clients.Impatient())
+		return v.Primary && v.Verdict.Outcome != outcome.Refused || goodput
 	})
 	open := len(r.Expectations) == 0
 	for _, e := range r.Expectations {

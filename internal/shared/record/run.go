@@ -165,19 +165,20 @@ type PlanArm struct {
 // Clients are the load on one arm. Arrivals is written as in scenarios; KeepAlive tells
 // whether connections carry several requests. A setting that does not belong to the kind of loop is zero.
 type Clients struct {
-	Loop        string  `json:"loop,omitempty"`   // open or closed
-	Engine      string  `json:"engine,omitempty"` // the engine that sends it, where one was chosen
-	Arrivals    string  `json:"arrivals,omitempty"`
-	Rate        float64 `json:"rate,omitempty"`        // offered per second; in a closed loop its pace, 0 for none
-	Connections int     `json:"connections,omitempty"` // kept connections; in a closed loop the clients
-	KeepAlive   bool    `json:"keepalive,omitempty"`
-	Idle        int     `json:"idle,omitempty"`     // extra connections held open without requests
-	Think       Span    `json:"think,omitzero"`     // between a reply and the next request
-	Session     int     `json:"session,omitempty"`  // requests on a connection before a new one
-	Pipeline    int     `json:"pipeline,omitempty"` // requests under way on a connection
-	Ramp        Span    `json:"ramp,omitzero"`      // time over which its clients start
-	Timeout     Span    `json:"timeout,omitzero"`
-	Speaks      Speaks  `json:"speaks,omitzero"`
+	Loop        string   `json:"loop,omitempty"`   // open or closed
+	Engine      string   `json:"engine,omitempty"` // the engine that sends it, where one was chosen
+	Arrivals    string   `json:"arrivals,omitempty"`
+	Rate        float64  `json:"rate,omitempty"`        // offered per second; in a closed loop its pace, 0 for none
+	Connections int      `json:"connections,omitempty"` // kept connections; in a closed loop the clients
+	KeepAlive   bool     `json:"keepalive,omitempty"`
+	Idle        int      `json:"idle,omitempty"`     // extra connections held open without requests
+	Think       Span     `json:"think,omitzero"`     // between a reply and the next request
+	Session     int      `json:"session,omitempty"`  // requests on a connection before a new one
+	Pipeline    int      `json:"pipeline,omitempty"` // requests under way on a connection
+	Ramp        Span     `json:"ramp,omitzero"`      // time over which its clients start
+	Timeout     Span     `json:"timeout,omitzero"`
+	Patience    Patience `json:"-"` // a record has it in its trials: see ClientSide
+	Speaks      Speaks   `json:"speaks,omitzero"`
 }
 
 // Closed reports whether the load is a closed loop: each client waits for a reply before its next request.

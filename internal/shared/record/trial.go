@@ -155,6 +155,8 @@ type ClientSide struct {
 	Sessions *Sessions `json:"sessions,omitempty"`
 	IdleLost int       `json:"idle_lost,omitempty"` // idle connections that ended before the window did
 	Proof    *Proof    `json:"proof,omitempty"`     // what the generator itself did; nil when the trial failed
+	// Patience is that of the clients in an open loop.
+	Patience Patience `json:"patience,omitzero"`
 	// Pending are the requests that a closed loop had under way at the window's end. It is zero
 	// in an open loop, which records all its requests.
 	Pending Pending `json:"pending,omitzero"`

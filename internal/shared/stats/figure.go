@@ -37,6 +37,9 @@ const (
 	Switches
 	Loops
 	Overflows
+	InTime
+	Retries
+	Recovered
 	numFigures int = iota // their number, with NoFigure
 )
 
