@@ -62,7 +62,7 @@ func twinOf(a record.PlanArm) (st queueing.Station, note string, why fact.Fact) 
 	// The simulated clients send the next request as soon as they have a reply.
 	case c.Closed() && (c.Think.Duration > 0 || c.Rate > 0 || c.Session > 0 || c.Pipeline > 1):
 		return st, "", twinOfClients
-	case s.Overflow == "drop" && c.KeepAlive:
+	case (s.Overflow == "drop" || s.Overflow == "expire") && c.KeepAlive:
 		return st, "", twinOfDrops
 	}
 	st = *s

@@ -315,9 +315,12 @@ func (p plan) stationOf(a scenario.Arm) queueing.Station {
 		s.Workers = of.workers
 	}
 	// A limit of the queue that can never be reached is left out, because theory is simpler without it.
-	wait := length(a, "wait", of.mode.Wait())
+	wait := time.Duration(0)
+	if of.mode.Depth == nil || of.policy == "expire" {
+		wait = length(a, "wait", of.mode.Wait())
+	}
 	// Without any wait, the requests in service are all that there is room for.
-	if s.Patience = queueing.Span(wait); wait == 0 && of.mode.Has("wait") { // refused at once
+	if s.Patience = queueing.Span(wait); wait == 0 && of.mode.Has("wait") && of.mode.Depth == nil { // refused at once
 		s.Places, s.Overflow = s.Workers, "reject"
 	}
 	depth := of.depth

@@ -67,6 +67,7 @@ type Settings struct {
 	Queue     string              `flag:"queue"`          // one of [Kinds]; PerWorker: how to choose a queue
 	Steal     bool                `flag:"steal"`          // PerWorker: idle workers take from the queues of others; needs Depth >= Workers
 	Spin      int                 `flag:"spin"`           // Ring: how often a worker looks at an empty ring before it sleeps
+	Wait      time.Duration       `flag:"wait"`           // Expire: longest wait of a job; of a mode with a semaphore, that of a caller (0: none)
 	Target    time.Duration       `flag:"codel-target"`   // CoDel, Adaptive: the wait to keep to; see [CoDel]
 	Interval  time.Duration       `flag:"codel-interval"` // CoDel, Adaptive: time for which the wait must exceed Target
 	Held      time.Duration       // Shared: a planted fault; a worker that has taken a job sleeps this long under one lock for all workers; 0: no lock
@@ -75,12 +76,16 @@ type Settings struct {
 // A Why is the reason for which a job was refused.
 type Why uint8
 
+// Unanswered reports whether the client of a job that was refused for this reason gets no answer.
+func (w Why) Unanswered() bool { return w == Dropped || w == Expired }
+
 // The reasons of a refusal.
 const (
 	Full    Why = iota // no place in the queue
 	Dropped            // no place in the queue, and the client gets no answer
 	Evicted            // it had waited longest when another job needed its place
 	Stale              // it had waited too long
+	Expired            // its client has given up by now, so it gets no answer
 )
 
 // A Kind is an implementation of [Dispatcher]. The zero value is [Shared], the baseline; each of the
@@ -128,6 +133,7 @@ const (
 	Reject     = "reject"      // the job is refused at once, with an answer: [Full]
 	Drop       = "drop"        // the job is refused without an answer: [Dropped]
 	DropOldest = "drop-oldest" // the job that has waited longest is refused in its place: [Evicted]
+	Expire     = "expire"      // as Reject; also, a job that has waited longer than Wait is refused before it takes a worker: [Expired]
 	CoDel      = "codel"       // as Reject; also, jobs that have waited too long are refused: [Stale]
 )
 
@@ -171,7 +177,7 @@ func newBase[T any](o Options[T]) *base[T] {
 		c.law = &codel{target: o.Target, interval: o.Interval}
 	}
 	// A hand-off is too short to read the clock where nobody needs the wait.
-	c.timed = o.Waited != nil || o.Sojourned != nil || c.law != nil
+	c.timed = o.Waited != nil || o.Sojourned != nil || c.law != nil || o.Overflow == Expire
 	return c
 }
 
@@ -229,6 +235,10 @@ func (c *base[T]) do(j queued[T]) {
 		now := c.clock()
 		if c.law != nil && c.law.stale(now, now-j.at) {
 			c.Refuse(j.job, Stale)
+			return
+		}
+		if c.Overflow == Expire && now-j.at > c.Wait {
+			c.Refuse(j.job, Expired)
 			return
 		}
 		if c.Waited != nil {

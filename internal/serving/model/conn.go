@@ -228,13 +228,14 @@ const (
 	Unanswered                 // no place in the queue, and the policy is to give no answer
 	Evicted                    // it had waited longest in a full queue
 	Stale                      // it had waited too long in the queue
+	Expired                    // it had waited so long in the queue that its client has given up
 	DrainTimeout               // a drain cut it with a request in flight
 	NumReasons                 // the number of reasons, not a reason
 )
 
 // String returns the value of the label reason.
 func (r Reason) String() string {
-	return [...]string{"queue_full", "shed_busy", "process_died", "dropped", "evicted", "stale", "drain_timeout"}[r]
+	return [...]string{"queue_full", "shed_busy", "process_died", "dropped", "evicted", "stale", "expired", "drain_timeout"}[r]
 }
 
 // Counts is one consistent reading of a server's connections:

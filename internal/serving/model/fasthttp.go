@@ -186,7 +186,7 @@ func (e *fasthttpEngine) answer(ctx *fasthttp.RequestCtx) {
 		e.serve(x, c, e.clock())
 	}
 	if x.Status == noAnswer {
-		leaveUnanswered(c, e.cfg.IdleTimeout)
+		leaveUnanswered(c, e.cfg.IdleTimeout, Reason(x.Unanswered))
 		return
 	}
 

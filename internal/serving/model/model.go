@@ -56,14 +56,13 @@ type Config struct {
 	Lagged  func(time.Duration)                                    // called with the longest turn of an event loop in each 50 ms; nil: not called
 	Worked  func(time.Duration)                                    // called now and then, concurrently, with the estimated CPU time of an event loop since the last call; nil: not called
 	Limits
-	dispatch.Settings               // settings of the workers and their queue, if the mode has them
-	MaxConns          int           `flag:"max-conns"`      // largest number of open connections
-	Batch             string        `flag:"batch"`          // order in which a loop serves connections that are ready together: NewestFirst, or in order
-	Wait              time.Duration `flag:"wait"`           // longest wait for a turn, where the mode bounds it; 0: no wait
-	CloseAfter        int           `flag:"close-after"`    // number of answers on one connection, the last with Connection: close; 0: no limit
-	Silently          bool          `flag:"close-silently"` // the last answer does not announce the close, which comes once all bytes read are answered
-	HTTP2             bool          // speak HTTP/2 as well, where the mode can: net/http's, over TLS
-	Log               *slog.Logger  // rare events only, never requests
+	dispatch.Settings              // settings of the workers and their queue, if the mode has them
+	MaxConns          int          `flag:"max-conns"`      // largest number of open connections
+	Batch             string       `flag:"batch"`          // order in which a loop serves connections that are ready together: NewestFirst, or in order
+	CloseAfter        int          `flag:"close-after"`    // number of answers on one connection, the last with Connection: close; 0: no limit
+	Silently          bool         `flag:"close-silently"` // the last answer does not announce the close, which comes once all bytes read are answered
+	HTTP2             bool         // speak HTTP/2 as well, where the mode can: net/http's, over TLS
+	Log               *slog.Logger // rare events only, never requests
 }
 
 // NewestFirst is the Batch of a loop that serves the newest connection first.

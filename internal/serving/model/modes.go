@@ -28,7 +28,7 @@ func axes(stack, accept, unit, executor, queue, overflow, thread string) mode.Ax
 }
 
 // anyOverflow lists all overflow policies, for a queue that supports every one.
-const anyOverflow = "block|reject|drop|drop-oldest|codel"
+const anyOverflow = "block|reject|drop|drop-oldest|expire|codel"
 
 // poolFlags are the flags of every mode with workers behind a queue.
 var poolFlags = []string{"workers", "queue-depth", "overflow"}
@@ -36,7 +36,7 @@ var poolFlags = []string{"workers", "queue-depth", "overflow"}
 // withPool returns the flags of a mode with a pool that supports every overflow policy, with
 // more in between.
 func withPool(more ...string) []string {
-	return slices.Concat(poolFlags, more, []string{"codel-target", "codel-interval"})
+	return slices.Concat(poolFlags, more, []string{"wait", "codel-target", "codel-interval"})
 }
 
 // secure returns the flags of a mode that can speak TLS, after its own.
@@ -162,7 +162,7 @@ func Modes() []Mode {
 			Summary:  "a goroutine per connection parses; handlers run on fixed workers behind a bounded queue; full is 503",
 			Axes:     axes("fasthttp", "single", "request", "fixed", "shared|ring|adaptive LIFO", anyOverflow, "free|locked"),
 			Imitates: "a worker pool inside handlers, with load shedding; with --queue adaptive adaptive LIFO with CoDel, as in Facebook's and HBase's servers",
-			Wins:     "overload: what it accepts stays fast, the rest is told at once; with --queue adaptive no work for clients that gave up, and no queue length to choose",
+			Wins:     "overload: what it accepts stays fast, the rest is told at once; with --overflow expire or --queue adaptive no work for clients that gave up, with the latter no queue length to choose",
 			Starves:  "requests beyond workers + queue: refused with 503 and Retry-After, or under --overflow drop left hanging; with --queue adaptive the oldest, after twice --codel-target",
 			Flags:    withPool("queue", "locked", "job"),
 			Parts:    []mode.Part{ring, adaptive, lockedWorkers},

@@ -147,8 +147,8 @@ func newRefuser(r *requests) *refuser {
 // returns at once: a refusal is answered on a new goroutine. With all slots taken it closes c.
 func (s *refuser) turnAway(c *Conn, why dispatch.Why) {
 	c.waiting.Store(0)
-	if why == dispatch.Dropped {
-		s.active.Go(func() { leaveUnanswered(c, s.unanswered) })
+	if why.Unanswered() {
+		s.active.Go(func() { leaveUnanswered(c, s.unanswered, reasons[why]) })
 		return
 	}
 	select {
@@ -165,10 +165,10 @@ func (s *refuser) turnAway(c *Conn, why dispatch.Why) {
 	})
 }
 
-// leaveUnanswered gives c no answer. It closes c when the client does, or after longest.
-func leaveUnanswered(c openConn, longest time.Duration) {
+// leaveUnanswered gives c no answer, for a reason. It closes c when the client does, or after longest.
+func leaveUnanswered(c openConn, longest time.Duration, why Reason) {
 	e := c.ledgerEntry()
-	e.drop(Unanswered)
+	e.drop(why)
 	unread := make([]byte, 512)
 	for err := c.SetReadDeadline(time.Now().Add(longest)); err == nil; _, err = c.Read(unread) {
 		e.markAnswered() // so that a drain does not wait for it

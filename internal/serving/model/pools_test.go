@@ -281,6 +281,35 @@ func TestStaleRequestsAreRefused(t *testing.T) {
 	}
 }
 
+// A request that has waited longer than clients do is dropped when a worker is free: it gets no answer and is counted as expired.
+func TestExpiredRequestsAreDropped(t *testing.T) {
+	const wait = 20 * time.Millisecond
+	for _, mode := range []string{"pool", "pool-perworker", "pool-ring", "pool-requeue", "pool-request"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			s, g, waiting := full(t, mode, 1, 1, dispatch.Expire, func(with *setup) { with.Wait = wait })
+			eventually(t, "the second has waited too long", func() bool { return s.ln.OldestWait() > 2*wait })
+			g.open()
+			if a, err := waiting[0].read("GET"); err != nil || a.Status != 200 {
+				t.Errorf("the first: got %d %v, want 200", a.Status, err)
+			}
+			waiting[0].Close()
+			waiting[1].Close()
+			s.open(0)
+			if n := s.ln.Counts().Dropped[model.Expired]; n != 1 {
+				t.Errorf("got %d connections expired, want the second", n)
+			}
+			shed := s.model.Requests().Shed[model.Expired]
+			if (shed == 1) != (lookup(t, mode).Axes.Unit == "request") {
+				t.Errorf("got %d requests expired", shed)
+			}
+			if c := s.ln.Counts(); c.Turned() != 1 || c.Done != 1 {
+				t.Errorf("got %+v, want one done and one dropped", c)
+			}
+		})
+	}
+}
+
 // What flags make of the modes serves and drains as they do.
 func TestVariants(t *testing.T) {
 	for _, tc := range []struct {

@@ -215,7 +215,7 @@ const noAnswer = 0
 
 // reasons maps a dispatcher's reasons to the Reasons under which they are counted. The index is the
 // dispatcher's reason.
-var reasons = [...]Reason{dispatch.Full: QueueFull, dispatch.Dropped: Unanswered, dispatch.Evicted: Evicted, dispatch.Stale: Stale}
+var reasons = [...]Reason{dispatch.Full: QueueFull, dispatch.Dropped: Unanswered, dispatch.Evicted: Evicted, dispatch.Stale: Stale, dispatch.Expired: Expired}
 
 // turnAway turns x into a refusal, and counts it. x is a request on c that a dispatcher did not
 // run.
@@ -223,8 +223,8 @@ func (r *requests) turnAway(x *workload.Exchange, c openConn, why dispatch.Why) 
 	c.ledgerEntry().waiting.Store(0)
 	r.shed[reasons[why]].Add(1)
 	x.Route = workload.RouteOf(x.Path)
-	if why == dispatch.Dropped {
-		x.Status = noAnswer
+	if why.Unanswered() {
+		x.Status, x.Unanswered = noAnswer, uint8(reasons[why])
 		return
 	}
 	refuse(x, 503, "overloaded\n")

@@ -44,8 +44,7 @@ func newSetup(_ testing.TB, mode model.Mode) setup {
 		Config: model.Config{
 			Handle:   workload.New(workload.Options{ItersPerMicro: 1000}).Serve,
 			Limits:   model.DefaultLimits(),
-			Settings: dispatch.Settings{Workers: 4, Target: soon, Interval: soon}, // nothing ages
-			Wait:     soon,
+			Settings: dispatch.Settings{Workers: 4, Target: soon, Interval: soon, Wait: soon}, // nothing ages
 			Log:      slog.New(slog.DiscardHandler),
 		},
 		Socket: model.Socket{Addr: "127.0.0.1:0", MaxConns: 1000},

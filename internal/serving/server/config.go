@@ -109,7 +109,7 @@ func Default() Config {
 		Addr:         "127.0.0.1:8080",
 		Admin:        "127.0.0.1:9090",
 		Pprof:        "auto",
-		Config:       model.Config{Settings: dispatch.Settings{Depth: -1}, Wait: -1, Limits: model.DefaultLimits()},
+		Config:       model.Config{Settings: dispatch.Settings{Depth: -1, Wait: -1}, Limits: model.DefaultLimits()},
 		DrainTimeout: 10 * time.Second,
 		DrainGrace:   model.DefaultGrace,
 		Stamps:       "off",
@@ -238,7 +238,7 @@ func (c *Config) checkFlags(m model.Mode) error {
 			return badConfig("--%s means nothing to --mode %s; it belongs to --mode %s", f.Name, m.Name, strings.Join(have, ", "))
 		}
 	}
-	if c.Wait < 0 { // not given, since 0 is a wait that can be asked for: refuse at once
+	if c.Wait < 0 && m.Depth == nil { // not given, since 0 is a wait that can be asked for: refuse at once
 		c.Wait = m.Wait()
 	}
 	return nil
@@ -464,7 +464,25 @@ func (c *Config) checkQueue(mode model.Mode) error {
 	if err := c.checkDepth(mode); err != nil {
 		return err
 	}
+	if err := c.checkWait(mode); err != nil {
+		return err
+	}
 	return c.checkCodel(mode)
+}
+
+// checkWait checks the longest wait in a queue, and fills in its default. It returns an error if one is set but not used.
+func (c *Config) checkWait(mode model.Mode) error {
+	expires := c.Overflow == dispatch.Expire
+	switch {
+	case expires && c.Wait == 0:
+		return badConfig("--overflow expire with --wait 0 drops all that waits; give --wait the time after which clients give up, or use --overflow reject")
+	case expires && c.Wait < 0:
+		c.Wait = mode.Wait()
+	case !expires && c.Wait > 0:
+		return badConfig("--wait means nothing to --overflow %s; use --overflow expire", c.Overflow)
+	}
+	c.Wait = max(c.Wait, 0)
+	return nil
 }
 
 // checkDepth checks that the queue's depth suits the mode, the overflow policy and stealing. It
@@ -485,6 +503,8 @@ func (c *Config) checkDepth(mode model.Mode) error {
 	switch {
 	case depth == 0 && evicts:
 		return badConfig("--overflow drop-oldest with --queue-depth 0 has nothing to evict; give the queue places")
+	case depth == 0 && c.Overflow == dispatch.Expire:
+		return badConfig("--overflow expire with --queue-depth 0 has nothing that waits; give the queue places")
 	case depth == 0 && c.Overflow == dispatch.CoDel:
 		return badConfig("--overflow codel with --queue-depth 0 has nothing that ages; give the queue places")
 	// Every lane has a place, or there are no lanes: the two cases below do not apply.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,7 +44,13 @@ func TestConfigErrors(t *testing.T) {
 		{"too deep a queue", "pool", func(c *Config) { c.Depth = 1<<20 + 1 },
 			"--queue-depth 1048577 is outside 0 to 1048576"},
 		{"unknown overflow", "pool", func(c *Config) { c.Overflow = "hope" },
-			`--overflow "hope" is none of block, reject, drop, drop-oldest, codel`},
+			`--overflow "hope" is none of block, reject, drop, drop-oldest, expire, codel`},
+		{"wait without expire", "pool", func(c *Config) { c.Wait = time.Second },
+			"--wait means nothing to --overflow block; use --overflow expire"},
+		{"expire at once", "pool", func(c *Config) { c.Overflow, c.Wait = "expire", 0 },
+			"--overflow expire with --wait 0 drops all that waits; give --wait the time after which clients give up, or use --overflow reject"},
+		{"expire without a queue", "pool", func(c *Config) { c.Overflow, c.Depth = "expire", 0 },
+			"--overflow expire with --queue-depth 0 has nothing that waits; give the queue places"},
 		{"no header timeout", "nethttp", func(c *Config) { c.Limits.HeaderTimeout = 0 },
 			"--header-timeout 0s must be above 0: without it one slow client holds a connection for ever"},
 		{"negative body timeout", "nethttp", func(c *Config) { c.Limits.BodyTimeout = -1 },

@@ -279,7 +279,7 @@ func (s *Server) announce() {
 	if s.mode.Processes {
 		attrs = append(attrs, "processes", s.cfg.Processes, "threads", s.cfg.Threads)
 	}
-	if s.mode.Has("wait") {
+	if s.mode.Has("wait") && (s.mode.Depth == nil || s.cfg.Wait > 0) {
 		attrs = append(attrs, "wait", s.cfg.Wait)
 	}
 	if s.cfg.Stamps != "off" {

@@ -30,7 +30,7 @@ var Flags = []Flag{
 	{Name: "workers", Least: 1, Most: 100_000, Initial: func(procs int) int { return 2 * procs },
 		Help: "fixed workers, or places at the gate or the semaphore (default 2 x GOMAXPROCS)"},
 	{Name: "queue-depth", Default: "0", Most: 1 << 20, Help: "places in the queue (default 1024, or 2 x workers for pool-request and loop-offload)"},
-	{Name: "overflow", Words: []string{"block", "reject", "drop", "drop-oldest", "codel"}, Help: "what a full queue does: block, reject, drop, which leaves the client without an answer until it gives up or for the idle timeout, drop-oldest, or codel, which also refuses what waited too long (default block for connections, reject for requests)"},
+	{Name: "overflow", Words: []string{"block", "reject", "drop", "drop-oldest", "expire", "codel"}, Help: "what a full queue does: block, reject, drop, which leaves the client without an answer until it gives up or for the idle timeout, drop-oldest, expire, which rejects and also drops what waited longer than --wait before it takes a worker, or codel, which also refuses what waited too long (default block for connections, reject for requests)"},
 	{Name: "queue", Words: []string{"shared", "ring", "rr", "least", "p2c", "adaptive"}, Help: "queue before the workers: shared, ring, lock-free; in pool a queue for each worker, chosen in turn (rr), the least loaded (least) or the less loaded of two (p2c); in pool-request adaptive, under overload the newest first (default shared)"},
 	{Name: "steal", Help: "idle workers take from the others' queues, with --queue rr, least or p2c"},
 	{Name: "spin", Most: 1 << 20, Help: "how often a worker looks at the empty queue of --queue ring before it sleeps (default 0)"},
@@ -44,7 +44,7 @@ var Flags = []Flag{
 	{Name: "batch", Words: []string{"in-order", "newest-first"}, Help: "in which order a loop serves the connections that one poll found ready: in-order, or newest-first, as goroutines on Go's poller are served (default in-order)"},
 	{Name: "processes", Least: 1, Most: 256, Initial: perProc, Help: "processes of prefork (default GOMAXPROCS)"},
 	{Name: "threads", Least: 1, Most: 256, Initial: func(int) int { return 1 }, Help: "GOMAXPROCS of each process of prefork (default 1)"},
-	{Name: "wait", Default: "0s", Most: minute, Help: "longest wait for a turn at the semaphore; 0 refuses at once (default 100ms)"},
+	{Name: "wait", Default: "0s", Most: minute, Help: "longest wait for a turn at the semaphore, where 0 refuses at once, and in the queue of --overflow expire (default 100ms)"},
 	{Name: "kv-locks", Least: 1, Most: 256, Help: "locks that share the keys of /kv (default 1)"},
 	{Name: "plant-cpu", Hidden: true, Least: 1, Most: 2, // tools/honesty gives it to a challenger
 		Remedy: "; leave it out: it is there to test verdicts",

@@ -186,9 +186,11 @@ type Exchange struct {
 	RetryAfter  string // Retry-After in seconds, or ""; Serve clears it, models set it when they shed
 	Close       bool   // the connection must close after this answer
 
-	// These fields belong to the model; Serve does not touch them. Stamped tells that the
+	// These fields belong to the model; Serve does not touch them. Unanswered is the model's reason if
+	// x gets no answer. Stamped tells that the
 	// model stamps x. The others are the times, in nanoseconds on the timeline's clock, at
 	// which x was put into a queue, taken out, begun and ended.
+	Unanswered                  uint8
 	Stamped                     bool
 	Queued, Taken, Begun, Ended int64
 
