@@ -435,7 +435,7 @@ var (
 
 // Assert adds an assertion to a parsed scenario. The assertion may name any arm that the scenario has at that time.
 func (s *Scenario) Assert(e expect.Expectation) error {
-	if err := cmp.Or(e.CheckArms(s.armNames()), e.CheckClasses(s.Workload.classNames())); err != nil {
+	if err := s.checkNames(e, s.armNames()); err != nil {
 		return fmt.Errorf("%s: %w", e, err)
 	}
 	// Clip makes append copy, so that scenarios copied from this one keep their own list.
@@ -446,11 +446,25 @@ func (s *Scenario) Assert(e expect.Expectation) error {
 // Claim adds a claim about arms of the scenario.
 func (s *Scenario) Claim(c Claim) { s.Claims = append(slices.Clip(s.Claims), c) }
 
+// A namer is an assertion or a sentence, which names arms and classes of requests.
+type namer interface {
+	CheckArms(arms []string) error
+	CheckClasses(classes []string) error
+}
+
+// checkNames checks that an assertion or a sentence names arms and classes that there are.
+func (s *Scenario) checkNames(of namer, arms []string) error {
+	if err := of.CheckArms(arms); err != nil {
+		return err
+	}
+	return of.CheckClasses(s.Workload.classNames())
+}
+
 // checkExpectations checks that the assertions and claims of a scenario name its arms, as they run after expansion.
 func (s *Scenario) checkExpectations() *FieldError {
 	arms := s.armNames()
 	for i, e := range s.Expect {
-		if err := cmp.Or(e.CheckArms(arms), e.CheckClasses(s.Workload.classNames())); err != nil {
+		if err := s.checkNames(e, arms); err != nil {
 			return mistake(fmt.Sprintf("expect[%d]", i), e.String(), err)
 		}
 	}
@@ -459,10 +473,10 @@ func (s *Scenario) checkExpectations() *FieldError {
 		if says == "" || when == "" {
 			return fieldErrorf(at, "needs says, a sentence, and when, an assertion that decides it")
 		}
-		if err := cmp.Or(c.Says.CheckArms(arms), c.Says.CheckClasses(s.Workload.classNames())); err != nil {
+		if err := s.checkNames(c.Says, arms); err != nil {
 			return mistake(at+".says", says, err)
 		}
-		if err := cmp.Or(c.When.CheckArms(arms), c.When.CheckClasses(s.Workload.classNames())); err != nil {
+		if err := s.checkNames(c.When, arms); err != nil {
 			return mistake(at+".when", when, err)
 		}
 	}

@@ -41,7 +41,7 @@ func (p Patience) MarshalText() ([]byte, error) { return []byte(p.String()), nil
 // UnmarshalText reads what String returns.
 func (p *Patience) UnmarshalText(text []byte) (err error) {
 	*p = Patience{}
-	for _, word := range strings.Fields(string(text)) {
+	for word := range strings.FieldsSeq(string(text)) {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "deadline":
