@@ -61,7 +61,7 @@ has none; the others go on. The record, with report.html, is kept below --out.`,
 		helpSection{theMachine, "wait-idle cpus allow-remote"},
 	)
 	return measuring{cmd, func(args []string) (session.Order, error) {
-		r.Scenarios = args
+		r.Scenarios, r.Command = args, again(cmd, args)
 		o, err := f.order(fl, &r.Common)
 		o.Capacity = &r
 		return o, err

@@ -98,7 +98,7 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 		helpSection{theMachine, "wait-idle cpus allow-remote"},
 	)
 	return measuring{cmd, func(args []string) (session.Order, error) {
-		r.Scenarios = args
+		r.Scenarios, r.Command = args, again(cmd, args)
 		o, err := f.order(fl, &r.Common)
 		o.Compare = &r
 		return o, cmp.Or(err, checkValues(fl, "slo"))

@@ -101,6 +101,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 		}
 		// The record tells which builds it compared, since their paths may be temporary.
 		r.Note = cmp.Or(r.Note, cmdline.Join(invocation(cmd)))
+		r.Command = again(cmd, nil)
 		if o.Output == "markdown" {
 			o.Output = "summary" // of a gate, the comment on a pull request
 		}

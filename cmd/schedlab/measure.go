@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/measuring/report"
 	"schedlab/internal/measuring/runner"
 	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/record"
 )
 
@@ -187,17 +188,28 @@ func bindWorkload(cmd *cobra.Command, a *session.Adhoc) {
 	completeBy(cmd, "workload", ofWords("cpu=", "sleep="))
 }
 
+// again returns the line of a shell that asks the same as this command with these arguments. How the answer was shown is left out,
+// and what is for this one time.
+func again(cmd *cobra.Command, args []string) string {
+	return cmdline.Join(append(invocation(cmd, "output", "progress", "verbose", "dry-run", "resume", "total", "wait-idle", configFlag), args...))
+}
+
 // invocation returns the command line of a command without arguments, with the values that its flags
 // have now, wherever they came from. It leaves out the flags named.
 func invocation(cmd *cobra.Command, without ...string) []string {
 	words := strings.Fields(cmd.CommandPath())
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
-		if list, ok := f.Value.(pflag.SliceValue); ok {
+		list, isList := f.Value.(pflag.SliceValue)
+		if isList {
 			value = strings.Join(list.GetSlice(), ",")
 		}
 		switch {
 		case isOld(f), slices.Contains(without, f.Name):
+		case isList && f.Value.Type() == "stringArray": // given once for each value, which may have commas
+			for _, value := range list.GetSlice() {
+				words = append(words, "--"+f.Name, value)
+			}
 		case f.NoOptDefVal != "": // the next word would not be its value
 			words = append(words, "--"+f.Name+"="+value)
 		default:

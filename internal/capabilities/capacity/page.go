@@ -144,6 +144,15 @@ func (s *Search) InShort() (answer string, chips []document.Chip) {
 	return answer, chips
 }
 
+// Longer is the budget that has room for the windows that decide, the longest of the open arms.
+func (s *Search) Longer() (budget float64) {
+	for _, a := range s.Arms {
+		short, _ := fact.In(searchShort, a.Fact.Find(searchShort.Code.Is))
+		budget = max(budget, short.Budget)
+	}
+	return budget
+}
+
 // mark returns the word for an arm's capacity beside that of the others, and its CSS class: MOST if it is surely above that of all
 // others, and LESS if it is surely below that of one.
 func (s *Search) mark(a ArmCapacity) (word, class string) {

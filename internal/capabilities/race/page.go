@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/measuring/report/chart"
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
@@ -76,6 +77,12 @@ func (r *Race) mark(a Arm) (word, class string) {
 		return "trade", "open"
 	}
 	return "BEST", string(stats.Faster)
+}
+
+// Longer is twice the budget, if that may tell the best apart.
+func (r *Race) Longer() float64 {
+	of, _ := fact.In(openLeft, r.Fact)
+	return of.Twice
 }
 
 // outs tells which arms went out after which block, and by how much.

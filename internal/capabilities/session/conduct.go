@@ -146,6 +146,9 @@ func (c *conduct) planAll(ctx context.Context, asked []question) (machine Machin
 
 // plans plans all questions.
 func (c *conduct) plans(asked []question) (all []runner.Packed, err error) {
+	if len(asked) == 1 && c.o.Site == nil { // else the line would ask for more than this run, or elsewhere
+		c.o.Command = c.Command
+	}
 	for _, q := range asked {
 		p, err := runner.PlanPacked(q.Scenario, c.o)
 		if err == nil && len(asked) == 1 {

@@ -163,7 +163,7 @@ func (c *conduct) entry(ctx context.Context, s runner.Packed, gone time.Duration
 // A pack that goes on may write elsewhere and have another limit of time, but it measures the same. The seed comes
 // from the record.
 func (r Compare) identity(asked []question) (string, error) {
-	r.Scenarios, r.Resume, r.Total, r.Out, r.DryRun, r.WaitIdle, r.Note, r.Seed = nil, "", 0, "", false, 0, "", nil
+	r.Scenarios, r.Resume, r.Total, r.Out, r.DryRun, r.WaitIdle, r.Note, r.Command, r.Seed = nil, "", 0, "", false, 0, "", "", nil
 	text, err := json.Marshal(r)
 	if err != nil {
 		return "", fmt.Errorf("naming the request: %w", err)

@@ -59,7 +59,8 @@ type Common struct {
 	Question
 	Where
 	Limits
-	Note     string `json:"note,omitempty"` // a remark to keep in the record
+	Note     string `json:"note,omitempty"`    // a remark to keep in the record
+	Command  string `json:"command,omitempty"` // the line of a shell that asks the same, for the record of a single run on this machine
 	Profiles bool   `json:"profiles,omitempty"`
 	DryRun   bool   `json:"dry_run,omitempty"` // plan, and run nothing
 }

@@ -176,7 +176,7 @@ func (s *Server) run(ctx context.Context, j *job) {
 // order is a job for its process. The result is in the record, so that nothing reads stdout.
 func (s *Server) order(j *job) ([]byte, error) {
 	r := j.request
-	r.Out = s.Root
+	r.Out, r.Command = s.Root, j.Command
 	return session.Order{Compare: &r, Output: "text", Progress: "json"}.JSON()
 }
 

@@ -59,7 +59,7 @@ func screenOf(p comparisonPage) screen {
 	r := p.Comparison
 	s := screen{
 		name: named(r), state: state(r), top: topOf(r), context: []string{askedBriefly(r)},
-		sure: sure(r), expected: unmet(r), doubts: others(r.Doubts), causes: alwaysShown(r), where: whereReportIs(&r.Common),
+		sure: sure(r), expected: unmet(r), doubts: others(r), causes: alwaysShown(r), where: append(nextOf(r).facts(), whereReportIs(&r.Common)...),
 	}
 	if s.figures = (document.Lines)(nil); anyFigure(r) {
 		s.figures = marked(r)
@@ -116,12 +116,14 @@ func (s screen) document(most int) document.Document {
 	}
 }
 
-// others returns the doubts without the one that the first line of a report tells already.
-func others(doubts []fact.Fact) []fact.Fact {
-	if doubt.TooBusy(doubts).None() {
-		return doubts
-	}
-	return slices.DeleteFunc(slices.Clone(doubts), fact.Fact.Disturbs)
+// others returns the doubts of a run without those that the screen tells already: by its first line, or by the command to run next.
+func others(r record.Result) []fact.Fact {
+	all := r.Head().Doubts
+	busy, next := !doubt.TooBusy(all).None(), nextOf(r).command != ""
+	return slices.DeleteFunc(slices.Clone(all), func(d fact.Fact) bool {
+		ended, _ := fact.In(doubt.BudgetEnded, d)
+		return busy && d.Disturbs() || next && ended.Needed > 0
+	})
 }
 
 // alwaysShown returns the kinds of doubts that may explain the differences in a report: causes and, if arms differ, different
@@ -183,10 +185,10 @@ func whereReportIs(r *record.Common) document.Facts {
 	return facts
 }
 
-// rest returns the end of a short report: the first of these doubts and the causes among the others, and where the full
-// report is.
-func rest(r *record.Common, doubts []fact.Fact, causes []func(fact.Fact) bool) document.Facts {
-	return append(doubtsOf(doubts, causes, 1, "in the report"), whereReportIs(r)...)
+// rest returns the end of a short report: the first of these doubts and the causes among the others, the command to run next, and
+// where the full report is.
+func rest(r record.Result, doubts []fact.Fact, causes []func(fact.Fact) bool) document.Facts {
+	return slices.Concat(doubtsOf(doubts, causes, 1, "in the report"), nextOf(r).facts(), whereReportIs(r.Head()))
 }
 
 // askedBriefly describes the load on every arm, the requests, the windows, the sizes of the

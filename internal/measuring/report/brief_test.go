@@ -258,7 +258,7 @@ func TestBriefNamesARecordElsewhere(t *testing.T) {
 	r := quick()
 	for dir, want := range map[string]string{"schedlab-runs/x": "or: schedlab runs show x", "elsewhere/x": "or: schedlab runs show elsewhere/x"} {
 		r.Dir = dir
-		if got := rest(&r.Common, r.Doubts, causes()); !strings.HasSuffix(got[len(got)-1].Text, want) {
+		if got := rest(r, r.Doubts, causes()); !strings.HasSuffix(got[len(got)-1].Text, want) {
 			t.Errorf("%s: got %q", dir, got[len(got)-1].Text)
 		}
 	}

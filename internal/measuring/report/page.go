@@ -27,6 +27,8 @@ type Content interface {
 	Conditions() []string
 	// Screen is the table of figures for one screen, and sentences that explain it.
 	Screen() (figures document.Table, means []string)
+	// Longer is the budget, in seconds, in which the same may find what is open; 0 if that does not help, or nothing is open.
+	Longer() float64
 	// Sections are the parts of the full report up to the doubts. marks are of the arms, in their order.
 	Sections(marks []document.Mark) []document.Part
 	// Rows are the figures for a program, with the head first.
@@ -106,12 +108,12 @@ func (p otherPage) brief(int) document.Document {
 		}
 	}
 	// The answer has the doubt about starving clients already.
-	untold := slices.DeleteFunc(slices.Clone(others(r.Doubts)), doubt.StickyPool.Code.Is)
+	untold := slices.DeleteFunc(others(p.Content), doubt.StickyPool.Code.Is)
 	t := topOf(p.Content)
 	return document.Document{
 		Name: r.Scenario, State: state(p.Content), Answer: t.answer, Lead: t.lead,
 		Context: []string{p.conditions() + onCPUs(r.Env)},
-		Parts:   []document.Part{figures, append(facts, rest(r, untold, causes())...)},
+		Parts:   []document.Part{figures, append(facts, rest(p.Content, untold, causes())...)},
 	}
 }
 
@@ -123,7 +125,7 @@ func (p otherPage) whole(bool) document.Document {
 	}
 	t := topOf(p.Content)
 	return document.Document{
-		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: t.answer, Chips: t.chips, Lead: t.lead,
+		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: t.answer, Chips: t.chips, Lead: t.lead, First: nextOf(p.Content).parts(),
 		Context: []string{p.conditions(), machine(p.Content)}, Data: complete(p.Content, Headline(p.Content)),
 		Parts: append(p.Sections(marks(p.Content)),
 			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{numbered(r.Doubts), note}},

@@ -9,7 +9,6 @@ import (
 	"schedlab/internal/measuring/report/chart"
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
-	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/prose"
@@ -42,7 +41,7 @@ func topOf(r record.Result) top {
 	t := p.top()
 	if busy := doubt.TooBusy(r.Head().Doubts); say.TooBusy(busy) != "" {
 		tell(t.chips) // in the line "So far"
-		return top{answer: say.TooBusy(busy), chips: t.chips, lead: say.BelowTooBusy(busy, p.found())}
+		return top{answer: say.TooBusy(busy), chips: t.chips, lead: say.BelowTooBusy(busy, p.found(), nextOf(r).command == "")}
 	}
 	return t
 }
@@ -368,14 +367,5 @@ func overview(r *record.Comparison) document.Part {
 	if len(r.Verdicts) > 0 {
 		lines = append(lines, "The line below a figure is the 95"+say.NBSP+"% interval of its ratio to the baseline, the dot the median; the band is where arms count as the same.")
 	}
-	return document.Page{document.Charts{{Picture: draw("overview", t)}}, lines, next(r)}
-}
-
-// next returns the one command that tells more about this run: it looks for the causes of a sure difference of two arms, if that
-// has not been done. For a gate there is none: the cause is in the code of the new build.
-func next(r *record.Comparison) document.Part {
-	if reasonOf(&r.Common) != nil || len(r.Gate) > 0 || !slices.ContainsFunc(r.Verdicts, func(v record.Verdict) bool { return v.Primary && differs(v) }) {
-		return document.Commands{}
-	}
-	return document.Commands{{Label: "Run this next, to see why they differ", Text: "schedlab explain " + cmdline.Quote(runName(&r.Common))}}
+	return document.Page{document.Charts{{Picture: draw("overview", t)}}, lines}
 }

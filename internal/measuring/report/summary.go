@@ -42,7 +42,7 @@ func (p comparisonPage) summary(w io.Writer) error {
 	busy := doubt.TooBusy(r.Doubts)
 	return say.Markdown(w, document.Document{
 		Question: r.Question, State: state(r), Answer: cmp.Or(say.TooBusy(busy), answer),
-		Context: append(say.BelowTooBusy(busy, answer), offered(r), machine(r)),
+		Context: append(say.BelowTooBusy(busy, answer, true), offered(r), machine(r)),
 		Parts:   []document.Part{answers(r), summaryTable(r), notes},
 	})
 }
@@ -198,7 +198,7 @@ func gateBriefly(r *record.Comparison) document.Document {
 	t := topOf(r)
 	return document.Document{
 		Name: gateName, State: state(r), Answer: t.answer, Chips: t.chips, Lead: t.lead, Context: []string{askedBriefly(r)},
-		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(&r.Common, others(r.Doubts), alwaysShown(r))...)},
+		Parts: []document.Part{gateFigures(r), append(gateEvidence(r), rest(r, others(r), alwaysShown(r))...)},
 	}
 }
 
@@ -210,7 +210,7 @@ func gateComment(w io.Writer, r *record.Comparison) error {
 		measured = append(measured, document.Fact{Label: "Doubt", Text: d})
 	}
 	measured = append(measured, document.Fact{Label: "Machine", Text: machine(r)}, document.Fact{Label: "Command", Text: r.Note})
-	return say.Markdown(w, document.Document{Name: gateName, State: state(r), Answer: Headline(r), Context: say.BelowTooBusy(doubt.TooBusy(r.Doubts), gateAnswer(r)), Parts: []document.Part{
+	return say.Markdown(w, document.Document{Name: gateName, State: state(r), Answer: Headline(r), Context: say.BelowTooBusy(doubt.TooBusy(r.Doubts), gateAnswer(r), true), Parts: []document.Part{
 		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, measured}},
 	}})
 }
@@ -235,7 +235,7 @@ func gateEvidence(r *record.Comparison) document.Facts {
 		told = append(told, document.Fact{Label: "Open", Text: text})
 	}
 	text := remedy(r, needed)
-	if needed > 0 && needed <= mostBlocks {
+	if needed > 0 && needed <= mostBlocks && nextOf(r).command == "" {
 		text += "; raise --budget"
 	}
 	if text != "" {

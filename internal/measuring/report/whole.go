@@ -59,7 +59,7 @@ func (p comparisonPage) whole(all bool) document.Document {
 func fully(r *record.Comparison, verdicts document.Part, all bool) document.Document {
 	t := topOf(r)
 	return document.Document{
-		Name: named(r), Question: r.Question, State: state(r), Answer: t.answer, Chips: t.chips, Axis: t.axis, Lead: t.lead, First: []document.Part{overview(r)},
+		Name: named(r), Question: r.Question, State: state(r), Answer: t.answer, Chips: t.chips, Axis: t.axis, Lead: t.lead, First: append([]document.Part{overview(r)}, nextOf(r).parts()...),
 		Context: setting(r), Data: complete(r, Headline(r)),
 		Parts: slices.Concat([]document.Part{figures(r), verdicts, why(&r.Common), expectations(r)}, breakdownParts(r), chapters(&r.Common), []document.Part{
 			connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r, fingerprint(r, ranAt(r)...), r.Order), document.Page{gridSection(r)},

@@ -92,10 +92,30 @@ func between(v record.Verdict) string {
 // mostBlocks is the largest number of blocks of a run: the last look at which verdicts are made.
 var mostBlocks = slices.Max(stats.Looks())
 
-// remedy returns what would decide a verdict that needs the given number of blocks: more blocks, or the flags for longer
-// windows if no run can have enough blocks. It is "" for 0, which means that the number is not known. It is "" also if other
-// programs took much CPU time: then they, and not the number of blocks, are the reason.
+// remedy returns what would decide a verdict that needs the given number of blocks: more blocks, or longer windows
+// if no run can have enough blocks. It is "" for 0, which means that the number is not known. It is "" also if other
+// programs took much CPU time: then they, and not the number of blocks, are the reason. The flags are in it, unless the report
+// has them in the command to run next.
 func remedy(r *record.Comparison, needed int) string {
+	text, flags := needs(r, needed)
+	switch {
+	case len(flags) == 0:
+		return text
+	case r.Command == "" && text == longerWindows:
+		return fmt.Sprintf("--%s should decide", strings.Join(flags, " --"))
+	case r.Command == "":
+		return fmt.Sprintf("%s (--%s)", text, flags[0])
+	case text == longerWindows:
+		return text + " would decide"
+	}
+	return text
+}
+
+// longerWindows is the remedy where no run can have enough blocks.
+const longerWindows = "longer windows"
+
+// needs returns the remedy, and the flags that it takes, such as "budget 2m".
+func needs(r *record.Comparison, needed int) (text string, flags []string) {
 	const trial = .1 // seconds to start and end the server of a trial
 	// ended returns the plan's own estimate, from its doubt about an ended budget, if it is about the same remedy.
 	ended := func(is func(doubt.Ended) bool) doubt.Ended {
@@ -107,24 +127,24 @@ func remedy(r *record.Comparison, needed int) string {
 		return doubt.Ended{}
 	}
 	if busy, _ := doubt.Busy(r.Doubts); needed == 0 || !busy.None() {
-		return ""
+		return "", nil
 	}
 	if needed <= mostBlocks {
-		text := fmt.Sprintf("about %s would decide", say.Plural(needed, "block"))
+		text = fmt.Sprintf("about %s would decide", say.Plural(needed, "block"))
 		if ended(func(e doubt.Ended) bool { return e.Moot }).Moot {
 			text += ", but the answer does not depend on it"
 		}
 		if of := ended(func(e doubt.Ended) bool { return e.Room >= needed }); of.Room > of.Blocks { // this verdict needs a part of that budget
 			more := (of.Needed - of.Budget) * float64(max(needed-of.Blocks, 0)) / float64(of.Room-of.Blocks)
 			if budget := record.Duration(math.Ceil(of.Budget + more)); budget > 0 {
-				text += fmt.Sprintf(" (--budget %v)", budget)
+				flags = []string{"budget " + typed(budget.Seconds())}
 			}
 		}
-		return text
+		return text, flags
 	}
 	window := stats.Widened(r.Window.Seconds(), needed)
 	if window == 0 {
-		return "as noisy as here, no --window up to a minute would decide"
+		return "as noisy as here, no --window up to a minute would decide", nil
 	}
 	// Every arm has a trial in each block. A budget of our own is in whole minutes.
 	budget := time.Duration(math.Ceil(float64(mostBlocks*len(r.Arms))*(r.Warmup.Seconds()+window+trial)/60)) * time.Minute
@@ -132,9 +152,9 @@ func remedy(r *record.Comparison, needed int) string {
 		budget = record.Duration(math.Ceil(of.Needed - float64(mostBlocks*len(r.Arms))*(of.Window-window)))
 	}
 	if budget > stats.LongestBudget {
-		return fmt.Sprintf("as noisy as here, no --budget up to %.0fm would decide", stats.LongestBudget.Minutes())
+		return fmt.Sprintf("as noisy as here, no --budget up to %.0fm would decide", stats.LongestBudget.Minutes()), nil
 	}
-	return fmt.Sprintf("--window %v --budget %s should decide", record.Duration(window), strings.Replace(budget.String(), "m0s", "m", 1))
+	return longerWindows, []string{"window " + typed(window), "budget " + typed(budget.Seconds())}
 }
 
 // reason returns the words for why a verdict was refused, also for a record that has none.

@@ -29,12 +29,13 @@ import (
 
 // Options are the user's settings for a run of a scenario. The zero value changes nothing.
 //
-// Seed fixes every random draw of a run: the arrivals, the demands and the order of the arms. Note
-// and Version are only recorded: a remark of the user, and the version of this program.
+// Seed fixes every random draw of a run: the arrivals, the demands and the order of the arms. Note,
+// Command and Version are only recorded.
 type Options struct {
 	Self    string // path of this program, which runs the servers with a mode
 	Seed    uint64
 	Note    string
+	Command string        // the line of a shell that asks the same again; "" if there is none
 	Blocks  int           // 0: the scenario's, or MaxBlocks
 	Window  time.Duration // 0: the scenario's, or Quick's
 	Warmup  time.Duration // likewise

@@ -135,7 +135,7 @@ func newPlan(s scenario.Scenario, o Options) (plan, error) {
 	self, _ := exec.LookPath(o.Self) // "" if it cannot be started
 	p := plan{strategy: by, opts: o, scenario: s, cpus: cpus, self: self}
 	p.Plan = record.Plan{
-		Scenario: s.Name, Question: s.Question, Source: s.Source, Cell: s.Cell, Pack: o.Pack, Seed: o.Seed, Note: o.Note,
+		Scenario: s.Name, Question: s.Question, Source: s.Source, Cell: s.Cell, Pack: o.Pack, Seed: o.Seed, Note: o.Note, Command: o.Command,
 		Connections: s.Load.Connections, Stamps: cmp.Or(o.Stamps, "basic"),
 	}
 	by.Record(&p.Plan)

@@ -45,9 +45,11 @@ type Common struct {
 	Started  time.Time `json:"started"`
 	Env      Env       `json:"env"`
 	// Others tells which other programs used the CPUs over the whole run; nil if unknown.
-	Others *Others     `json:"others,omitempty"`
-	Note   string      `json:"note,omitempty"` // the user's own, from --note
-	Doubts []fact.Fact `json:"doubts"`         // every reservation, the weightiest first
+	Others *Others `json:"others,omitempty"`
+	Note   string  `json:"note,omitempty"` // the user's own, from --note
+	// Command is the line of a shell that asks the same again; "" if there is none, as for one run of several.
+	Command string      `json:"command,omitempty"`
+	Doubts  []fact.Fact `json:"doubts"` // every reservation, the weightiest first
 	// NotChecked names the validity rules that could not be checked for lack of data.
 	NotChecked []string `json:"not_checked"`
 	// Headline is the answer in one sentence. It is empty in records: report adds it to its JSON.

@@ -88,6 +88,7 @@ type Plan struct {
 	Source   string `json:"source"` // the scenario's YAML, verbatim
 	Seed     uint64 `json:"seed"`
 	Note     string `json:"note,omitempty"`
+	Command  string `json:"-"` // the line of a shell that asks the same again; "" if there is none. The result keeps it
 	// Pack is the identity that the runs of one pack or grid share; "" for a run alone.
 	Pack string `json:"pack,omitempty"`
 	// Cell is where the run lies on a grid; nil if it is no cell of one.
@@ -233,6 +234,7 @@ func (r *Run) UnmarshalJSON(data []byte) (err error) {
 	err = json.Unmarshal(data, (*plain)(r)) // into the result that is there
 	if r.Result != nil {
 		r.Result.Head().Schema = Schema // whatever it was: it has today's form now
+		r.Plan.Command = r.Result.Head().Command
 	}
 	r.nameCopies()
 	return err

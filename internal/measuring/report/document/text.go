@@ -329,6 +329,9 @@ func Wrap(s string, width, hang int) (lines []string) {
 	return lines
 }
 
+// Unbroken joins the words of a command, so that a text does not wrap it.
+func Unbroken(command string) string { return strings.ReplaceAll(command, " ", nbsp) }
+
 // Harmless replaces control characters by spaces, except line breaks and tabs, and drops the
 // characters that change the direction of text. Text from a server or a file could otherwise hold
 // escape sequences, which drive a terminal, or show figures and names in another order than they have.

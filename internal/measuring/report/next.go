@@ -1,0 +1,126 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"schedlab/internal/measuring/report/document"
+	"schedlab/internal/shared/cmdline"
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+)
+
+// A step is the one command that a report advises to run next, and what for. The zero value advises none.
+type step struct{ why, command string }
+
+// nextOf returns the step after a run: the same again on a quiet machine, in full, or for longer if that may decide what is open;
+// else, or if the record has no command line, the search for the causes of a sure difference.
+func nextOf(r record.Result) step {
+	if again := againOf(r); again.command != "" || r.Head().Status == record.Interrupted {
+		return again
+	}
+	c, compared := r.(*record.Comparison)
+	// The cause of a gate's difference is in the code of the new build.
+	if !compared || reasonOf(&c.Common) != nil || len(c.Gate) > 0 ||
+		!slices.ContainsFunc(c.Verdicts, func(v record.Verdict) bool { return v.Primary && differs(v) }) {
+		return step{}
+	}
+	return step{"to see why they differ", "schedlab explain " + cmdline.Quote(runName(&c.Common))}
+}
+
+// againOf returns the step that repeats a run; one without a command if that would tell no more.
+func againOf(r record.Result) step {
+	head := r.Head()
+	again := func(why string, flags ...string) step { return step{why, withFlags(head.Command, flags)} }
+	switch {
+	case !doubt.TooBusy(head.Doubts).None():
+		return again("it starts as soon as other programs leave the CPUs alone", "wait-idle 2m")
+	case head.Status == record.Interrupted:
+		return again("to measure all of the plan")
+	}
+	switch r := r.(type) {
+	case Content:
+		if longer := r.Longer(); longer > 0 {
+			return again("for longer, to find what is open", "budget "+typed(longer))
+		}
+	case *record.Comparison:
+		if flags := longer(r); flags != nil {
+			return again("for longer, to decide what is open", flags...)
+		}
+	}
+	return step{}
+}
+
+// longer returns the flags with which the same run may decide what is open; nil if the answer does not depend on that, or if they are
+// not known.
+func longer(r *record.Comparison) []string {
+	needed := 0
+	if r.GateOutcome() == outcome.Open {
+		for _, g := range r.Gate {
+			if g.Outcome == outcome.Open && !g.Watched {
+				needed = max(needed, g.Needed)
+			}
+		}
+	}
+	for _, v := range r.Verdicts {
+		if len(r.Gate) == 0 && v.Verdict.Outcome == outcome.Open && isAskedFor(r, v) {
+			needed = max(needed, v.Needed)
+		}
+	}
+	if _, flags := needs(r, needed); flags != nil {
+		return flags
+	}
+	// Nothing is open, but windows are too short for a quantile, and no answer is there without it.
+	if r.Answer.Outcome == outcome.Refused {
+		for _, v := range r.Verdicts {
+			if few, is := fact.In(doubt.FewRequests, v.Reason); is && few.Longer != nil && few.Budget > 0 {
+				return []string{"window " + typed(few.Window), "budget " + typed(few.Budget)}
+			}
+		}
+	}
+	return nil
+}
+
+// withFlags returns a command line with these flags, each a name and a value, in place of its own of those names; "" if there is no
+// command line.
+func withFlags(line string, flags []string) string {
+	words, err := cmdline.Split(line)
+	if err != nil {
+		return ""
+	}
+	for _, f := range flags {
+		name, value, _ := strings.Cut(f, " ")
+		if i := slices.Index(words, "--"+name); i >= 0 && i+1 < len(words) {
+			words = slices.Delete(words, i, i+2)
+		}
+		words = append(words, "--"+name, value)
+	}
+	return cmdline.Join(words)
+}
+
+// typed returns a time as somebody would type it: 2m and not 2m0s.
+func typed(seconds float64) string {
+	text := record.Duration(seconds).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	return text
+}
+
+// facts returns the step for one screen.
+func (s step) facts() document.Facts {
+	if s.command == "" {
+		return nil
+	}
+	return document.Facts{{Label: "Next", Text: document.Unbroken(s.command)}}
+}
+
+// parts returns the step for a page; nil for none.
+func (s step) parts() []document.Part {
+	if s.command == "" {
+		return nil
+	}
+	return []document.Part{document.Page{document.Commands{{Label: "Run this next, " + s.why, Text: s.command}}}}
+}

@@ -1,0 +1,50 @@
+package report
+
+import (
+	"testing"
+
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
+	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
+)
+
+// A report advises one command: the same again where that may decide, and else what finds the cause of a difference.
+func TestNextCommand(t *testing.T) {
+	t.Parallel()
+	verdict := func(is stats.Decision, needed int) record.Verdict {
+		return record.Verdict{Arm: "b", Baseline: "a", Metric: stats.P50, Primary: true, Verdict: is, Needed: needed, Low: 1.1, High: 1.3, Ratio: 1.2}
+	}
+	ran := func(command string, v record.Verdict, doubts ...fact.Fact) *record.Comparison {
+		r := quick()
+		r.Command, r.Verdicts, r.Doubts, r.Attached = command, []record.Verdict{v}, doubts, nil
+		return r
+	}
+	open, slower, same := stats.Decision{Outcome: outcome.Open}, stats.Decided(stats.Slower), stats.Decided(stats.Same)
+	room := doubt.BudgetEnded.Of(doubt.Ended{Needed: 180, Room: 20, Budget: 75, Blocks: 10, Open: 1})
+	busy := doubt.MachineBusy.Of(doubt.Taken{Side: "server", CPUs: 1, Share: .4, OfProgram: &doubt.OfProgram{Program: "cc1"}, Open: true})
+	cut := ran("schedlab compare", verdict(open, 0))
+	cut.Status = record.Interrupted
+	for _, c := range []struct {
+		what string
+		of   *record.Comparison
+		want string
+	}{
+		{"open", ran("schedlab compare --budget 1m15s", verdict(open, 20), room), "schedlab compare --budget 3m"},
+		{"open, without a command", ran("", verdict(open, 20), room), ""},
+		{"quoted", ran("schedlab compare --arm 'x=./x {addr}'", verdict(open, 20), room), "schedlab compare --arm 'x=./x {addr}' --budget 3m"},
+		{"busy", ran("schedlab compare", verdict(open, 20), busy), "schedlab compare --wait-idle 2m"},
+		{"interrupted", cut, "schedlab compare"},
+		{"differ", ran("schedlab compare", verdict(slower, 0)), "schedlab explain 20261107-123005-quick-beef"},
+		{"the same", ran("schedlab compare", verdict(same, 0)), ""},
+	} {
+		if got := nextOf(c.of).command; got != c.want {
+			t.Errorf("%s: got %q, want %q", c.what, got, c.want)
+		}
+	}
+	// The flags are in the command, and nowhere else.
+	if got, want := remedy(ran("schedlab compare", verdict(open, 20), room), 20), "about 20\u00a0blocks would decide"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
