@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # go-junit-report's time of a benchmark is its -benchtime: code that is ten times slower has the same, and a note makes it 0.
 #
-# CI systems draw JUnit's time of a test case over builds, and users asked for benchmarks in it so that they see them get
-# slower (jstemmer/go-junit-report#70). go-junit-report 2.1.0 writes iterations x ns/op, summed over -count. testing picks
+# CI systems draw JUnit's time of a test case over builds, and the users who asked for benchmarks in it care about this
+# time (jstemmer/go-junit-report#70). go-junit-report 2.1.0 writes iterations x ns/op, summed over -count. testing picks
 # the iterations so that this product is about -benchtime (1 s unless given), so the time tells how long the measurement
 # lasted; ns/op is nowhere in the file. If the benchmark calls b.Log, "--- BENCH: name" follows its result, and the time
 # becomes 0.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # pyperf calls each difference significant if one file has a value more: 40 values differ from their own first 39.
 #
-# "pyperf compare_to" hides benchmarks whose difference is not significant, by a t-test at 95 %, as its documentation says.
+# "pyperf compare_to" hides benchmarks whose difference is not significant, by a two-sample t-test at 95 %, as its source describes it.
 # The t-test of pyperf 2.11.0 is written for equal numbers; for others it raises, and the comparison takes the exception for
 # "significant". The text then has a line "ERROR when testing if values are significant", with a verdict beside it if -v is
 # given; the table (--table) has no mark. Here 40 times lie evenly between 9 and 11 ms, 40 others 0.2 ms higher: t is 1.5,

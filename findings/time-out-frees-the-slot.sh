@@ -8,7 +8,8 @@
 # function or a promise that runs; when its time is over, each counts it as gone and starts the next. Of work that hangs,
 # every task that is given runs at once, and the libraries' own gauges say 0. So the limit opens when what it protects
 # slows down. One would expect the slot to be held until the work returns, as errgroup's SetLimit does, or a word about
-# it beside the option. Work that ends itself in time (a context, an AbortSignal) is not concerned.
+# it beside the option. Work that ends itself in time (a context, an AbortSignal) is not concerned. opossum
+# and p-queue 10.0.0, which ask for Node 22, do the same.
 #
 # Seen on 2026-11-29 (go1.26.8, node 20.20.2), limit 2, time limit 20 ms, twenty tasks that hang:
 #   hystrix-go: 20 running, 20 timed out
