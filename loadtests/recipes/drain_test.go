@@ -82,9 +82,8 @@ func drainers() (all []drainer) {
 			cfg := model.Config{
 				Handle:   func(x *workload.Exchange) { handle(); x.Status = http.StatusOK },
 				Limits:   model.DefaultLimits(),
-				Settings: dispatch.Settings{Workers: workers, Depth: 32, Target: time.Minute, Interval: time.Minute},
+				Settings: dispatch.Settings{Workers: workers, Depth: 32, Target: time.Minute, Interval: time.Minute, Wait: time.Minute},
 				MaxConns: socket.MaxConns,
-				Wait:     time.Minute,
 				Log:      slog.New(slog.DiscardHandler),
 			}
 			ln, err := socket.Listen(ctx, nil)
