@@ -8,7 +8,6 @@ import (
 	"schedlab/internal/measuring/report/chart"
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
-	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
@@ -66,7 +65,7 @@ func comparisonOf(p session.Progress) *record.Comparison {
 			continue
 		}
 		for _, m := range stats.Quantiles() {
-			v := record.Verdict{Metric: m.Figure, Primary: true, Baseline: a.Against, Arm: a.Name, Verdict: stats.Decision{Outcome: outcome.Open}}
+			v := record.Verdict{Metric: m.Figure, Primary: true, Baseline: a.Against, Arm: a.Name, Verdict: stats.Open()}
 			if v.Blocks = len(ratios(p, v)); v.Blocks == 0 {
 				continue
 			}

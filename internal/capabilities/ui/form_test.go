@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/capabilities/session"
-	"schedlab/internal/serving/model"
 	"schedlab/internal/shared/mode"
 	"schedlab/internal/shared/record"
 )
@@ -26,8 +25,17 @@ func choices() []Group {
 	return []Group{{"First questions", []Scenario{{"quick", "Which is <best>?"}, {"pool-block", "How many workers?"}}}}
 }
 
+// described are modes as the serving half describes them.
+func described() []mode.Mode {
+	return []mode.Mode{
+		{Name: "nethttp", Summary: "net/http, a goroutine for each <connection>", Station: "goroutines"},
+		{Name: "fasthttp", Summary: "fasthttp's pool of goroutines", Station: "goroutines"},
+		{Name: "pool", Summary: "a fixed pool of workers", Flags: []string{"workers", "queue-depth", "overflow"}, Station: "pool", Sticky: true},
+	}
+}
+
 func modes() (all []Mode) {
-	for _, m := range model.Modes() {
+	for _, m := range described() {
 		all = append(all, Mode{m.Name, m.Summary})
 	}
 	return all
@@ -36,7 +44,7 @@ func modes() (all []Mode) {
 // program is this program with its modes, as plans need them. No server takes more than 9,999 workers.
 func program() session.Program {
 	p := session.Program{Self: os.Args[0], Modes: map[string]mode.Mode{}}
-	for _, m := range model.Modes() {
+	for _, m := range described() {
 		m.Check = func(flags map[string]string) error {
 			for name, value := range flags {
 				switch {
@@ -48,7 +56,7 @@ func program() session.Program {
 			}
 			return nil
 		}
-		p.Modes[m.Name] = m.Mode
+		p.Modes[m.Name] = m
 	}
 	return p
 }
@@ -283,7 +291,7 @@ func TestPlanWarns(t *testing.T) {
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	_, body := serve(t, Config{}).get("/")
-	for _, m := range model.Modes() {
+	for _, m := range described() {
 		if !strings.Contains(html(body), fmt.Sprintf("<b>%s</b> <small>%s</small>", m.Name, m.Summary)) {
 			t.Errorf("the form does not say what %s is", m.Name)
 		}

@@ -363,7 +363,7 @@ func mark(r *record.Comparison, v record.Verdict) string {
 		return changed(r, v)
 	case v.Verdict == stats.Decided(stats.Same):
 		return markSame
-	case v.Verdict == stats.Decision{Outcome: outcome.Open}:
+	case v.Verdict == stats.Open():
 		return markOpen
 	case v.Verdict == stats.Decision{Outcome: outcome.Refused}:
 		return markRefused

@@ -149,7 +149,7 @@ func TestJoin(t *testing.T) {
 	requests := []request.Request{{Retries: 1}, {}, {}}
 	join(load.ClosedResult{Result: load.Result{Start: start, Stamps: client, Requests: requests}}, []timeline.Server{
 		{Seq: 2, Accept: zero - 5000, Received: zero + 310, Read: zero + 320, Enqueue: zero + 330, Dequeue: zero + 400, Begin: zero + 410, End: zero + 800, Write: zero + 900},
-		{Seq: 1<<40 | 0, Read: zero + 150, Begin: zero + 160, End: zero + 700, Write: zero + 800},
+		{Seq: 1 << 40, Read: zero + 150, Begin: zero + 160, End: zero + 700, Write: zero + 800},
 		{Seq: 0, Read: zero + 50, Begin: zero + 60, End: zero + 70, Write: zero + 80},
 		{Seq: 3, Read: zero + 1, Write: zero + 2},
 		{Seq: timeline.Unnumbered, Read: zero + 1, Write: zero + 2},

@@ -56,7 +56,7 @@ type Comparison struct {
 // so that the word agrees with the figures. Values that are not positive and finite, and slices of different
 // length, are refused with a Reason.
 func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
-	c := Comparison{Metric: m, Decision: Decision{Outcome: outcome.Open}, Blocks: min(len(base), len(arm))}
+	c := Comparison{Metric: m, Decision: Open(), Blocks: min(len(base), len(arm))}
 	if c.Reason = unfit(m, base, arm); c.Reason != "" {
 		c.Decision = Decision{Outcome: outcome.Refused}
 		return c
@@ -89,7 +89,7 @@ func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 // That gives the ranks of the looks among all arm/base and arm/twin together, as the coin of [LookRank]
 // does among one. Won, Lost, Lean and Least stay empty.
 func CompareCopies(m Metric, base, twin, arm []float64, comparisons int) Comparison {
-	c := Comparison{Metric: m, Decision: Decision{Outcome: outcome.Open}, Blocks: min(len(base), len(twin), len(arm))}
+	c := Comparison{Metric: m, Decision: Open(), Blocks: min(len(base), len(twin), len(arm))}
 	if c.Reason = cmp.Or(unfit(m, base, arm), unfit(m, twin, arm)); c.Reason != "" {
 		c.Decision = Decision{Outcome: outcome.Refused}
 		return c
@@ -169,7 +169,7 @@ func (in interval) hold(median float64) float64 {
 // decide sets Decision, Ratio, Low and High from the median of the first n blocks and the interval
 // for a difference and for SAME. Look becomes n when the decision changes.
 func (c *Comparison) decide(median float64, n int, differs, same interval) {
-	d, from, margin := Decision{Outcome: outcome.Open}, differs, math.Log1p(c.Metric.Same)+rounding
+	d, from, margin := Open(), differs, math.Log1p(c.Metric.Same)+rounding
 	switch ratio := differs.hold(median); {
 	case (differs.low > 1 || 0 < differs.high && differs.high < 1) && c.matters(math.Log(ratio)):
 		d = Decided(c.Metric.direction(ratio > 1))

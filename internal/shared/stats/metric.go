@@ -175,6 +175,9 @@ type Decision struct {
 // Decided returns the decision for a rank.
 func Decided(r Rank) Decision { return Decision{Outcome: outcome.Yes, Rank: r} }
 
+// Open is the decision that the data do not allow, yet or at all.
+func Open() Decision { return Decision{Outcome: outcome.Open} }
+
 // String returns the rank or, without one, the outcome's word.
 func (d Decision) String() string { return cmp.Or(string(d.Rank), string(d.Outcome)) }
 
