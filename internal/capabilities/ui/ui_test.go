@@ -301,7 +301,7 @@ func TestAttacks(t *testing.T) {
 		t.Errorf("our own form: %d", code)
 	}
 	v.await("done", states("done"))
-	if got := v.started(); len(got) != 1 || !strings.HasSuffix(got[0], ` {"compare":{"scenarios":["quick"],"rate":"3/s","out":"`+v.Root+`"},"output":"text","progress":"json"}`) {
+	if got := v.started(); len(got) != 1 || !strings.HasSuffix(got[0], ` {"compare":{"scenarios":["quick"],"rate":"3/s","out":"`+v.Root+`","command":"schedlab compare quick --rate=3/s"},"output":"text","progress":"json"}`) {
 		t.Errorf("started %q", got)
 	}
 }
