@@ -73,7 +73,8 @@ func (s *Server) jobList() jobList {
 	l := jobList{Token: s.action}
 	for _, j := range slices.Backward(s.jobs) {
 		if !j.Ended() || j.Run() == "" {
-			l.Jobs = append(l.Jobs, j)
+			shown := *j // it is drawn when s.mu is free again
+			l.Jobs = append(l.Jobs, &shown)
 		}
 	}
 	return l

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,13 +50,17 @@ func TestSpinSendsAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, keep := range []bool{true, false} {
 				var sent []string
-				o := openTo(newRawServer(t, numbered(&sent, test.answer)), 0)
+				s := newRawServer(t, numbered(&sent, test.answer))
+				o := openTo(s, 0)
 				o.KeepAlive, o.Connections = keep, 1
 				o.Patience = record.Patience{Retries: test.retries, Backoff: record.Lasting(backoff)}
 				res := openRun(t, o)
 				r := res.Requests[0]
-				if r.Outcome != request.Answered || r.Status != test.status || r.Retries != test.again || len(sent) != test.sent {
-					t.Errorf("got %v with status %d after %d retries, sent %v; want status %d after %d, sent %d times", r.Outcome, r.Status, r.Retries, sent, test.status, test.again, test.sent)
+				s.mu.Lock() // the server may still be in its turn
+				read := slices.Clone(sent)
+				s.mu.Unlock()
+				if r.Outcome != request.Answered || r.Status != test.status || r.Retries != test.again || len(read) != test.sent {
+					t.Errorf("got %v with status %d after %d retries, sent %v; want status %d after %d, sent %d times", r.Outcome, r.Status, r.Retries, read, test.status, test.again, test.sent)
 				}
 				if took := time.Duration(r.Done - r.Scheduled); took < time.Duration(test.again)*backoff {
 					t.Errorf("took %v, want the backoffs at least", took)

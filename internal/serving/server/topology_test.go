@@ -42,7 +42,7 @@ func TestTopologyErrors(t *testing.T) {
 		{"threads of one process", "goroutine", func(c *Config) { c.Threads = 2 },
 			"--threads means nothing to --mode goroutine; it belongs to --mode prefork"},
 		{"a wait without turns", "goroutine", func(c *Config) { c.Wait = 0 },
-			"--wait means nothing to --mode goroutine; it belongs to --mode semaphore"},
+			"--wait means nothing to --mode goroutine; it belongs to --mode " + having("wait")},
 		{"a queue at the gate", "nethttp-gate", func(c *Config) { c.Depth = 4 },
 			"--queue-depth means nothing to --mode nethttp-gate; it belongs to --mode " + having("queue-depth")},
 		{"a policy at the semaphore", "semaphore", func(c *Config) { c.Overflow = "block" },

@@ -283,8 +283,9 @@ func (r *Comparison) Judged() bool {
 	if own := r.own(); own != "" {
 		return own.Decided()
 	}
+	impatient := slices.ContainsFunc(r.Arms, func(a Arm) bool { return a.Clients.Impatient() })
 	reached := slices.ContainsFunc(r.Verdicts, func(v Verdict) bool {
-		goodput := v.Metric == stats.Goodput && (v.Verdict.Rank.Differs() || v.Verdict.Outcome.Decided() && r.Arms[0].Clients.Impatient())
+		goodput := v.Metric == stats.Goodput && (v.Verdict.Rank.Differs() || v.Verdict.Outcome.Decided() && impatient)
 		return v.Primary && v.Verdict.Outcome != outcome.Refused || goodput
 	})
 	open := len(r.Expectations) == 0
