@@ -84,7 +84,11 @@ func moved(base, a Arm) document.Part {
 	for _, m := range a.Moved {
 		lines = append(lines, fmt.Sprintf("%s %s of CPU samples (%s instead of %s)", m.Function, say.Percent("%+.1f", m.To-m.From), say.Percent("%.1f", m.To), say.Percent("%.1f", m.From)))
 	}
-	if len(lines) == 0 {
+	switch {
+	case len(lines) > 0:
+	case min(base.Samples, a.Samples) < profile.FewestSamples:
+		lines = document.Lines{fmt.Sprintf("too few CPU samples to name functions: each arm needs %d; the profile is too short for a load this light, and a higher --rate gives more", profile.FewestSamples)}
+	default:
 		lines = document.Lines{"no function's share differs by more than so few CPU samples do by chance"}
 	}
 	return document.Section{

@@ -41,6 +41,7 @@ func (r Compare) ask(p Program, show Observer) (c *conduct, asked []question, er
 		return nil, nil, err
 	}
 	c.request, c.grid, c.explain = &r, r.Grid, r.Explain
+	c.o.EveryMode = EveryMode
 	for _, text := range r.Expect {
 		e, err := expect.Parse(text)
 		if err != nil {

@@ -134,11 +134,13 @@ func about(name string, several int, err error) error {
 
 // read returns the named scenario, or the one that the request describes. Its arms are still the scenario's own.
 func (c *conduct) read(name string) (scenario.Scenario, error) {
-	if c.Workload != "" {
+	switch {
+	case c.Workload != "":
 		return c.costs(name)
-	}
-	if c.Adhoc.given() {
-		return c.Adhoc.scenario(c.builds == nil && !slices.ContainsFunc(c.Added, func(text string) bool {
+	case c.Adhoc.given() && c.builds != nil:
+		return c.Adhoc.scenario(isItWorse, false)
+	case c.Adhoc.given():
+		return c.Adhoc.scenario(whichIsBest, !slices.ContainsFunc(c.Added, func(text string) bool {
 			a, err := scenario.ParseArm(text)
 			return err != nil || a.Mode == ""
 		}))
@@ -160,7 +162,7 @@ func (c *conduct) costs(name string) (scenario.Scenario, error) {
 			return scenario.Scenario{}, usageOf("arms", "arm %q is another program, and --workload is what schedlab's own servers spend on a request; ask it by --path or --targets", a.Name)
 		}
 	}
-	s, err := c.Adhoc.scenario(true)
+	s, err := c.Adhoc.scenario(whichIsBest, true)
 	if err != nil {
 		return s, err
 	}
@@ -320,10 +322,16 @@ func SplitLog(value string) (file string, speed float64, err error) {
 	return value[:i], speed, nil
 }
 
+// Questions of a scenario without a file, about what is served.
+const (
+	whichIsBest = "Which of the arms serves %s best?"
+	isItWorse   = "Is new worse than old at serving %s?" // of a gate, whose arms are called old and new
+)
+
 // scenario returns a scenario without arms that asks what the fields name, over kept connections at
-// 0.7 of the slowest arm's throughput, or at the pace of a log. own says that all arms will be servers
-// of this program, which know /work. Errors are the user's to mend.
-func (a *Adhoc) scenario(own bool) (scenario.Scenario, error) {
+// 0.7 of the slowest arm's throughput, or at the pace of a log. question is whichIsBest or isItWorse. own says that all arms
+// will be servers of this program, which know /work. Errors are the user's to mend.
+func (a *Adhoc) scenario(question string, own bool) (scenario.Scenario, error) {
 	l := scenario.Load{KeepAlive: true, Rate: scenario.Rate{OfSlowest: .7}}
 	name, asks := "path", fmt.Sprintf("%q", a.Path)
 	switch {
@@ -351,7 +359,7 @@ func (a *Adhoc) scenario(own bool) (scenario.Scenario, error) {
 		}
 		name, asks = "workload", "requests of "+a.Workload
 	}
-	s, err := scenario.Ask(name, "Which of the arms serves "+asks+" best?", w, l)
+	s, err := scenario.Ask(name, fmt.Sprintf(question, asks), w, l)
 	if err != nil {
 		return s, usageOf(name, "%w", err)
 	}

@@ -167,7 +167,8 @@ type (
 
 var (
 	causeNoBlocks   = fact.New[noBlocks]("no-blocks", 0, `{{if .Ran}}the data of {{plural .Ran "block"}} are wrong or not whole{{else}}no block has run{{end}}{{if .Error}}: {{.Error}}{{else if ne .Status "complete"}}: the run was cut short{{end}}`)
-	causeUnfit      = fact.New[unusable]("unfit", 0, `{{if .Block}}in block {{count .Block}} {{.Arm}} has no {{.Metric}} that can be compared{{else}}{{.Error}}{{end}}`)
+	causeUnfit      = fact.New[unusable]("unfit", 0, `{{if .Block}}{{.Metric}} of {{.Arm}} is unknown or 0 in block {{count .Block}}, so that it cannot be compared{{else}}{{.Error}}{{end}}`)
+	causeNoGoodput  = fact.New[silence]("no-goodput", 0, `{{.Arm}} answered no request well in block {{count .Block}}{{if .Late}} before the window ended{{end}}, and a goodput of 0 cannot be compared; how its requests ended is in the report`)
 	causeNoReplies  = fact.New[silence]("no-replies", 0, `in block {{count .Block}} {{.Arm}} answered none of its requests{{if .Late}} before the window ended{{end}}, so that it has no {{.Metric}}`)
 	causeUnknownCPU = fact.Plain("unknown-cpu", 0, `the server CPU time of {{.Arm}} is not known`)
 	causeNoCapacity = fact.Plain("unknown-capacity", 0, `{{.Arm}} has no capacity in one of the blocks: it gave no good reply while it was saturated, or the load was at its limit before the server (over TLS and HTTP/2 it is slower than many servers: leave capacity out with --metric)`)

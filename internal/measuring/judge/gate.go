@@ -108,7 +108,11 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 		if fine && !m.Better(c.Decision.Rank) {
 			c.Decision = stats.Decided(stats.Same) // drift and disturbances are checked for a decided verdict only
 		}
-		why := b.against(c, base, challenger, b.refusePair(m, base, challenger), newRuler(aa, base.Name, b.refuseMetric(m, twin)))
+		why := b.refusePair(m, base, challenger)
+		if c.Decision.Outcome == outcome.Refused {
+			why = firstOf(why, b.unfit(c, base.Name, twin.Name, challenger.Name))
+		}
+		why = b.against(c, base, challenger, why, newRuler(aa, base.Name, b.refuseMetric(m, twin)))
 		g := record.Gated{Metric: m.Figure, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Outcome: outcome.Open, Watched: asked.Watched}
 		switch {
 		case !why.None():

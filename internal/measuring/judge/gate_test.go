@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -229,6 +230,27 @@ func TestGateDoubtsTheCopyFirst(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: the first doubt is %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A gate that is refused because an arm had no good reply in a block names the arm, also the old build's copy, and tells where
+// its failures are.
+func TestGateNamesTheArmWithoutGoodput(t *testing.T) {
+	t.Parallel()
+	ones := func() *stats.Series { return &stats.Series{stats.Goodput: slices.Repeat([]float64{1}, 12)} }
+	for arm, want := range map[string]string{
+		"a": "in block 3 a answered none of its requests, so that it has no goodput",
+		"b": "b answered no request well in block 3, and a goodput of 0 cannot be compared; how its requests ended is in the report",
+		"c": "in block 3 c answered none of its requests, so that it has no goodput",
+	} {
+		b, arms := plain([]string{"a", "b", "c"}, map[string]*stats.Series{"a": ones(), "b": ones(), "c": ones()})
+		w := b.windows[3][arm]
+		w.Requests, w.Values[stats.Goodput] = 100, stats.Known(0)
+		gate := Gate{stats.Goodput: {Share: .1}}
+		b.aim = gate
+		if g := b.gated(gate, arms)[0]; g.Outcome != outcome.Refused || strings.ReplaceAll(g.Reason.String(), "\u00a0", " ") != want {
+			t.Errorf("%s: %s, %q, want %q", arm, g.Outcome, g.Reason, want)
 		}
 	}
 }

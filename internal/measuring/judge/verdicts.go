@@ -251,7 +251,12 @@ func (b blocks) without(said checkedVerdict, base, arm string) (clean []float64,
 func (b blocks) unfit(c stats.Comparison, arms ...string) fact.Fact {
 	for _, block := range b.valid {
 		for _, arm := range arms {
-			if v := b.windows[block][arm].Values[c.Metric.Figure]; !(v.Float() > 0) {
+			w := b.windows[block][arm]
+			switch {
+			case w.Values[c.Metric.Figure].Float() > 0:
+			case c.Metric.Figure == stats.Goodput && answeredLate(w):
+				return causeNoGoodput.Of(silence{Block: block, Late: !answeredNone(w)}).On(arm).At(c.Metric.Name)
+			default:
 				return causeUnfit.Of(unusable{Error: c.Reason, Block: block}).On(arm).At(c.Metric.Name)
 			}
 		}

@@ -129,18 +129,20 @@ func (t *Tree) flat(to map[string]float64, all int64) {
 	}
 }
 
-// A difference between two binomial ratios counts when it exceeds sure standard errors. The rule
-// needs at least fewest samples in each profile: with ten samples, every program has a function
-// that only one of the two profiles shows.
-// The standard error of a ratio p of n samples is √(p(1-p)/n).
-const sure, fewest = 2, 100
+// A difference between two binomial ratios counts when it exceeds sure standard errors. The standard error of a ratio p of
+// n samples is √(p(1-p)/n).
+const sure = 2
+
+// FewestSamples is the number of samples that each of two profiles needs for their functions to be compared: with ten samples,
+// every program has a function that only one of the two profiles shows.
+const FewestSamples = 100
 
 // Changes returns at most n functions, the largest change first. A function's change is the
 // difference, between two CPU profiles, of its ratio of the samples without its callees. Changes
 // leaves out differences that the number of samples cannot show, and returns nil if a profile has
-// fewer than 100 samples.
+// fewer than [FewestSamples].
 func Changes(from, to *Tree, n int) (all []FunctionShare) {
-	if min(from.Samples, to.Samples) < fewest {
+	if min(from.Samples, to.Samples) < FewestSamples {
 		return nil
 	}
 	before, after := map[string]float64{}, map[string]float64{}

@@ -89,7 +89,7 @@ func (p gatePage) whole(all bool) document.Document {
 	gate := gateFigures(p.Comparison)
 	gate.ID, gate.Title = "verdicts", "Verdicts"
 	d := fully(p.Comparison, gate, all)
-	d.Name, d.Question = gateName, "" // the scenario asks which arm is best, and a gate does not
+	d.Name = gateName
 	return d
 }
 

@@ -52,6 +52,9 @@ type Options struct {
 	// ForImages is the command whose help tells how images are run, for the message that this machine runs none; "" if
 	// nothing runs them.
 	ForImages string
+	// EveryMode is the word that stands for all modes in the flag arms, for the message about an unknown mode; "" if none
+	// does.
+	EveryMode string
 	// Aim is the question of the run, which ends as soon as that is answered; nil is judge.Winner{}. With a Search the
 	// run is no comparison in blocks, and has no aim; a Race is its aim itself.
 	Aim    judge.Aim

@@ -299,7 +299,11 @@ func (p *plan) served(a scenario.Arm) (scenario.Arm, mode.Mode, error) {
 	case err != nil:
 		return a, m, err
 	case a.Mode != "" && !ours:
-		return a, m, fmt.Errorf("unknown mode %q %s", a.Mode, prose.Choice(a.Mode, slices.Sorted(maps.Keys(p.opts.Modes))))
+		names := slices.Sorted(maps.Keys(p.opts.Modes))
+		if a.Flag == "arms" && p.opts.EveryMode != "" {
+			names = append(names, p.opts.EveryMode)
+		}
+		return a, m, fmt.Errorf("unknown mode %q %s", a.Mode, prose.Choice(a.Mode, names))
 	case m.Check != nil:
 		return a, m, m.Check(a.Flags)
 	case len(a.Command) == 0:

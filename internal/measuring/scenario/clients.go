@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -96,6 +97,7 @@ func (l Load) Check() *FieldError {
 	closed := l.Loop == "closed"
 	// If the arrivals are bad, process is zero, and the rules about it do not apply.
 	process, badArrivals := arrivals.Parse(l.Arrivals)
+	mistyped := mistypedTrust(l.TLS)
 	return firstBroken([]rule{
 		{l.Loop != "open" && !closed, "load.loop", fmt.Sprintf("%q is none of open, closed", l.Loop)},
 		{badArrivals != nil, "load.arrivals", fmt.Sprint(badArrivals)},
@@ -128,9 +130,24 @@ func (l Load) Check() *FieldError {
 		{l.Streams > 0 && !l.KeepAlive, "load.streams", "needs keepalive: true"},
 		{l.Streams > mostStreams, "load.streams", fmt.Sprintf("%d is above %d", l.Streams, mostStreams)},
 		{l.Key != "" && l.Cert == "", "load.key", "needs cert, the certificate that it is for"},
+		{mistyped != "", "load.tls", fmt.Sprintf("%q is no file of certificates to trust%s", l.TLS, mistyped)},
 		{l.Cert != "" && l.TLS == "", "load.cert", "needs tls: on, insecure, or the file of the certificates to trust"},
 		{strings.ContainsAny(l.Host, "/ \r\n\t"), "load.host", fmt.Sprintf("%q is not a name like api.example.com", l.Host)},
 	})
+}
+
+// mistypedTrust ends the error of a setting of tls that is neither a word nor a file, with the word that the user most likely
+// meant; "" if there is no such word. A file may have a name like the words.
+func mistypedTrust(tls string) string {
+	words := []string{record.TrustKnown, record.TrustAny}
+	meant := prose.DidYouMean(tls, words)
+	if meant == "" || slices.Contains(words, tls) {
+		return ""
+	}
+	if _, err := os.Stat(tls); err == nil {
+		return ""
+	}
+	return meant
 }
 
 // usualBackoff is the time from a failure to the next attempt, where the scenario gives none.
