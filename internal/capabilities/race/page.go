@@ -177,13 +177,15 @@ func sign(v *record.Verdict) string {
 	return "~"
 }
 
-// place tells whether an arm is among the best, or that it is not known, or when the arm went out.
+// place tells whether an arm is best or may be, that nothing is known of it, or after which block it went out.
 func (r *Race) place(a Arm) string {
 	switch {
 	case a.Out != nil:
 		return fmt.Sprintf("out after %s: %s", say.Count(a.Out.After), a.Out.Short())
 	case r.Outcome == outcome.Refused:
 		return "not known"
+	case r.Outcome == outcome.Open:
+		return "may be the best"
 	case len(r.Best) == 1:
 		return "best"
 	}
@@ -207,12 +209,16 @@ func (r *Race) leftOut() (names []string) {
 	return names
 }
 
-// legend explains the marks of the table.
+// legend explains the marks and the order of the table.
 func (r *Race) legend() []string {
 	if len(r.Best) == 0 {
 		return nil
 	}
-	return []string{"beside a figure: the difference from " + r.Best[0] + ", if it is sure; = the same, ~ open"}
+	lines := []string{"beside a figure: the difference from " + r.Best[0] + ", if it is sure; = the same, ~ open"}
+	if r.Outcome == outcome.Open {
+		lines = append(lines, "arms that may be the best are in the order of their median times, which by itself tells no better one")
+	}
+	return lines
 }
 
 // lines tell why each arm is out, and which arms did not race.

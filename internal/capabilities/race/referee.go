@@ -14,14 +14,14 @@ import (
 // A referee judges a race while it runs, and again from its record. Use it once.
 type referee struct {
 	*judge.Judge
-	of      evidence // the judge, but in a simulation
+	of      evidence // the judge; tests and the simulation have others
 	run     record.Run
 	metrics []stats.Figure
 	shares  int // among which stats.Alpha is divided: every pair of arms at every metric
 	racing  []string
 	out     map[string]Out
 	blocks  int         // that ended
-	open    [][2]string // pairs of arms that the last look did not find equal; nil before the first one
+	open    [][2]string // pairs of arms that may still differ after the last look; nil before the first look
 }
 
 // evidence is what the trials so far tell of two arms, and of one.
@@ -76,13 +76,13 @@ func (r *referee) Look(block int) (record.Result, []string) {
 func (r *referee) end(block int) {
 	r.blocks = block
 	look := slices.Contains(r.run.Plan.Looks, block)
-	r.faulty(look)
+	r.dropFaulty(look)
 	if look {
 		r.compare()
 	}
 }
 
-// over reports whether more blocks would tell nothing: fewer than two arms race, or the last look found all that do equal.
+// over reports whether more blocks would tell nothing: fewer than two arms race, or the last look left no pair of them open.
 func (r *referee) over() bool {
 	return len(r.racing) < 2 || r.open != nil && !slices.ContainsFunc(r.open, func(pair [2]string) bool {
 		return slices.Contains(r.racing, pair[0]) && slices.Contains(r.racing, pair[1])
@@ -103,10 +103,10 @@ func (r *referee) compare() {
 	for i, arm := range r.racing {
 		for _, other := range r.racing[:i] {
 			m := r.of.Match(other, arm, r.metrics, r.shares)
-			if loser, by := settled(m); loser != "" {
+			if loser, by := beatenIn(m); loser != "" {
 				lost[loser] = append(lost[loser], Out{After: r.blocks, By: by, Verdict: deciding(m)})
 			}
-			if !equal(m.Place) {
+			if !bothBest(m.Place) {
 				r.open = append(r.open, [2]string{other, arm})
 			}
 		}
@@ -120,13 +120,14 @@ func (r *referee) compare() {
 	}
 }
 
-// equal reports whether two arms are both among the best as far as the other goes: they are the same, or each is better at one metric.
-func equal(p record.Place) bool {
+// bothBest reports whether neither of two arms keeps the other from being the best: they are the same, or each is better at one metric.
+func bothBest(p record.Place) bool {
 	return p == record.Placed(stats.Same) || p == record.Placed(stats.Trade)
 }
 
-// faulty takes out arms that cannot be judged by their times because of what they did themselves, unless all arms are such.
-func (r *referee) faulty(look bool) {
+// dropFaulty takes out arms with a fault of their own, such as failed requests, which makes their times no evidence. If all arms have one,
+// it takes out none.
+func (r *referee) dropFaulty(look bool) {
 	out := map[string]Out{}
 	for _, arm := range r.racing {
 		if l := r.of.Lone(arm); !l.Fault.None() && l.Blocks > 0 && (look || l.Always && l.Blocks >= faultyFrom) {
@@ -141,10 +142,11 @@ func (r *referee) faulty(look bool) {
 	}
 }
 
-// settled returns which arm of a match is out, and by whom; "" if neither is. An arm is out if the other is surely better at one metric and
-// surely worse at none, as in a comparison. Since no more windows follow, that has to last: at no metric may the arm be likely to be better
-// by what counts as a difference, which might make it a trade, and at one it is likely to be worse by as much.
-func settled(m judge.Match) (loser, by string) {
+// beatenIn returns the arm of a match that is out, and the arm that beats it; "" if neither is out. An arm is out if the other is surely
+// better at one metric and surely worse at none, as in a comparison. An arm that is out gets no more windows, so later blocks must be
+// unlikely to change this. Therefore the arm must be likely to be worse at one metric, by the smallest difference that counts, and at no
+// metric may it be likely to be better by as much: that would be a trade.
+func beatenIn(m judge.Match) (loser, by string) {
 	if !m.Place.Better() && !m.Place.Worse() {
 		return "", ""
 	}
@@ -178,7 +180,7 @@ func byGoodput(p record.Place) bool {
 	return p == record.Placed(stats.Lower) || p == record.Placed(stats.Higher)
 }
 
-// deciding returns the verdict of a match with the largest sure difference, as one of the arm that is out against the other.
+// deciding returns the verdict with the largest sure difference of a match. Its arm is the one that is out, and its baseline the better one.
 func deciding(m judge.Match) *record.Verdict {
 	var most *record.Verdict
 	for i, v := range m.Verdicts {

@@ -229,8 +229,8 @@ func TestNoArmIsBestWithoutASoundOne(t *testing.T) {
 		outs []string
 		want string
 	}{
-		"all fail":                {field{edit: failing("a", "bb")}, nil, "no arm is known to be the best of 2; none that is left is sound: errors: a failed "},
-		"one fails, one dies":     {field{edit: failing("a"), ends: ended, lacks: gone(2)}, []string{"bb by  after 2"}, "no arm is known to be the best of 2; none that is left is sound: errors: a failed "},
+		"all fail":                {field{edit: failing("a", "bb")}, nil, "no arm is known to be the best of 2; the times of each arm still in the race are no evidence: errors: a failed "},
+		"one fails, one dies":     {field{edit: failing("a"), ends: ended, lacks: gone(2)}, []string{"bb by  after 2"}, "no arm is known to be the best of 2; the times of each arm still in the race are no evidence: errors: a failed "},
 		"one dies, one is broken": {field{ends: ended, lacks: gone(0), edit: func(t *record.TrialRecord) { t.Server.Accepted = 0 }}, []string{"bb by  after 0"}, "no arm is known to be the best of 2"},
 	} {
 		c.of.arms = []string{"a", "bb"}
@@ -252,9 +252,9 @@ func TestWhatMayTellTheBestApart(t *testing.T) {
 		blocks int
 		want   string
 	}{
-		{record.Complete, 20, "a and bb are the best of 3, not told apart after 20 blocks; --budget 4m0s may tell them apart"},
-		{record.Complete, fieldBlocks, "a and bb are the best of 3, not told apart after 40 blocks"},
-		{record.Running, 20, "a and bb are the best of 3, not told apart after 20 blocks"},
+		{record.Complete, 20, "a and bb may be the best of 3, not told apart after 20 blocks; --budget 4m0s may tell them apart"},
+		{record.Complete, fieldBlocks, "a and bb may be the best of 3, not told apart after 40 blocks"},
+		{record.Running, 20, "a and bb may be the best of 3, not told apart after 20 blocks"},
 	} {
 		r := referee{of: script{}, run: field{arms: []string{"a", "bb", "ccc"}}.run()}
 		r.run.Status = c.status
@@ -272,7 +272,7 @@ func TestManyBestAreCountedFirst(t *testing.T) {
 	r.run.Status = record.Running
 	of := &Race{Best: strings.Fields("a b c d e f"), Arms: make([]Arm, 7), Blocks: 20}
 	for want, left := range map[string]record.Place{
-		"6 of 7 are the best, not told apart after 20 blocks: a, b, c, d, e and f":                     {Outcome: outcome.Open},
+		"any of 6 of 7 arms may be the best, not told apart after 20 blocks: a, b, c, d, e and f":      {Outcome: outcome.Open},
 		"6 of 7 are the best, all the same: a, b, c, d, e and f":                                       record.Placed(stats.Same),
 		"6 of 7 are the best: a, b, c, d, e and f; what one of them is better at, another is worse at": record.Placed(stats.Trade),
 	} {

@@ -55,7 +55,8 @@ type Out struct {
 	Why     fact.Fact       `json:"why"`            // in words
 }
 
-// compare orders the ways in which an arm is out, the one to tell last: by an arm that is not out itself, and by the largest difference.
+// compare orders the ways in which an arm is out; reports tell the last one. An arm that still races comes after one that is out itself, and
+// then the larger difference comes later.
 func (o Out) compare(than Out, lost map[string][]Out) int {
 	size := func(o Out) float64 {
 		if o.Verdict == nil || o.Verdict.Ratio <= 0 {
@@ -216,7 +217,7 @@ func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact
 		return outcome.Yes, oneLeft.Of(group).On(of.Best[0])
 	case all(func(p record.Place) bool { return p == record.Placed(stats.Same) }):
 		return outcome.Yes, sameLeft.Of(group)
-	case all(equal):
+	case all(bothBest):
 		return outcome.Yes, tradeLeft.Of(group)
 	}
 	if r.run.Status == record.Complete && of.Blocks < r.run.Plan.Blocks {

@@ -201,7 +201,7 @@ func TestRacesAreSeldomWrong(t *testing.T) {
 						if a == b {
 							return false
 						}
-						loser, _ := settled(s.Match(a, b, r.metrics, r.shares))
+						loser, _ := beatenIn(s.Match(a, b, r.metrics, r.shares))
 						return loser != ""
 					})
 				})
