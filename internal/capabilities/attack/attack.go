@@ -148,11 +148,11 @@ func leadsTo(ctx context.Context, t load.Target, c record.Clients) string {
 func (l *Load) begins() string {
 	switch {
 	case l.Closed():
-		return fmt.Sprintf("driving %s for %v", prose.Plural(l.Connections, "client"), l.Warmup+l.Duration)
+		return fmt.Sprintf("driving %s for %s", prose.Plural(l.Connections, "client"), prose.RoundTime((l.Warmup + l.Duration).Seconds()))
 	case l.Times != nil:
-		return fmt.Sprintf("sending about %s requests in %v", prose.Digits(l.Rate*l.Duration.Seconds()), l.Duration)
+		return fmt.Sprintf("sending about %s requests in %s", prose.Digits(l.Rate*l.Duration.Seconds()), prose.RoundTime(l.Duration.Seconds()))
 	}
-	return fmt.Sprintf("sending %s in %v", prose.Plural(len(l.Trace.At), "request"), l.Duration)
+	return fmt.Sprintf("sending %s in %s", prose.Plural(len(l.Trace.At), "request"), prose.RoundTime(l.Duration.Seconds()))
 }
 
 // due returns how many requests of an open loop are due at a time since its start. It is an estimate where they are drawn

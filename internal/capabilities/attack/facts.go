@@ -57,7 +57,7 @@ var (
 	attackShort      = fact.New[shortage]("attack-short", 0, `too few requests for p99: {{count .Sent}} sent, of {{count .Needed}} that it needs`)
 	attackCrowded    = fact.New[crowd]("attack-crowded", 0, `{{count .Waited}} of {{count .Sent}} requests waited for a free connection: {{percent .Share}} of their time passed in the client's own queue, which "server and kernel" leaves out; raise --connections (-c) to have them wait at the server`)
 	attackRateMissed = fact.New[miss]("attack-rate-missed", 0, `{{count .Wanted}} requests per second were wanted and {{count .Sent}} were sent: {{if eq .Loop "closed"}}its clients waited for answers, so there are too few of them or the server is too slow{{else}}the generator fell behind or was stopped{{end}}`)
-	attackStoodStill = fact.New[pause]("attack-stood-still", 0, `the generator stood still: a request due at {{time .At}} was sent {{time .Late}} late; that is in its response time and is not the server's`)
+	attackStoodStill = fact.New[pause]("attack-stood-still", 0, `the generator stood still: a request due at {{lasts .At}} was sent {{lasts .Late}} late; that is in its response time and is not the server's`)
 	attackKeptAway   = fact.New[share]("attack-kept-away", 0, `other programs, or the hypervisor, kept the load from its CPU for {{percent .Share}} of the time`)
 	attackAtLimit    = fact.New[share]("attack-at-limit", 0, `the load was at its limit: it had something to do for {{percent .Share}} of the time`)
 	attackIdleLost   = fact.New[idleness]("attack-idle-lost", 0, `of {{count .Asked}} idle connections {{count .Answered}} were answered and {{count .Lost}} lost, so not all of them were open during the load`)

@@ -119,7 +119,7 @@ var (
 	stillGoingOn   = fact.Plain("still-going-on", 0, `{{template "because" .}} so far; intervals get wider, the run goes on`)
 	// The code is of the first kind of site, and stays, as in records.
 	onOtherSite = fact.New[machines]("on-cluster", 0, `{{with .Shared}}servers and load shared {{.}} ({{with $.Apart}}{{.}} part them{{else}}give each machines of its own{{end}}); {{end}}the network between the machines and all that runs on them are in the times{{if .Clock}}; `+
-		`the senders' clocks agree to {{time .Clock}}{{end}}{{if .Late}}, and a sender began {{time .Late}} late{{end}}`)
+		`the senders' clocks agree to {{lasts .Clock}}{{end}}{{if .Late}}, and a sender began {{lasts .Late}} late{{end}}`)
 	faultPlanted = fact.New[planted]("fault-planted", 0, `has a fault on purpose ({{.Flags}}): its figures test schedlab and say nothing about a server`)
 )
 

@@ -331,7 +331,7 @@ func TestBlocksBeforeAreTold(t *testing.T) {
 	r := quick()
 	before := blocks(r)
 	r.Before = &record.Before{Blocks: 2, Window: record.Lasting(1850 * time.Millisecond)}
-	if got, want := blocks(r), before+" (before them 2"+say.NBSP+"blocks with windows of 1.85s, which do not count)"; got != want {
+	if got, want := blocks(r), before+" (before them 2"+say.NBSP+"blocks with windows of 1.85\u00a0s, which do not count)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

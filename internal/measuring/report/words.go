@@ -195,7 +195,7 @@ func blocks(r *record.Comparison) string {
 	}
 	text := say.Plural(r.Valid, "block") + ", " + out + " left out"
 	if b := r.Before; b != nil {
-		text += fmt.Sprintf(" (before them %s with windows of %s, which do not count)", say.Plural(b.Blocks, "block"), b.Window)
+		text += fmt.Sprintf(" (before them %s with windows of %s, which do not count)", say.Plural(b.Blocks, "block"), say.Seconds(b.Window.Seconds()))
 	}
 	return text
 }
@@ -565,10 +565,10 @@ func Load(c record.Clients) string {
 		text += fmt.Sprintf(", %d idle ones beside them", c.Idle)
 	}
 	if c.Patience.Deadline.Duration > 0 {
-		text += fmt.Sprintf(", each given up after %v", c.Patience.Deadline.Duration)
+		text += fmt.Sprintf(", each given up after %s", prose.RoundTime(c.Patience.Deadline.Seconds()))
 	}
 	if n := c.Patience.Retries; n > 0 {
-		text += fmt.Sprintf(", up to %d retries, %v after each failure", n, c.Patience.Backoff.Duration)
+		text += fmt.Sprintf(", up to %d retries, %s after each failure", n, prose.RoundTime(c.Patience.Backoff.Seconds()))
 	}
 	if c.Engine != "" {
 		text += ", sent by the engine " + c.Engine
@@ -583,7 +583,7 @@ func closedLoop(c record.Clients) string {
 		text += fmt.Sprintf(", paced at %.0f/s together", c.Rate)
 	}
 	if c.Think.Duration > 0 {
-		text += fmt.Sprintf(", that think %v", c.Think)
+		text += fmt.Sprintf(", that think %s", prose.RoundTime(c.Think.Seconds()))
 	}
 	if c.Session > 0 {
 		text += fmt.Sprintf(", sessions of %d", c.Session)
@@ -592,7 +592,7 @@ func closedLoop(c record.Clients) string {
 		text += fmt.Sprintf(", %d requests under way each", c.Pipeline)
 	}
 	if c.Ramp.Duration > 0 {
-		text += fmt.Sprintf(", started over %v", c.Ramp)
+		text += fmt.Sprintf(", started over %s", prose.RoundTime(c.Ramp.Seconds()))
 	}
 	if !c.KeepAlive {
 		text += ", a connection for each request"

@@ -355,7 +355,7 @@ func TestArmsOwnLoad(t *testing.T) {
 		"baseline nethttp: open loop, poisson at 300/s, a connection for each request",
 		"copy nethttp': open loop, poisson at 300/s, a connection for each request",
 		"challenger waves: open loop, sine(0.5,100ms) at 900/s over 64 connections",
-		"challenger loop: closed loop of 8 clients, that think 5ms",
+		"challenger loop: closed loop of 8 clients, that think 5 ms",
 	}
 	if diff := cmp.Diff(want, p.described()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -378,7 +378,7 @@ func TestMostConnections(t *testing.T) {
 	t.Parallel()
 	closed := "loop: closed\n  keepalive: true\n  connections: 16384\n  ramp: 3s"
 	p := planned(t, demo.Swap("rate: 300/s", closed), func(o *Options) { o.Warmup, o.Budget = 3*time.Second, time.Hour })
-	if got, want := report.Load(p.Arms[0].Clients), "closed loop of 16384 clients, started over 3s"; got != want {
+	if got, want := report.Load(p.Arms[0].Clients), "closed loop of 16384 clients, started over 3 s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if p.Arms[0].Clients.Connections != load.MaxConnections {

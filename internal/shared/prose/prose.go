@@ -54,6 +54,21 @@ func Digits(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
+// RoundTime formats a time that somebody set, in seconds: "20 µs", "1.5 s", without the zeros that a measured time may end in.
+func RoundTime(v float64) string {
+	factor, unit := 1.0, "s"
+	switch {
+	case v >= 1 || v == 0:
+	case v >= 1e-3:
+		factor, unit = 1e-3, "ms"
+	case v >= 1e-6:
+		factor, unit = 1e-6, "µs"
+	default:
+		factor, unit = 1e-9, "ns"
+	}
+	return Grouped(strconv.FormatFloat(v/factor, 'g', 6, 64)) + " " + unit
+}
+
 // Seconds formats v, a time in seconds, in s, ms, µs or ns, whichever suits it: three significant
 // digits and at most three decimals, as in "1.25 ms".
 func Seconds(v float64) string {

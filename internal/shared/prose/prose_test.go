@@ -50,6 +50,10 @@ func TestDigits(t *testing.T) {
 	})
 }
 
+func TestRoundTime(t *testing.T) {
+	expect(t, prose.RoundTime, map[float64]string{0: "0 s", 20e-6: "20 µs", 0.028: "28 ms", 1.5: "1.5 s", 3: "3 s", 197: "197 s", 3600: "3,600 s", 5e-9: "5 ns", 0.53: "530 ms"})
+}
+
 func TestSeconds(t *testing.T) {
 	t.Parallel()
 	expect(t, prose.Seconds, map[float64]string{
