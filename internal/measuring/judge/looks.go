@@ -62,7 +62,7 @@ func (j *Judge) Open() (open []record.Verdict) {
 // overloaded or fails requests. Other verdicts come along without being waited for.
 func (g judgement) awaited(v record.Verdict) bool {
 	return v.Primary || v.Metric == stats.Goodput && slices.ContainsFunc([]string{v.Arm, v.Baseline}, func(arm string) bool {
-		return g.over[arm] || g.fails(arm) || planned(g.run.Plan, arm).Clients.Impatient()
+		return g.over[arm] || g.fails(arm) || g.impatient(arm)
 	})
 }
 

@@ -127,10 +127,7 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why fact.Fact) {
 	}
 	mostly := func(arm string) bool { return stats.Median(b.series(arm, stats.Goodput)) == 0 }
 	// Within a deadline an overloaded arm may answer none here and some there.
-	impatient := slices.ContainsFunc(arms, func(arm string) bool {
-		p := planned(b.run.Plan, arm)
-		return p != nil && p.Clients.Impatient()
-	})
+	impatient := slices.ContainsFunc(arms, b.impatient)
 	both := !slices.ContainsFunc(arms, func(arm string) bool { return !mostly(arm) })
 	for _, block := range b.valid {
 		for _, arm := range arms {
@@ -142,6 +139,12 @@ func (b blocks) refuseSilent(m stats.Metric, arms ...string) (why fact.Fact) {
 		}
 	}
 	return why
+}
+
+// impatient reports whether the clients of an arm have a deadline; false for an arm that is not in the plan.
+func (b blocks) impatient(arm string) bool {
+	p := planned(b.run.Plan, arm)
+	return p != nil && p.Clients.Impatient()
 }
 
 // refuseArm returns the reason against comparing an arm with base at a metric because of how their requests ended; no fact if
