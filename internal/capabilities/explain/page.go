@@ -294,7 +294,7 @@ func waterfallChart(x *Explanation, w record.Waterfall, title string) chart.BarC
 		at += p.By
 		low, high = min(low, at), max(high, at)
 	}
-	c := chart.BarChart{Label: title + ": bars that begin where the one before ended", Scale: chart.Axis{Low: low, High: max(high, low+1e-9), From: 10, To: 530}}
+	c := chart.BarChart{Label: title + ": bars that begin where the one before ended", Scale: chart.Axis{Low: low, High: max(high, low+1e-9), From: 0, To: 80}}
 	c.Scale.Ticks = []chart.Tick{{At: c.Scale.At(0)}}
 	unit := say.TimeScale(high)
 	add := func(name, total, class, title string, from, to float64) {

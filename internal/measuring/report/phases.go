@@ -203,12 +203,12 @@ func unaccounted(arms []record.Arm) document.Note {
 // stackOf draws one breakdown, with a bar of stretches for each arm, all on one scale. In a
 // text it is the table. title follows "where the time went".
 func stackOf(b breakdown, title string) document.Chart {
-	const roomy = .12 // of the longest bar: room for a figure
+	const roomy = .09 // of the longest bar: room for a figure on paper
 	longest := 0.0
 	for _, row := range b.Rows {
 		longest = max(longest, row.Sum)
 	}
-	c := chart.BarChart{Label: "Where the time went " + title + ", one bar per arm", Scale: chart.Axis{High: max(longest, 1e-9), From: 10, To: 550}}
+	c := chart.BarChart{Label: "Where the time went " + title + ", one bar per arm", Scale: chart.Axis{High: max(longest, 1e-9), From: 0, To: 82}}
 	for _, row := range b.Rows {
 		bars := chart.Row{Name: row.Name, Total: say.TimeScale(longest).Format(row.Sum)}
 		at := 0.0

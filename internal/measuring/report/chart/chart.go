@@ -139,7 +139,7 @@ func (c Chart) File() template.HTML {
 	}{c, document.Style()})
 }
 
-// A BarChart is rows of bars, all on one scale. Label describes it to people who cannot see it.
+// A BarChart is rows of bars, all on one scale, whose ends are in per cent of the drawing's width. Label describes it to people who cannot see it.
 type BarChart struct {
 	Label string
 	Scale Axis
@@ -165,11 +165,14 @@ func (c BarChart) SVG() template.HTML { return Draw(templates(), "bars", c) }
 // Height returns the height of the whole chart: the upper edge of a row after the last.
 func (c BarChart) Height() Px { return c.Top(len(c.Rows)) }
 
-// Top returns the upper edge of the bars of row i, from 0. A row is 40 high with its name.
+// Top returns the upper edge of the bars of row i, from 0, in pixels. A row is 40 high with its name.
 func (c BarChart) Top(i int) Px { return Px(14 + 40*i) }
 
-// Wide returns the width of a bar, at least 1, so that the shortest time can still be seen.
-func (c BarChart) Wide(b Bar) Px { return max(c.Scale.At(b.To)-c.Scale.At(b.From), 1) }
+// Wide returns the width of a bar, at least 0.2 %, so that the shortest time can still be seen.
+func (c BarChart) Wide(b Bar) Px { return max(c.Scale.At(b.To)-c.Scale.At(b.From), .2) }
+
+// Narrow reports whether a bar has no room for a figure on a screen of 390 pixels.
+func (c BarChart) Narrow(b Bar) bool { return c.Wide(b) < 15 }
 
 // Middle returns the middle of a bar.
 func (c BarChart) Middle(b Bar) Px { return (c.Scale.At(b.From) + c.Scale.At(b.To)) / 2 }
