@@ -128,7 +128,7 @@ func TestFitNamesLoadAndLimits(t *testing.T) {
 	if r.Sentence != want {
 		t.Errorf("got %q\nwant %q", r.Sentence, want)
 	}
-	want = "Limits: one server CPU (GOMAXPROCS 1), a virtual machine, 0.4 % steal, pauses of up to 1.00 ms"
+	want = "Limits: one server CPU (GOMAXPROCS 1), a virtual machine, 0.4 % steal, pauses of up to 1ms"
 	if got := r.Limits.String(); got != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
@@ -205,11 +205,11 @@ func TestFaults(t *testing.T) {
 		{"pressure", set("proc/pressure/memory", "some avg10=2.00 avg60=0.00"), "doubt", "for memory in 2.0 %", "end programs that hold memory"},
 		{"environment", func(m *Machine) { m.Environ = []string{"GOGC=off", "GODEBUG=gctrace=1", "GOFLAGS=-race"} }, "doubt", "GODEBUG=gctrace=1, GOFLAGS=-race, GOGC=off", "env -u GODEBUG -u GOFLAGS -u GOGC schedlab"},
 		{"clock source", set("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet"), "doubt", "hpet", "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
-		{"clock steps", func(m *Machine) { m.Clock = Steps{time.Second, -30 * time.Millisecond, 2} }, "doubt", "stepped 2 times over 1.00 s, by -30.0 ms", "chronyd"},
-		{"timer", func(m *Machine) { m.Lateness = slices.Repeat([]time.Duration{2 * time.Millisecond}, 100) }, "doubt", "a hundredth of sleeps end 2.00 ms late or more", "--cpus"},
-		{"timer", func(m *Machine) { m.Lateness[99] = 500 * time.Microsecond }, "doubt", "500 µs late or more, half of them 60.0 µs", "--cpus"},
-		{"pause", func(m *Machine) { m.Pause = 20 * time.Millisecond }, "doubt", "up to 20.0 ms: the p99 of any window shorter than 2.00 s that it falls into", "--window 2s"},
-		{"null server", func(m *Machine) { m.Gap.Longest = 30 * time.Millisecond }, "doubt", "the longest gap between two of 20000 replies in 2.00 s is 30.0 ms", "isolcpus"},
+		{"clock steps", func(m *Machine) { m.Clock = Steps{time.Second, -30 * time.Millisecond, 2} }, "doubt", "stepped 2 times over 1s, by -30ms", "chronyd"},
+		{"timer", func(m *Machine) { m.Lateness = slices.Repeat([]time.Duration{2 * time.Millisecond}, 100) }, "doubt", "a hundredth of sleeps end 2ms late or more", "--cpus"},
+		{"timer", func(m *Machine) { m.Lateness[99] = 500 * time.Microsecond }, "doubt", "500µs late or more, half of them 60µs", "--cpus"},
+		{"pause", func(m *Machine) { m.Pause = 20 * time.Millisecond }, "doubt", "up to 20ms: the p99 of any window shorter than 2s that it falls into", "--window 2s"},
+		{"null server", func(m *Machine) { m.Gap.Longest = 30 * time.Millisecond }, "doubt", "the longest gap between two of 20000 replies in 2s is 30ms", "isolcpus"},
 		{"output", func(m *Machine) { m.Need = 1 << 62 }, "doubt", "; a record takes up to 4398046511104 MiB", "make room"},
 		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 1.5)}, plans) }, "no", "cannot tell p50, p90, p99 10 % apart", "compare --window 9.5s --budget 10m;"},
 		{"noise", func(m *Machine) { m.Noise = NewNoise("quick", []AA{alike(4, 8)}, plans) }, "no", "cannot tell p50, p90, p99 10 % apart", "quieter machine: no --window up to a minute will do;"},
@@ -245,12 +245,12 @@ func TestWindowsThatDo(t *testing.T) {
 		fit           string
 		found, fix    string
 	}{
-		{5500 * time.Microsecond, 530 * time.Millisecond, "yes", "for up to 5.50 ms: the windows of quick, 530 ms, do", ""},
-		{5900 * time.Microsecond, 530 * time.Millisecond, "doubt", "the p99 of any window shorter than 590 ms", "compare --window 590ms"},
-		{5400 * time.Microsecond, 0, "yes", "for up to 5.40 ms: the windows of quick, 500 ms, do", ""},
-		{5500 * time.Microsecond, 0, "doubt", "the p99 of any window shorter than 550 ms", "compare --window 550ms"},
-		{5 * time.Millisecond, 530 * time.Millisecond, "yes", "for up to 5.00 ms", ""},
-		{20 * time.Millisecond, 3 * time.Second, "yes", "for up to 20.0 ms: the windows of quick, 3.00 s, do", ""},
+		{5500 * time.Microsecond, 530 * time.Millisecond, "yes", "for up to 5.5ms: the windows of quick, 530ms, do", ""},
+		{5900 * time.Microsecond, 530 * time.Millisecond, "doubt", "the p99 of any window shorter than 590ms", "compare --window 590ms"},
+		{5400 * time.Microsecond, 0, "yes", "for up to 5.4ms: the windows of quick, 500ms, do", ""},
+		{5500 * time.Microsecond, 0, "doubt", "the p99 of any window shorter than 550ms", "compare --window 550ms"},
+		{5 * time.Millisecond, 530 * time.Millisecond, "yes", "for up to 5ms", ""},
+		{20 * time.Millisecond, 3 * time.Second, "yes", "for up to 20ms: the windows of quick, 3s, do", ""},
 	} {
 		m := healthy(t)
 		m.Pause, m.Window = c.pause, c.window

@@ -15,9 +15,9 @@ func TestEngine(t *testing.T) {
 		fit    string
 		found  string
 	}{
-		{"quiet", Engine{Rate: 10_000, P50: 25.31e-6, P99: 90.4e-6}, "yes", "the load engine adds 25.3 µs at p50 and 90.4 µs at p99 (null server, 10,000/s)"},
-		{"slow as a rule", Engine{Rate: 2000, P50: 325e-6, P99: 900e-6}, "doubt", "the load engine adds 325 µs at p50 and 900 µs at p99 (null server, 2,000/s)"},
-		{"slow at times", Engine{Rate: 500, P50: 40e-6, P99: 3.59e-3}, "doubt", "the load engine adds 40.0 µs at p50 and 3.59 ms at p99 (null server, 500/s)"},
+		{"quiet", Engine{Rate: 10_000, P50: 25.31e-6, P99: 90.4e-6}, "yes", "the load engine adds 25.3µs at p50 and 90.4µs at p99 (null server, 10,000/s)"},
+		{"slow as a rule", Engine{Rate: 2000, P50: 325e-6, P99: 900e-6}, "doubt", "the load engine adds 325µs at p50 and 900µs at p99 (null server, 2,000/s)"},
+		{"slow at times", Engine{Rate: 500, P50: 40e-6, P99: 3.59e-3}, "doubt", "the load engine adds 40µs at p50 and 3.59ms at p99 (null server, 500/s)"},
 		{"not told", Engine{Err: errors.New("no server")}, "open", "no server"},
 	} {
 		m := healthy(t)

@@ -165,7 +165,7 @@ func TestPlanMustJudge(t *testing.T) {
 	if budget, blocks := (&Comparison{p}).Budget(); p.Window.Seconds() != 3.7 || budget < 3*time.Minute || blocks != roomyBlocks {
 		t.Errorf("300/s: got windows of %g s, a budget of %v and %d blocks", p.Window.Seconds(), budget, blocks)
 	}
-	if facts := p.foreseen(); len(facts) != 1 || !strings.HasPrefix(facts[0].String(), "windows last 3.70 s instead of 500 ms, to hold enough requests for what --expect asks; this takes ") {
+	if facts := p.foreseen(); len(facts) != 1 || !strings.HasPrefix(facts[0].String(), "windows last 3.7s instead of 500ms, to hold enough requests for what --expect asks; this takes ") {
 		t.Errorf("300/s: got %v", facts)
 	}
 	// The probes of a fixed rate change nothing, also of what a smaller budget leaves.

@@ -204,7 +204,7 @@ var MachineBusy = fact.Disturbing(fact.New[Taken]("machine-busy", 280, `{{templa
 	fact.Also("share", `{{template "busy share" .}}`),
 	fact.Also("effect", `{{template "busy effect" .}}`),
 	fact.Also("do", `{{template "busy do" .}}`),
-	fact.Also("now", `{{template "busy share" .}} in the last {{lasts .Seconds}}: {{template "busy list" .}}; {{template "busy effect" .}}; {{template "busy do" .}}`)), func(Taken) bool { return true })
+	fact.Also("now", `{{template "busy share" .}} in the last {{round .Seconds .01}}: {{template "busy list" .}}; {{template "busy effect" .}}; {{template "busy do" .}}`)), func(Taken) bool { return true })
 
 // Busy returns the MachineBusy among the doubts of a run, and its values; no fact if there is none.
 func Busy(doubts []fact.Fact) (fact.Fact, Taken) {
