@@ -205,9 +205,13 @@ func (r Gate) build(ctx context.Context, dir, flag, ref string, show Observer) (
 	if err := buildIn(ctx, tree, strings.ReplaceAll(r.Build, outMark, cmdline.Quote(out))); err != nil {
 		return "", fmt.Errorf("--%s %s: %w", flag, ref, err)
 	}
-	// A build command that ignores {out} succeeds and leaves nothing there.
-	if info, err := os.Stat(out); err != nil || info.Mode()&0o111 == 0 {
-		return "", Usagef("--build %q left no program at {out} for --%s %s", r.Build, flag, ref)
+	// A build command that ignores {out} succeeds and leaves nothing there. A script may be left to an interpreter: 'python3 {out}'.
+	info, err := os.Stat(out)
+	if err != nil {
+		return "", Usagef("--build %q left nothing at {out} for --%s %s", r.Build, flag, ref)
+	}
+	if info.Mode()&0o111 == 0 && strings.HasPrefix(strings.TrimSpace(r.Start), outMark) {
+		return "", Usagef("--build %q left a file at {out} for --%s %s that may not be executed: end it with '&& chmod +x {out}'", r.Build, flag, ref)
 	}
 	return strings.ReplaceAll(r.Start, outMark, cmdline.Quote(out)), nil
 }
