@@ -20,9 +20,9 @@ type keptRequest struct {
 }
 
 // keepAsked writes the request into the record of a run of some of its scenarios, so that it can be asked again. It keeps
-// nothing of a gate or a search.
+// nothing of a gate or a search, nor of a run whose record could not be made (dir is nil).
 func (c *conduct) keepAsked(dir *record.Dir, scenarios []string) error {
-	if c.request == nil {
+	if c.request == nil || dir == nil {
 		return nil
 	}
 	r := *c.request
