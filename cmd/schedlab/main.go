@@ -9,6 +9,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +32,7 @@ import (
 	"schedlab/internal/measuring/runner"
 	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/selfsigned"
 )
 
 // exitCodes are the exit codes of every command, for users. Help has them, and docs/reference/glossary.md.
@@ -332,13 +334,21 @@ func newNullServer() *cobra.Command {
 			if err := begin(cmd.Context()); err != nil {
 				return err
 			}
+			var own *tls.Certificate
+			if secure {
+				made, err := selfsigned.Certificate(-time.Hour, 24*time.Hour)
+				if err != nil {
+					return fmt.Errorf("making a certificate: %w", err)
+				}
+				own = &made
+			}
 			ln, err := net.Listen("tcp4", addr)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "{\"addr\":%q}\n", ln.Addr()) // for tools/peers
-			if secure || http2 {
-				return null.ServeSpoken(cmd.Context(), ln, secure, http2)
+			if own != nil || http2 {
+				return null.ServeSpoken(cmd.Context(), ln, own, http2)
 			}
 			return null.Serve(cmd.Context(), ln.(*net.TCPListener), service, stations)
 		},

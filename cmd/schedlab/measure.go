@@ -188,8 +188,8 @@ func bindWorkload(cmd *cobra.Command, a *session.Adhoc) {
 	completeBy(cmd, "workload", ofWords("cpu=", "sleep="))
 }
 
-// again returns the line of a shell that asks the same as this command with these arguments. How the answer was shown is left out,
-// and what is for this one time.
+// again returns the line of a shell that asks the same as this command with these arguments. It leaves out flags
+// on how an answer is shown, and those for one run only, such as --resume.
 func again(cmd *cobra.Command, args []string) string {
 	return cmdline.Join(append(invocation(cmd, "output", "progress", "verbose", "dry-run", "resume", "total", "wait-idle", configFlag), args...))
 }

@@ -153,8 +153,8 @@ func (s *Search) Longer() (budget float64) {
 	return budget
 }
 
-// mark returns the word for an arm's capacity beside that of the others, and its CSS class: MOST if it is surely above that of all
-// others, and LESS if it is surely below that of one.
+// mark returns a word for an arm's capacity, and its CSS class: MOST if it is surely higher than that of each other arm, LESS if it is
+// surely lower than that of one.
 func (s *Search) mark(a ArmCapacity) (word, class string) {
 	switch {
 	case !a.Starves.None():

@@ -119,8 +119,8 @@ func (Question) Result(dir *record.Dir, run record.Run) (record.Result, error) {
 	return r.result(), nil
 }
 
-// ended ends a block of the record, in which these arms have a window. The last block of a record without one of those that race was cut
-// off, unless that arm was lost; in an earlier one a window that cannot be read is missing from its pairs only.
+// ended takes a block of the record; ran has the arms with a window in it. If an arm that still races has none, the last block was cut
+// off, unless that arm's server was lost. In an earlier block a window that cannot be read is missing from its pairs only.
 func (r *referee) ended(block int, ran map[string]bool, last bool) {
 	for _, arm := range slices.Clone(r.racing) {
 		if _, lost := r.run.Ends[arm]; !ran[arm] && lost {
@@ -226,7 +226,7 @@ func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact
 	return outcome.Open, openLeft.Of(group)
 }
 
-// mostNamed is the largest number of arms with whose names an answer begins.
+// mostNamed is how many arms an answer names; it counts more of them.
 const mostNamed = 5
 
 // sound reports whether an arm can be judged by its times.

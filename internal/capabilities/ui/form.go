@@ -266,7 +266,7 @@ func (c *Config) typed(r session.Compare) string {
 	return cmdline.Join(words)
 }
 
-// A form is the form as it is shown: what was typed, the mistake in it, and the plan of what it asks.
+// A form is what the first page shows of its form: what was typed, the mistake in it if there is one, and the plan.
 type form struct {
 	config *Config
 	typed  url.Values

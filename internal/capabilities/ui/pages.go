@@ -253,7 +253,7 @@ func (s *Server) busy() bool {
 	return slices.ContainsFunc(s.jobs, (*job).running)
 }
 
-// A beside is a run that stands beside others.
+// A beside is one of the runs on the page that compares several.
 type beside struct {
 	runs.Run
 	Label   string // by which the drawings name it

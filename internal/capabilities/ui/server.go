@@ -126,8 +126,8 @@ const (
 // (else a foreign name might point here), and have the cookie; the token in the printed address gets a
 // browser the cookie, once. An action must also come from one of our pages, and have the forms' token.
 //
-// Note: a browser sends a cookie that is SameSite=Strict with no link of a report, since a report runs as a site of its own. With Lax it
-// sends the cookie with links of any site, which can open our pages but not read them; nothing but an action has an effect.
+// The cookie is SameSite=Lax. A report is sandboxed, so a browser takes its links for those of another site, and would send no Strict
+// cookie with them. With Lax other sites can link to our pages, but neither read them nor act: that needs the forms' token.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { s.first(w, form{config: &s.Config}) })

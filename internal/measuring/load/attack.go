@@ -98,7 +98,7 @@ type Options struct {
 	// Patience is of an open loop. Its Deadline counts from the scheduled time, and the client gives up then, whatever the
 	// Timeout of the attempt. A request that failed is sent again after Backoff, at most Retries times and never after its
 	// deadline: one that timed out, whose connection broke or was refused, or that got a status of 500 or more, or 429. It stays
-	// one request, whose Sent is of the first attempt and whose stamps, status and outcome are of the last.
+	// one request: Sent tells of its first attempt; stamps, status and outcome of its last.
 	//
 	// Rate, in a closed loop, is the total rate of all clients, in requests per second: request
 	// k of client i of N is Scheduled (i + kN)/Rate seconds after the loop's start. Requests

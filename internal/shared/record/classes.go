@@ -8,7 +8,7 @@ import (
 	"schedlab/internal/shared/responses"
 )
 
-// AllRequests is the name under which the figures of all requests stand beside those of the classes.
+// AllRequests is the name of the first row in a table of classes: the figures of all requests.
 const AllRequests = "all"
 
 // A Class is a named kind of requests. Request.Class is its index in the plan.

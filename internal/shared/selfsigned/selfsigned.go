@@ -1,4 +1,4 @@
-// Package selfsigned makes self-signed certificates for tests of TLS.
+// Package selfsigned makes self-signed certificates: for tests of TLS, and for servers that only a load of ours asks.
 package selfsigned
 
 import (
@@ -12,7 +12,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"testing"
 	"time"
 )
 
@@ -22,24 +21,20 @@ type Identity struct {
 	Pair      tls.Certificate
 }
 
-// New makes an identity for names, which are host names and IP addresses. It is valid now.
-func New(t testing.TB, names ...string) Identity {
-	t.Helper()
-	return Valid(t, -time.Hour, time.Hour, names...)
+// A Test is what this package needs of a [testing.TB], which a program that serves does not import.
+type Test interface {
+	Helper()
+	Fatal(args ...any)
+	TempDir() string
 }
 
-// Valid makes an identity that is valid between two times, which are given as times from now. A time in the past is
-// negative.
-func Valid(t testing.TB, from, until time.Duration, names ...string) Identity {
-	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+// Certificate makes a certificate for names, which are host names and IP addresses. It is valid between two times, which are
+// given as times from now: one in the past is negative.
+func Certificate(from, until time.Duration, names ...string) (own tls.Certificate, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(err)
+	if err != nil {
+		return own, err
+	}
 	form := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(until), IsCA: true, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -52,15 +47,36 @@ func Valid(t testing.TB, from, until time.Duration, names ...string) Identity {
 		}
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
+	if err != nil {
+		return own, err
+	}
+	leaf, err := x509.ParseCertificate(cert)
+	return tls.Certificate{Certificate: [][]byte{cert}, PrivateKey: key, Leaf: leaf}, err
+}
+
+// New makes an identity for names, which are host names and IP addresses. It is valid now.
+func New(t Test, names ...string) Identity {
+	t.Helper()
+	return Valid(t, -time.Hour, time.Hour, names...)
+}
+
+// Valid makes an identity that is valid between two times, as [Certificate] has them.
+func Valid(t Test, from, until time.Duration, names ...string) Identity {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	own, err := Certificate(from, until, names...)
 	must(err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	secret, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
 	must(err)
 	dir := t.TempDir()
-	id := Identity{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
-	must(os.WriteFile(id.Cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
+	id := Identity{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), Pair: own}
+	must(os.WriteFile(id.Cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]}), 0o600))
 	must(os.WriteFile(id.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
-	id.Pair, err = tls.LoadX509KeyPair(id.Cert, id.Key)
-	must(err)
 	return id
 }
 

@@ -14,16 +14,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"flag"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	_ "net/http/pprof" // for the admin address
@@ -33,6 +28,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"schedlab/internal/shared/selfsigned"
 )
 
 var (
@@ -85,7 +82,7 @@ func run(name, stop, addr, admin, protocol string) error {
 		return err
 	}
 	if protocol != "" {
-		own, err := certificate()
+		own, err := selfsigned.Certificate(-time.Hour, 24*time.Hour)
 		if err != nil {
 			return err
 		}
@@ -111,17 +108,6 @@ func run(name, stop, addr, admin, protocol string) error {
 	limit, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	return server.shutdown(limit)
-}
-
-// certificate makes a certificate that is signed by itself.
-func certificate() (own tls.Certificate, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return own, err
-	}
-	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
 type standard struct{ http.Server }

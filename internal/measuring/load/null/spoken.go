@@ -3,15 +3,9 @@ package null
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"sync"
@@ -22,17 +16,13 @@ import (
 const reply11 = "HTTP/1.1 200 OK\r\nServer: null\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n"
 
 // ServeSpoken answers clients that speak TLS, HTTP/2 or both, until the context ends. Then it closes ln and all connections.
-// Its certificate is self-signed. crypto/tls and net/http's HTTP/2 do the work, so it costs more than Serve.
-func ServeSpoken(ctx context.Context, ln net.Listener, secure, http2 bool) error {
+// Without a certificate of its own it speaks no TLS. crypto/tls and net/http's HTTP/2 do the work, so it costs more than Serve.
+func ServeSpoken(ctx context.Context, ln net.Listener, own *tls.Certificate, http2 bool) error {
 	stop := context.AfterFunc(ctx, func() { _ = ln.Close() })
 	defer stop()
 	var config *tls.Config
-	if secure {
-		own, err := certificate()
-		if err != nil {
-			return fmt.Errorf("making a certificate: %w", err)
-		}
-		config = &tls.Config{Certificates: []tls.Certificate{own}}
+	if own != nil {
+		config = &tls.Config{Certificates: []tls.Certificate{*own}}
 	}
 	if http2 {
 		return serveHTTP2(ctx, ln, config)
@@ -92,15 +82,4 @@ func answerAll(ctx context.Context, nc net.Conn, config *tls.Config) {
 			return
 		}
 	}
-}
-
-// certificate makes a self-signed certificate.
-func certificate() (own tls.Certificate, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return own, err
-	}
-	form := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, &key.PublicKey, key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }

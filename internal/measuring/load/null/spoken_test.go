@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"schedlab/internal/shared/selfsigned"
 )
 
 // The null server speaks what the load does, and ends with its context.
@@ -24,7 +26,11 @@ func TestServeSpoken(t *testing.T) {
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			go func() { ended <- ServeSpoken(ctx, ln, c.secure, c.http2) }()
+			var own *tls.Certificate
+			if c.secure {
+				own = &selfsigned.New(t).Pair
+			}
+			go func() { ended <- ServeSpoken(ctx, ln, own, c.http2) }()
 			by := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, Protocols: new(http.Protocols)}
 			by.Protocols.SetHTTP1(!c.http2)
 			by.Protocols.SetHTTP2(c.http2 && c.secure)
