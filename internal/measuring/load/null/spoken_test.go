@@ -28,7 +28,8 @@ func TestServeSpoken(t *testing.T) {
 			ended := make(chan error, 1)
 			var own *tls.Certificate
 			if c.secure {
-				own = &selfsigned.New(t).Pair
+				id := selfsigned.New(t)
+				own = &id.Pair
 			}
 			go func() { ended <- ServeSpoken(ctx, ln, own, c.http2) }()
 			by := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, Protocols: new(http.Protocols)}
