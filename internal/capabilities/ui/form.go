@@ -16,7 +16,6 @@ import (
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/shared/cmdline"
-	"schedlab/internal/shared/record"
 )
 
 // A Mode is a choice of the form, with a line about it.
@@ -374,13 +373,8 @@ func (s *Server) plan(w http.ResponseWriter, r *http.Request) {
 // again writes the first page with the settings of a run in the form.
 func (s *Server) again(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	if !s.known(name) {
-		s.refuse(w, http.StatusNotFound, "There is no such run.")
-		return
-	}
-	dir, _, err := record.Open(name, s.Root)
-	if err != nil {
-		s.refuse(w, http.StatusInternalServerError, err.Error())
+	dir, _, ok := s.open(w, name)
+	if !ok {
 		return
 	}
 	request, err := session.Asked(dir)

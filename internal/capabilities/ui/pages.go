@@ -167,23 +167,34 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/#now", http.StatusSeeOther)
 }
 
-// known reports whether a run of that name is listed. Nothing else is ever opened.
-func (s *Server) known(name string) bool {
+// open opens a run if one of that name is listed; nothing else is ever opened. Without ok the request is answered with the reason.
+func (s *Server) open(w http.ResponseWriter, name string) (dir *record.Dir, run record.Run, ok bool) {
 	names, err := record.Runs(s.Root)
-	return err == nil && slices.Contains(names, name)
+	if err == nil && !slices.Contains(names, name) {
+		s.refuse(w, http.StatusNotFound, "There is no such run.")
+		return nil, run, false
+	}
+	if err == nil {
+		dir, run, err = record.Open(name, s.Root)
+	}
+	if err != nil {
+		s.refuse(w, http.StatusInternalServerError, err.Error())
+		return nil, run, false
+	}
+	return dir, run, true
 }
 
 // report writes the report of a run, or its explanation. A run without a result was killed and is judged
 // now, which takes CPU time, so not while another is measured.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	if !s.known(name) {
-		s.refuse(w, http.StatusNotFound, "There is no such run.")
+	dir, run, ok := s.open(w, name)
+	if !ok {
 		return
 	}
-	dir, run, err := record.Open(name, s.Root)
 	result := run.Result
-	if err == nil && result == nil {
+	var err error
+	if result == nil {
 		if s.busy() {
 			s.refuse(w, http.StatusConflict, "This run has no result yet, and judging it would disturb the one that is measured now. Come back when that has ended.")
 			return
@@ -271,12 +282,11 @@ func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
 	p := page{Title: fmt.Sprintf("%d runs side by side", len(names))}
 	var labelled []report.Labelled
 	for i, name := range names {
-		if !s.known(name) {
-			s.refuse(w, http.StatusNotFound, "There is no such run.")
+		_, run, ok := s.open(w, name) // with its curves, which s.read leaves out
+		if !ok {
 			return
 		}
-		_, run, err := record.Open(name, s.Root) // with its curves, which s.read leaves out
-		if err != nil || run.Result == nil {
+		if run.Result == nil {
 			s.refuse(w, http.StatusConflict, name+" has no result.")
 			return
 		}

@@ -92,6 +92,7 @@ func withFlags(line string, flags []string) string {
 	}
 	for _, f := range flags {
 		name, value, _ := strings.Cut(f, " ")
+		words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, "--"+name+"=") })
 		if i := slices.Index(words, "--"+name); i >= 0 && i+1 < len(words) {
 			words = slices.Delete(words, i, i+2)
 		}

@@ -33,6 +33,7 @@ func TestNextCommand(t *testing.T) {
 	}{
 		{"open", ran("schedlab compare --budget 1m15s", verdict(open, 20), room), "schedlab compare --budget 3m"},
 		{"open, without a command", ran("", verdict(open, 20), room), ""},
+		{"as the ui writes it", ran("schedlab compare --budget=75s --rate=1/s", verdict(open, 20), room), "schedlab compare --rate=1/s --budget 3m"},
 		{"quoted", ran("schedlab compare --arm 'x=./x {addr}'", verdict(open, 20), room), "schedlab compare --arm 'x=./x {addr}' --budget 3m"},
 		{"busy", ran("schedlab compare", verdict(open, 20), busy), "schedlab compare --wait-idle 2m"},
 		{"interrupted", cut, "schedlab compare"},
