@@ -169,14 +169,11 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 
 // open opens a run if one of that name is listed; nothing else is ever opened. Without ok the request is answered with the reason.
 func (s *Server) open(w http.ResponseWriter, name string) (dir *record.Dir, run record.Run, ok bool) {
-	names, err := record.Runs(s.Root)
-	if err == nil && !slices.Contains(names, name) {
+	if names, err := record.Runs(s.Root); err != nil || !slices.Contains(names, name) {
 		s.refuse(w, http.StatusNotFound, "There is no such run.")
 		return nil, run, false
 	}
-	if err == nil {
-		dir, run, err = record.Open(name, s.Root)
-	}
+	dir, run, err := record.Open(name, s.Root)
 	if err != nil {
 		s.refuse(w, http.StatusInternalServerError, err.Error())
 		return nil, run, false
