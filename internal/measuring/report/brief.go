@@ -208,6 +208,9 @@ func askedBriefly(r *record.Comparison) string {
 	}
 	// The words of a closed loop say this already, and arms with different loads may differ in it.
 	if r.Rate > 0 && len(loads(r.Contestants())) == 1 && !r.Arms[0].Clients.KeepAlive {
+		if len(r.Arms[0].Classes) > 0 {
+			text += ", each"
+		}
 		text += " on a new connection"
 	}
 	text += ", windows of " + say.Seconds(r.Window.Seconds())

@@ -61,7 +61,7 @@ func TestClassesAreDrawnByTheirShares(t *testing.T) {
 	if len(cycle.Which) != len(cycle.Demand) {
 		t.Errorf("a closed loop has %d classes and %d demands in turn, want as many", len(cycle.Which), len(cycle.Demand))
 	}
-	if got, want := s.Asked(), "90 % of requests are light (compute 100us), 10 % are heavy (HEAD /bytes/100); p50, p90 and p99 are of the class light"; got != want {
+	if got, want := s.Asked(), "p50, p90 and p99 are of light alone: 90 % of requests are light (compute 100us), 10 % are heavy (HEAD /bytes/100)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -180,7 +180,7 @@ func (s *Scenario) Asked() string {
 	case s.Workload.Classes != nil:
 		text := strings.Join(s.Workload.phrases(), ", ")
 		if s.Workload.Judge != "" {
-			text += "; p50, p90 and p99 are of the class " + s.Workload.Judge
+			text = "p50, p90 and p99 are of " + s.Workload.Judge + " alone: " + text
 		}
 		return text
 	case s.Workload.Requests != nil:
