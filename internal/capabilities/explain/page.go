@@ -207,7 +207,7 @@ func causes(x *Explanation) document.Part {
 		if rows := rowsOf(x, c); len(rows) > 1 {
 			reason += fmt.Sprintf("; %s is %s in the table", c.Stretch, strings.Join(rows, " + "))
 		}
-		all = append(all, document.Finding{Mark: causeWords(c), Class: outcome.Cause.Phrase(c.Outcome), Text: c.Fact.String(), Reason: reason})
+		all = append(all, document.Finding{Mark: causeWords(c), Class: outcome.Cause.Phrase(c.Outcome), Said: c.Fact.String(), Reason: reason})
 	}
 	return document.Section{ID: "causes", Title: "Causes", Parts: []document.Part{all}}
 }

@@ -318,8 +318,14 @@ var placeWords = map[record.Place]struct {
 // An overviewTable is the figures of the first screen of a page: a row for each arm. X is the axis of all ratios.
 type overviewTable struct {
 	X     chart.Axis
-	Heads []string
+	Heads []overviewHead
 	Rows  []overviewRow
+}
+
+// An overviewHead is the label of a metric. Drawn reports whether an interval stands below it.
+type overviewHead struct {
+	Label string
+	Drawn bool
 }
 
 // An overviewRow is an arm with its cells, one for each metric.
@@ -351,20 +357,22 @@ func overview(r *record.Comparison) document.Part {
 	for _, a := range arms {
 		t.Rows = append(t.Rows, overviewRow{Series: chart.Series{Name: a.Name, Class: classOf(r, a.Name)}})
 	}
-	used := map[string]bool{}
+	used, anyDrawn := map[string]bool{}, false
 	for _, m := range stats.Metrics() {
-		t.Heads = append(t.Heads, m.Label)
+		head := overviewHead{Label: m.Label}
 		figures, marks := cells(m, arms), marksOf(r, m, arms, used)
 		for i, a := range arms {
 			cell := overviewCell{Figure: figures[i], Mark: marks[i]}
 			if v := verdictOn(r.Verdicts, a.Name, m.Figure); v.Arm != "" {
 				cell.forestRow = forestRowOf(r, v)
 			}
+			head.Drawn = head.Drawn || cell.Drawn
 			t.Rows[i].Cells = append(t.Rows[i].Cells, cell)
 		}
+		t.Heads, anyDrawn = append(t.Heads, head), anyDrawn || head.Drawn
 	}
 	lines := append(belowFigures(r, arms, used), others...)
-	if len(r.Verdicts) > 0 {
+	if anyDrawn {
 		lines = append(lines, "The line below a figure is the 95"+say.NBSP+"% interval of its ratio to the baseline, the dot the median; the band is where arms count as the same.")
 	}
 	return document.Page{document.Charts{{Picture: draw("overview", t)}}, lines}

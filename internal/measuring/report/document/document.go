@@ -133,8 +133,8 @@ type Link struct {
 }
 
 // A Finding is a statement with its result. Mark is the word for the result and Class its CSS class in a page. Text is the
-// statement as it was typed, for example "p99 < 10ms". Said is the same in words, or "" if there are no words; a reader sees Said
-// first, and Text as evidence. Reason is the reason for the result.
+// statement as it was typed, for example "p99 < 10ms", or "" if nobody typed it. Said is the same in words, or "" if there are no
+// words; a reader sees Said first, and Text as evidence. Reason is the reason for the result.
 type Finding struct{ Mark, Class, Said, Text, Reason string }
 
 // A Chart is a drawing, and the same data for readers without drawings.

@@ -84,7 +84,10 @@ func (m *markdown) part(p Part, level int) {
 	case Findings:
 		list(m, p, func(f Finding) string {
 			evidence := fmt.Sprintf("`%s`: %s", code(f.Text), md(f.Reason))
-			if f.Said != "" {
+			switch {
+			case f.Text == "":
+				evidence = md(f.Said) + "; " + md(f.Reason)
+			case f.Said != "":
 				evidence = fmt.Sprintf("%s (%s)", md(f.Said), evidence)
 			}
 			return fmt.Sprintf("**%s** %s", f.Mark, evidence)

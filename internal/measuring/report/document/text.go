@@ -143,7 +143,10 @@ func (t *text) part(indent string, p Part) {
 		for _, f := range p {
 			said, below := f.Text, f.Reason
 			if f.Said != "" {
-				said, below = f.Said, f.Text+": "+f.Reason
+				said = f.Said
+				if f.Text != "" {
+					below = f.Text + ": " + f.Reason
+				}
 			}
 			t.prose(indent, f.Mark+" "+said)
 			t.prose(indent+"        ", below)
