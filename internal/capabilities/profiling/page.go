@@ -84,17 +84,28 @@ func moved(base, a Arm) document.Part {
 	for _, m := range a.Moved {
 		lines = append(lines, fmt.Sprintf("%s %s of CPU samples (%s instead of %s)", m.Function, say.Percent("%+.1f", m.To-m.From), say.Percent("%.1f", m.To), say.Percent("%.1f", m.From)))
 	}
-	switch {
-	case len(lines) > 0:
-	case min(base.Samples, a.Samples) < profile.FewestSamples:
-		lines = document.Lines{fmt.Sprintf("too few CPU samples to name functions: each arm needs %d; the profile is too short for a load this light, and a higher --rate gives more", profile.FewestSamples)}
-	default:
-		lines = document.Lines{"no function's share differs by more than so few CPU samples do by chance"}
+	if len(lines) == 0 {
+		lines = document.Lines{"no function's share of the CPU samples surely differs"}
+	}
+	parts := []document.Part{lines}
+	if a.Least > 0 {
+		parts = append(parts, document.Note(tooFew(base, a)))
 	}
 	return document.Section{
-		Title: fmt.Sprintf("The functions that changed most from %s to %s", base.Arm, a.Arm), Parts: []document.Part{lines},
+		Title: fmt.Sprintf("The functions that changed most from %s to %s", base.Arm, a.Arm), Parts: parts,
 		About: fmt.Sprintf("in their own share of %d CPU samples of %s and %d of %s", base.Samples, base.Arm, a.Samples, a.Arm),
 	}
+}
+
+// tooFew tells which changes the samples of two arms cannot show.
+func tooFew(base, a Arm) string {
+	few := fmt.Sprintf("%d and %d samples: too few to name ", base.Samples, a.Samples)
+	if a.Least < 1 {
+		few += fmt.Sprintf("a function whose share changed by less than %s", say.Percent("%.1f", a.Least))
+	} else {
+		few += "any function"
+	}
+	return few + "; a higher --rate gives more."
 }
 
 // requestStates returns the table of the time that requests spent in each state, with the arms

@@ -85,9 +85,11 @@ func TestProfiled(t *testing.T) {
 		want string
 	}{
 		{[]Arm{{Arm: "nginx"}}, "nginx shows no profiles: no /debug/pprof at the host of its metrics (metrics=...), or without"},
-		{[]Arm{{Arm: "a", Samples: 100}, {Arm: "b", Samples: 100}}, "no function's share differs"},
-		{[]Arm{{Arm: "a", Samples: 300}, {Arm: "b", Samples: 27}}, "too few CPU samples to name functions: each arm needs 100; the profile is too short for a load this light, and a higher --rate gives more"},
-		{[]Arm{{Arm: "a", Samples: 300}, {Arm: "b", Samples: 3}, {Arm: "c", Samples: 400, Moved: []profile.FunctionShare{{Function: "main.f", From: .1, To: .3}}}},
+		{[]Arm{{Arm: "a", Samples: 100}, {Arm: "b", Samples: 100}}, "no function's share of the CPU samples surely differs"},
+		{[]Arm{{Arm: "a", Samples: 43}, {Arm: "b", Samples: 67, Change: profile.Change{Least: .119}}},
+			"surely differs\n\n    43 and 67 samples: too few to name a function whose share changed by less than 11.9 %; a higher --rate gives more."},
+		{[]Arm{{Arm: "a", Samples: 300}, {Arm: "b", Samples: 3, Change: profile.Change{Least: 1}}}, "300 and 3 samples: too few to name any function; a higher --rate gives more."},
+		{[]Arm{{Arm: "a", Samples: 300}, {Arm: "b", Samples: 3}, {Arm: "c", Samples: 400, Change: profile.Change{Moved: []profile.FunctionShare{{Function: "main.f", From: .1, To: .3}}}}},
 			"changed most from a to c (in their own share of 300 CPU samples of a and 400 of c)\n    main.f +20.0"},
 		{[]Arm{{Arm: "a", Files: []string{"profiles/a/trace.out"}}}, "go tool trace 'runs/a run/profiles/a/trace.out'"},
 	} {

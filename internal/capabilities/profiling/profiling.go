@@ -77,12 +77,10 @@ func oldProfiles(d *record.Dir) (*Profiles, error) {
 
 // An Arm is the profiles of one arm.
 type Arm struct {
-	Arm     string   `json:"arm"`
-	Files   []string `json:"files"`   // below the run's directory; empty if the server offers no profiles
-	Samples int64    `json:"samples"` // in the CPU profile, 0 without one
-	// Moved are functions that surely differ from the first arm's in their own share of CPU samples, the
-	// largest difference first.
-	Moved []profile.FunctionShare `json:"moved,omitempty"`
+	Arm            string   `json:"arm"`
+	Files          []string `json:"files"`   // below the run's directory; empty if the server offers no profiles
+	Samples        int64    `json:"samples"` // in the CPU profile, 0 without one
+	profile.Change          // from the first arm's CPU samples
 	// Requests sums up how the requests in the execution trace spent their time; nil if the trace
 	// marks no requests.
 	Requests *profile.RequestTimes `json:"requests,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/measuring/profile"
 	"schedlab/internal/measuring/runner"
 	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
 )
 
 // mostMoved limits the functions of an arm that a report names because their share of the CPU samples
@@ -66,7 +67,7 @@ func keepProfiles(dir *record.Dir, arms []runner.Captured) (*profiling.Profiles,
 		if cpu, base := trees[i]["cpu"], trees[0]["cpu"]; cpu != nil {
 			k.Samples = cpu.Samples
 			if i > 0 && base != nil {
-				k.Moved = profile.Changes(base, cpu, mostMoved)
+				k.Change = profile.Changes(base, cpu, stats.Alpha/float64(len(arms)-1), mostMoved) // all arms share the error
 			}
 		}
 		kept.Arms = append(kept.Arms, k)

@@ -7,6 +7,15 @@ type FunctionShare struct {
 	To       float64 `json:"to"`
 }
 
+// A Change is the difference between two CPU profiles.
+type Change struct {
+	// Moved are the functions with another share of the samples, the largest change first.
+	Moved []FunctionShare `json:"moved,omitempty"`
+	// Least is the smallest change of a function's share, 0..1, that these numbers of samples can show. It is 1 if they
+	// show none, and 0 in records of schedlabs that did not compute it.
+	Least float64 `json:"least_change,omitempty"`
+}
+
 // RequestTimes are times, in seconds, of the requests in a trace. The means of the states add up to Mean.
 type RequestTimes struct {
 	Requests int         `json:"requests"`

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/pprof/profile"
+
+	"schedlab/internal/shared/stats"
 )
 
 // ErrEmpty is the error of [Parse] for a profile without samples.
@@ -28,7 +30,7 @@ var ErrEmpty = errors.New("the profile holds no samples")
 type Tree struct {
 	name     string
 	total    int64
-	self     int64
+	samples  int64 // in the function itself, of a CPU profile
 	children map[string]*Tree
 	// Samples is the number of samples of a CPU profile. It is set at the root only.
 	Samples int64
@@ -58,7 +60,7 @@ func Parse(data []byte) (*Tree, error) {
 				at.total += v
 			}
 		}
-		at.self += v
+		at.samples += s.Value[0]
 	}
 	if root.total == 0 {
 		return nil, ErrEmpty
@@ -119,50 +121,44 @@ func (t *Tree) Layout(base *Tree) (frames []Frame) {
 // share returns v as a ratio of the tree's total.
 func (t *Tree) share(v int64) float64 { return float64(v) / float64(t.total) }
 
-// flat adds each function's own value, without its callees, to to, as a ratio of all.
-func (t *Tree) flat(to map[string]float64, all int64) {
-	if t.self > 0 {
-		to[t.name] += float64(t.self) / float64(all)
+// flat adds the samples of each function itself, without its callees, to to.
+func (t *Tree) flat(to map[string]int) {
+	if t.samples > 0 {
+		to[t.name] += int(t.samples)
 	}
 	for _, c := range t.children {
-		c.flat(to, all)
+		c.flat(to)
 	}
 }
 
-// A difference between two binomial ratios counts when it exceeds sure standard errors. The standard error of a ratio p of
-// n samples is √(p(1-p)/n).
-const sure = 2
-
-// FewestSamples is the number of samples that each of two profiles needs for their functions to be compared: with ten samples,
-// every program has a function that only one of the two profiles shows.
-const FewestSamples = 100
-
-// Changes returns at most n functions, the largest change first. A function's change is the
-// difference, between two CPU profiles, of its ratio of the samples without its callees. Changes
-// leaves out differences that the number of samples cannot show, and returns nil if a profile has
-// fewer than [FewestSamples].
-func Changes(from, to *Tree, n int) (all []FunctionShare) {
-	if min(from.Samples, to.Samples) < FewestSamples {
-		return nil
-	}
-	before, after := map[string]float64{}, map[string]float64{}
-	from.flat(before, from.total)
-	to.flat(after, to.total)
+// Changes compares two CPU profiles: which functions have another share of the samples, without their callees. It
+// names at most n functions, the largest change first, and only changes that the numbers of samples show (see
+// [stats.DifferentShares], which alpha goes to).
+//
+// A sample is taken every 10 ms of CPU time. The samples are independent if a request computes for much less than that.
+// Shares are compared, and not samples per request, because a CPU that becomes slower changes all samples and no share.
+func Changes(from, to *Tree, alpha float64, n int) (c Change) {
+	before, after := map[string]int{}, map[string]int{}
+	from.flat(before)
+	to.flat(after)
 	for name := range before {
 		after[name] += 0 // a function that only the other profile has
 	}
-	for name, share := range after {
-		f := FunctionShare{Function: name, From: before[name], To: share}
-		// The variance of a difference is the sum of the variances.
-		variance := f.From*(1-f.From)/float64(from.Samples) + f.To*(1-f.To)/float64(to.Samples)
-		if math.Abs(f.To-f.From) > sure*math.Sqrt(variance) {
-			all = append(all, f)
+	names := slices.Sorted(maps.Keys(after))
+	olds, news := make([]int, len(names)), make([]int, len(names))
+	for i, name := range names {
+		olds[i], news[i] = before[name], after[name]
+	}
+	differ, least := stats.DifferentShares(olds, news, alpha)
+	c.Least = min(1, least)
+	for i, name := range names {
+		if differ[i] {
+			c.Moved = append(c.Moved, FunctionShare{name, float64(olds[i]) / float64(from.Samples), float64(news[i]) / float64(to.Samples)})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b FunctionShare) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.To-b.From), math.Abs(a.To-a.From)), strings.Compare(a.Function, b.Function))
-	})
-	return all[:min(n, len(all))]
+	slices.SortStableFunc(c.Moved, func(a, b FunctionShare) int { return cmp.Compare(math.Abs(b.To-b.From), math.Abs(a.To-a.From)) })
+	c.Moved = c.Moved[:min(n, len(c.Moved))]
+	return c
 }
 
 // Allocated returns a profile of the allocations between two heap profiles, which count from the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	googleprofile "github.com/google/pprof/profile"
 
 	"schedlab/internal/measuring/profile"
+	"schedlab/internal/shared/stats"
 )
 
 // synthetic is a profile of stacks, written root first with dots: "main.a main.b" → value.
@@ -85,12 +87,32 @@ func TestChanges(t *testing.T) {
 	from := synthetic(t, map[string]int64{"main.a main.b": 800, "main.a main.c": 200})
 	to := synthetic(t, map[string]int64{"main.a main.b": 500, "main.d main.c": 200, "main.e": 299, "main.once": 1})
 	want := []profile.FunctionShare{{Function: "main.b", From: .8, To: .5}, {Function: "main.e", To: .299}}
-	if diff := cmp.Diff(want, profile.Changes(from, to, 5)); diff != "" {
+	if diff := cmp.Diff(want, profile.Changes(from, to, stats.Alpha, 5).Moved); diff != "" {
 		t.Errorf("changes (-want, +got):\n%s", diff)
 	}
-	few := synthetic(t, map[string]int64{"main.b": 7, "main.c": 2})
-	if got := profile.Changes(few, to, 5); got != nil {
-		t.Errorf("of nine samples: %v", got)
+	if diff := cmp.Diff(want[:1], profile.Changes(from, to, stats.Alpha, 1).Moved); diff != "" {
+		t.Errorf("the largest change (-want, +got):\n%s", diff)
+	}
+	few := synthetic(t, map[string]int64{"main.b": 1, "main.c": 1})
+	if got := profile.Changes(few, few, stats.Alpha, 5); got.Moved != nil || got.Least != 1 {
+		t.Errorf("of two samples each: %+v", got)
+	}
+}
+
+// A reader's profiles of 43 and 67 samples: sha256 is new, everything else is as it was.
+func TestChangesOfFewSamples(t *testing.T) {
+	t.Parallel()
+	from, to := map[string]int64{"syscall": 14, "epoll": 6, "parse": 3}, map[string]int64{"syscall": 16, "epoll": 7, "parse": 4, "sha256": 17}
+	for i := range 23 {
+		name := fmt.Sprintf("rare%d", i)
+		to[name] = 1
+		if i < 20 {
+			from[name] = 1
+		}
+	}
+	got := profile.Changes(synthetic(t, from), synthetic(t, to), stats.Alpha, 5)
+	if len(got.Moved) != 1 || got.Moved[0].Function != "sha256" || got.Least < .05 || got.Least > 17./67 {
+		t.Errorf("got %+v, want sha256 alone", got)
 	}
 }
 

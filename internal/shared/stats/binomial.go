@@ -19,7 +19,7 @@ func BinomialInterval(k, n int, alpha float64) (low, high float64) {
 // binomialTail returns P(Bin(n, p) >= k) for 0 < p < 1.
 func binomialTail(k, n int, p float64) (sum float64) {
 	for i := k; i <= n; i++ {
-		sum += math.Exp(logFactorial(n) - logFactorial(i) - logFactorial(n-i) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+		sum += math.Exp(logChoose(n, i) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
 	}
 	return sum
 }
