@@ -82,7 +82,11 @@ func captured(p *Profiles, dir string) document.Part {
 func moved(base, a Arm) document.Part {
 	var lines document.Lines
 	for _, m := range a.Moved {
-		lines = append(lines, fmt.Sprintf("%s %s of CPU samples (%s instead of %s)", m.Function, say.Percent("%+.1f", m.To-m.From), say.Percent("%.1f", m.To), say.Percent("%.1f", m.From)))
+		line := fmt.Sprintf("%s %s of CPU samples (%s)", m.Function, say.Percent("%+.1f", m.To-m.From), shares(m.From, m.To))
+		if c := m.Caller; c != nil {
+			line += fmt.Sprintf(", called by %s (with all that it calls, %s)", c.Function, shares(c.From, c.To))
+		}
+		lines = append(lines, line)
 	}
 	if len(lines) == 0 {
 		lines = document.Lines{"no function's share of the CPU samples surely differs"}
@@ -95,6 +99,11 @@ func moved(base, a Arm) document.Part {
 		Title: fmt.Sprintf("The functions that changed most from %s to %s", base.Arm, a.Arm), Parts: parts,
 		About: fmt.Sprintf("in their own share of %d CPU samples of %s and %d of %s", base.Samples, base.Arm, a.Samples, a.Arm),
 	}
+}
+
+// shares tells a share of the samples of an arm and of the base.
+func shares(from, to float64) string {
+	return say.Percent("%.1f", to) + " instead of " + say.Percent("%.1f", from)
 }
 
 // tooFew tells which changes the samples of two arms cannot show.

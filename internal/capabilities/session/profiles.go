@@ -56,7 +56,7 @@ func keepProfiles(dir *record.Dir, arms []runner.Captured) (*profiling.Profiles,
 			kind, isProfile := strings.CutSuffix(file.Name, ".pb.gz")
 			if !isProfile {
 				k.Requests, err = profile.Requests(file.Data)
-			} else if trees[i][kind], err = profile.Parse(file.Data); !slices.Contains(kinds, kind) {
+			} else if trees[i][kind], err = profile.Parse(file.Data, a.Module); !slices.Contains(kinds, kind) {
 				kinds = append(kinds, kind)
 			}
 			// No sample is common, as of mutexes in a server that hardly locks.

@@ -5,6 +5,17 @@ type FunctionShare struct {
 	Function string  `json:"function"`
 	From     float64 `json:"from"`
 	To       float64 `json:"to"`
+	// Caller is the function of the program's own module that calls this one; nil for a function of the module, and for
+	// one that nothing of the module calls, as the garbage collector. Of several callers it is the one through which
+	// the share changed most.
+	Caller *CallerShare `json:"caller,omitempty"`
+}
+
+// A CallerShare is the share of all samples, in both arms, of a function with all that it calls, 0..1.
+type CallerShare struct {
+	Function string  `json:"function"`
+	From     float64 `json:"from"`
+	To       float64 `json:"to"`
 }
 
 // A Change is the difference between two CPU profiles.

@@ -30,14 +30,15 @@ var ErrEmpty = errors.New("the profile holds no samples")
 type Tree struct {
 	name     string
 	total    int64
-	samples  int64 // in the function itself, of a CPU profile
+	own      bool // in the program's own module
 	children map[string]*Tree
-	// Samples is the number of samples of a CPU profile. It is set at the root only.
+	// Samples is the number of samples of a CPU profile, in the function and all that it calls.
 	Samples int64
 }
 
-// Parse reads a profile in pprof's format. It returns ErrEmpty if the profile has no samples.
-func Parse(data []byte) (*Tree, error) {
+// Parse reads a profile in pprof's format of a program. module is the path of the program's module, "" if it is not
+// known. Parse returns ErrEmpty if the profile has no samples.
+func Parse(data []byte, module string) (*Tree, error) {
 	all, err := parsed(data)
 	if err != nil {
 		return nil, err
@@ -56,11 +57,13 @@ func Parse(data []byte) (*Tree, error) {
 		// Locations begin with the innermost function; the tree begins with the outermost.
 		for _, l := range slices.Backward(s.Location) {
 			for _, line := range slices.Backward(l.Line) { // pprof lists inlined functions first
-				at = at.child(cmp.Or(line.Function, &profile.Function{Name: "?"}).Name)
+				f := cmp.Or(line.Function, &profile.Function{Name: "?"})
+				at = at.child(f.Name)
+				at.own = inModule(f, module)
 				at.total += v
+				at.Samples += s.Value[0]
 			}
 		}
-		at.samples += s.Value[0]
 	}
 	if root.total == 0 {
 		return nil, ErrEmpty
@@ -121,16 +124,6 @@ func (t *Tree) Layout(base *Tree) (frames []Frame) {
 // share returns v as a ratio of the tree's total.
 func (t *Tree) share(v int64) float64 { return float64(v) / float64(t.total) }
 
-// flat adds the samples of each function itself, without its callees, to to.
-func (t *Tree) flat(to map[string]int) {
-	if t.samples > 0 {
-		to[t.name] += int(t.samples)
-	}
-	for _, c := range t.children {
-		c.flat(to)
-	}
-}
-
 // Changes compares two CPU profiles: which functions have another share of the samples, without their callees. It
 // names at most n functions, the largest change first, and only changes that the numbers of samples show (see
 // [stats.DifferentShares], which alpha goes to).
@@ -138,22 +131,20 @@ func (t *Tree) flat(to map[string]int) {
 // A sample is taken every 10 ms of CPU time. The samples are independent if a request computes for much less than that.
 // Shares are compared, and not samples per request, because a CPU that becomes slower changes all samples and no share.
 func Changes(from, to *Tree, alpha float64, n int) (c Change) {
-	before, after := map[string]int{}, map[string]int{}
-	from.flat(before)
-	to.flat(after)
-	for name := range before {
-		after[name] += 0 // a function that only the other profile has
+	before, after := from.counted(), to.counted()
+	for name := range before.self {
+		after.self[name] += 0 // a function that only the other profile has
 	}
-	names := slices.Sorted(maps.Keys(after))
+	names := slices.Sorted(maps.Keys(after.self))
 	olds, news := make([]int, len(names)), make([]int, len(names))
 	for i, name := range names {
-		olds[i], news[i] = before[name], after[name]
+		olds[i], news[i] = before.self[name], after.self[name]
 	}
 	differ, least := stats.DifferentShares(olds, news, alpha)
 	c.Least = min(1, least)
 	for i, name := range names {
 		if differ[i] {
-			c.Moved = append(c.Moved, FunctionShare{name, float64(olds[i]) / float64(from.Samples), float64(news[i]) / float64(to.Samples)})
+			c.Moved = append(c.Moved, FunctionShare{name, ratio(olds[i], before.all), ratio(news[i], after.all), caller(name, before, after)})
 		}
 	}
 	slices.SortStableFunc(c.Moved, func(a, b FunctionShare) int { return cmp.Compare(math.Abs(b.To-b.From), math.Abs(a.To-a.From)) })

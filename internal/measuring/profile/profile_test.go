@@ -26,7 +26,7 @@ import (
 // synthetic is a profile of stacks, written root first with dots: "main.a main.b" → value.
 func synthetic(t *testing.T, stacks map[string]int64) *profile.Tree {
 	t.Helper()
-	tree, err := profile.Parse(encoded(t, "cpu", stacks))
+	tree, err := profile.Parse(encoded(t, "cpu", stacks), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,12 +116,44 @@ func TestChangesOfFewSamples(t *testing.T) {
 	}
 }
 
+// Beside a function of another module stands the nearest caller in the program's own, with all that it calls; recursion
+// counts once. Of two callers it is the one through which the share changed.
+func TestCallerInTheModule(t *testing.T) {
+	t.Parallel()
+	parsed := func(stacks map[string]int64) *profile.Tree {
+		tree, err := profile.Parse(encoded(t, "cpu", stacks), "example.com/svc/v1.2")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tree
+	}
+	const (
+		handle, check = "serve main.handle", "example.com/svc/v1%2e2.(*T[go.shape/x.int]).check"
+		old           = handle + " write"
+	)
+	from := parsed(map[string]int64{old: 50, "gc": 50, handle + " log sum": 10})
+	to := parsed(map[string]int64{old: 50, "gc": 5, handle + " log sum": 10, handle + " " + check + " " + check + " example.com/other.wrap sum": 60})
+	want := []profile.FunctionShare{
+		{Function: "sum", From: 10. / 110, To: 70. / 125, Caller: &profile.CallerShare{Function: check, To: 60. / 125}},
+		{Function: "gc", From: 50. / 110, To: 5. / 125},
+	}
+	if diff := cmp.Diff(want, profile.Changes(from, to, stats.Alpha, 5).Moved); diff != "" {
+		t.Errorf("changes (-want, +got):\n%s", diff)
+	}
+	// A function of the module needs no caller.
+	to = parsed(map[string]int64{old: 50, "gc": 50, handle + " " + check: 60})
+	want = []profile.FunctionShare{{Function: check, To: 60. / 160}}
+	if diff := cmp.Diff(want, profile.Changes(from, to, stats.Alpha, 1).Moved); diff != "" {
+		t.Errorf("of the module (-want, +got):\n%s", diff)
+	}
+}
+
 func TestParseTellsOfAnEmptyOrDamagedProfile(t *testing.T) {
 	t.Parallel()
-	if _, err := profile.Parse(encoded(t, "cpu", nil)); !errors.Is(err, profile.ErrEmpty) {
+	if _, err := profile.Parse(encoded(t, "cpu", nil), ""); !errors.Is(err, profile.ErrEmpty) {
 		t.Errorf("empty: got %v, want ErrEmpty", err)
 	}
-	if _, err := profile.Parse([]byte("no profile")); err == nil || errors.Is(err, profile.ErrEmpty) {
+	if _, err := profile.Parse([]byte("no profile"), ""); err == nil || errors.Is(err, profile.ErrEmpty) {
 		t.Errorf("damaged: got %v, want an error of parsing", err)
 	}
 }
@@ -174,7 +206,7 @@ func TestRealProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := profile.Parse(data)
+	tree, err := profile.Parse(data, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,6 +65,9 @@ func TestProfileUnderLoad(t *testing.T) {
 	}
 	var got []string
 	for _, arm := range all {
+		if arm.Module != "schedlab" { // this test's binary
+			t.Errorf("%s: its module is %q", arm.Arm, arm.Module)
+		}
 		for _, f := range arm.Files {
 			if len(f.Data) == 0 {
 				t.Errorf("%s: %s is empty", arm.Arm, f.Name)

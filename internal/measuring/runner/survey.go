@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
@@ -108,8 +109,9 @@ const ProfileTakes = 7 * time.Second
 // A Captured holds the profiles of one arm's server. Files is empty if the server serves no
 // profiles. The order is the order of capture.
 type Captured struct {
-	Arm   string
-	Files []CapturedFile
+	Arm    string
+	Files  []CapturedFile
+	Module string // path of its program's module, "" if the program is not known or not of Go
 }
 
 // A CapturedFile is one profile in pprof's format, or the execution trace. Name is a file name:
@@ -134,11 +136,11 @@ func (c *Comparison) Profile(ctx context.Context, ran record.Plan, progress Prog
 	err = withLab(p.cpus, lab{progress: progress, began: time.Now()}, func(l lab) error {
 		for _, a := range p.originals() {
 			l.tell(p.plan, "profiling "+a.Name, len(all), len(p.Arms)-1)
-			files, err := l.profile(ctx, p, a)
+			captured, err := l.profile(ctx, p, a)
 			if err != nil {
 				return fmt.Errorf("profiling arm %q: %w", a.asked.Given(), err)
 			}
-			all = append(all, Captured{a.Name, files})
+			all = append(all, captured)
 		}
 		return nil
 	})
@@ -149,20 +151,21 @@ func (c *Comparison) Profile(ctx context.Context, ran record.Plan, progress Prog
 }
 
 // profile captures one arm's profiles while its clients send.
-func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, error) {
+func (l lab) profile(ctx context.Context, p probed, a arm) (Captured, error) {
+	none := Captured{Arm: a.Name}
 	server, err := l.start(ctx, p, a)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	defer server.Kill()
 	c := capture{server, server.Profiles()}
 	// A server without profiles says that it has no such page, or answers any path with something else.
 	page, err := c.get(ctx, "goroutine")
 	if err != nil {
-		return nil, nil
+		return none, nil
 	}
-	if _, err := profile.Parse(page); err != nil {
-		return nil, nil
+	if _, err := profile.Parse(page, ""); err != nil {
+		return none, nil
 	}
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
@@ -174,12 +177,22 @@ func (l lab) profile(ctx context.Context, p probed, a arm) ([]CapturedFile, erro
 	// If the load ended by itself, the profiles show an idle server.
 	select {
 	case lost := <-sent:
-		return nil, errors.Join(err, lost)
+		return none, errors.Join(err, lost)
 	default:
 	}
 	stop()
 	<-sent // wait for its end; the error only says that it was stopped
-	return files, err
+	return Captured{a.Name, files, moduleOf(page)}, err
+}
+
+// moduleOf returns the path of the module of the program that wrote a profile, as its binary has it; "" where the
+// binary has none, or is not to be read here.
+func moduleOf(page []byte) string {
+	built, err := buildinfo.ReadFile(profile.Executable(page))
+	if err != nil {
+		return ""
+	}
+	return built.Main.Path
 }
 
 // keepSending sends an arm's load to its server, one trace after the other, until ctx ends or

@@ -1,0 +1,100 @@
+package profile
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+)
+
+// Executable returns the path of the program that wrote a profile in pprof's format; "" if the profile does not have it.
+func Executable(data []byte) string {
+	p, err := profile.ParseData(data)
+	if err != nil || len(p.Mapping) == 0 {
+		return ""
+	}
+	return p.Mapping[0].File
+}
+
+// inModule reports whether f belongs to the program's own module. Without the module's path ("") it is every function
+// that is neither of the standard library, in a package path without a domain, nor of a module that was downloaded or
+// vendored, which the name of its source file shows.
+func inModule(f *profile.Function, module string) bool {
+	plain, _, _ := strings.Cut(f.Name, "[") // after [ come type arguments, which have paths too
+	last := strings.LastIndexByte(plain, '/') + 1
+	dot := strings.IndexByte(plain[last:], '.')
+	if dot < 0 {
+		return false
+	}
+	// The linker escapes dots in a path's last element.
+	path := strings.ReplaceAll(plain[:last+dot], "%2e", ".")
+	switch {
+	case path == "main":
+		return true
+	case module != "":
+		return path == module || strings.HasPrefix(path, module+"/")
+	}
+	domain, _, _ := strings.Cut(path, "/")
+	return strings.Contains(domain, ".") && !strings.Contains(f.Filename, "@v") && !strings.Contains(f.Filename, "/vendor/")
+}
+
+// counts are the numbers of samples of a CPU profile.
+type counts struct {
+	all  int
+	self map[string]int // in each function, without its callees
+	with map[string]int // in each function of the program's module, with its callees
+	// calls has the samples in each function outside the module, by the nearest caller in the module.
+	calls map[string]map[string]int
+}
+
+// counted counts the samples of a tree.
+func (t *Tree) counted() counts {
+	c := counts{all: int(t.Samples), self: map[string]int{}, with: map[string]int{}, calls: map[string]map[string]int{}}
+	var walk func(at *Tree, callers []string) // in the module, the outermost first
+	walk = func(at *Tree, callers []string) {
+		self := int(at.Samples)
+		for _, callee := range at.children {
+			self -= int(callee.Samples)
+		}
+		if at.own {
+			if !slices.Contains(callers, at.name) { // recursion counts once
+				c.with[at.name] += int(at.Samples)
+			}
+			callers = append(slices.Clip(callers), at.name)
+		}
+		if self > 0 {
+			c.self[at.name] += self
+			if !at.own && len(callers) > 0 {
+				by := c.calls[at.name]
+				if by == nil {
+					by = map[string]int{}
+					c.calls[at.name] = by
+				}
+				by[callers[len(callers)-1]] += self
+			}
+		}
+		for _, callee := range at.children {
+			walk(callee, callers)
+		}
+	}
+	walk(t, nil)
+	return c
+}
+
+// caller returns the function of the program's module through which the share of name changed most; nil if name is of
+// the module itself, or nothing of the module calls it.
+func caller(name string, from, to counts) (found *CallerShare) {
+	most := -1.0
+	for _, by := range []map[string]int{from.calls[name], to.calls[name]} {
+		for f := range by {
+			change := math.Abs(ratio(to.calls[name][f], to.all) - ratio(from.calls[name][f], from.all))
+			if change > most || change == most && f < found.Function {
+				most, found = change, &CallerShare{f, ratio(from.with[f], from.all), ratio(to.with[f], to.all)}
+			}
+		}
+	}
+	return found
+}
+
+func ratio(n, all int) float64 { return float64(n) / float64(all) }
