@@ -212,7 +212,7 @@ func TestGitHubActionPassesOnTheAnswer(t *testing.T) {
 		dir := t.TempDir()
 		put(t, filepath.Join(dir, "CODE"), tt.code, 0o644)
 		put(t, filepath.Join(dir, "schedlab", "schedlab"), fakeSchedlab, 0o755) // as the step before it installs it
-		out, err := step.run(t, dir, "SCHEDLAB=", "BUILD=go build -o {out} .", "RUN={out} {addr}", "RATE=2000/s", "ASKED=/x y", "OLD_REF=origin/main",
+		out, err := step.run(t, dir, "SCHEDLAB=", "BUILD=go build -o {out} .", "RUN={out} {addr}", "RATE=2000/s", "ASKED=/x y", "OLD_REF=v1", "TARGET=origin/main",
 			"FLAGS=--metric p50 --allow p50=5%", "FAIL_ON_OPEN="+tt.failOnOpen)
 		if (err == nil) != tt.passes {
 			t.Errorf("exit code %s, fail-on-open %s: %v, want it to pass: %v\n%s", tt.code, tt.failOnOpen, err, tt.passes, out)
@@ -222,9 +222,85 @@ func TestGitHubActionPassesOnTheAnswer(t *testing.T) {
 		if string(answer) != tt.answer {
 			t.Errorf("exit code %s: output %q, want %q", tt.code, answer, tt.answer)
 		}
-		want := "gate|--old-ref|origin/main|--build|go build -o {out} .|--run|{out} {addr}|--path|/x y|--rate|2000/s|--metric|p50|--allow|p50=5%|--output|markdown|"
+		want := "gate|--old-ref|v1|--build|go build -o {out} .|--run|{out} {addr}|--path|/x y|--rate|2000/s|--metric|p50|--allow|p50=5%|--output|markdown|"
 		if tt.answer != "" && string(summary) != want {
 			t.Errorf("exit code %s: summary %q, want %q", tt.code, summary, want)
+		}
+	}
+}
+
+// Without old-ref the action compares with the commit at which the branch left its target, or with the target as it was merged
+// into HEAD. Without a rate it leaves the choice to schedlab gate.
+func TestGitHubActionComparesWithTheMergeBase(t *testing.T) {
+	t.Parallel()
+	step, dir := actionStep(t, "gate"), t.TempDir()
+	git := func(script string) string {
+		t.Helper()
+		out, err := runScript(dir, script, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@example.org", "GIT_COMMITTER_NAME=t",
+			"GIT_COMMITTER_EMAIL=t@example.org")
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", script, err, out)
+		}
+		return strings.TrimSpace(out)
+	}
+	commit := func(name string) string {
+		return git("git commit -q --allow-empty -m " + name + " && git rev-parse HEAD")
+	}
+	compared := func(target string) (string, error) {
+		t.Helper()
+		out, err := step.run(t, dir, "SCHEDLAB=", "BUILD=go build -o {out} .", "RUN={out} {addr}", "RATE=", "ASKED=/", "OLD_REF=", "TARGET="+target, "FLAGS=", "FAIL_ON_OPEN=false")
+		if err != nil {
+			return out, err
+		}
+		return read(t, filepath.Join(dir, "gate.md")), nil
+	}
+	expect := func(what, base string) {
+		t.Helper()
+		got, err := compared("origin/main")
+		if want := "gate|--old-ref|" + base + "|--build|go build -o {out} .|--run|{out} {addr}|--path|/|--output|markdown|"; err != nil || got != want {
+			t.Errorf("%s: %v, %q, want %q", what, err, got, want)
+		}
+	}
+	put(t, filepath.Join(dir, "CODE"), "0", 0o644)
+	put(t, filepath.Join(dir, "schedlab", "schedlab"), fakeSchedlab, 0o755)
+	git("git init -q -b main")
+	base := commit("base")
+	git("git checkout -q -b change")
+	commit("change")
+	git("git checkout -q main")
+	later := commit("later")
+	git("git update-ref refs/remotes/origin/main main && git checkout -q change")
+	expect("a branch", base)
+	git("git merge -q --no-edit main") // what actions/checkout takes for a pull request
+	expect("a branch merged with its target", later)
+	if out, err := compared("origin/none"); err == nil || !strings.Contains(out, "fetch-depth: 0") {
+		t.Errorf("without its target: %v\n%s", err, out)
+	}
+}
+
+// Where no release is hosted, both templates build schedlab from its source.
+func TestTemplatesBuildFromSource(t *testing.T) {
+	t.Parallel()
+	source := t.TempDir()
+	put(t, filepath.Join(source, "go.mod"), "module schedlab\n", 0o644)
+	put(t, filepath.Join(source, "cmd", "schedlab", "main.go"), "package main\n\nfunc main() { println(`built`) }\n", 0o644)
+	put(t, filepath.Join(source, "deploy", "github", "action.yml"), "", 0o644)
+	if out, err := runScript(source, "git init -q && git add . && git -c user.name=t -c user.email=t@example.org commit -qm source"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	// HOME of a script is an empty folder, in which Go would build its cache anew.
+	caches := strings.Split(output(t, exec.Command("go", "env", "GOCACHE", "GOMODCACHE")), "\n")
+	env := []string{"GOCACHE=" + caches[0], "GOMODCACHE=" + caches[1], "GITHUB_ACTION_PATH=" + filepath.Join(source, "deploy", "github"), "SOURCE=" + source}
+	github, gitlab := t.TempDir(), t.TempDir()
+	if out, err := actionStep(t, "build").run(t, github, env...); err != nil {
+		t.Errorf("GitHub: %v\n%s", err, out)
+	}
+	if out, err := runScript(gitlab, strings.Join(gitlabJob(t).BeforeScript, "\n"), env...); err != nil {
+		t.Errorf("GitLab: %v\n%s", err, out)
+	}
+	for _, program := range []string{filepath.Join(github, "schedlab", "schedlab"), filepath.Join(gitlab, ".schedlab", "schedlab")} {
+		if out, err := exec.Command(program).CombinedOutput(); err != nil || string(out) != "built\n" {
+			t.Errorf("%s: %v, %q", program, err, out)
 		}
 	}
 }
@@ -416,15 +492,18 @@ func gitlabJob(t *testing.T) gitlabTemplate {
 func TestGitLabJobPassesOnTheAnswer(t *testing.T) {
 	t.Parallel()
 	job := gitlabJob(t)
-	for _, code := range []string{"0", "3", "4"} {
+	for _, tt := range []struct{ code, merged, compared string }{
+		{"0", "", "base"}, {"3", "", "base"}, {"4", "", "base"},
+		{"0", "target", "target"}, // a pipeline for merged results
+	} {
 		dir := t.TempDir()
-		put(t, filepath.Join(dir, "CODE"), code, 0o644)
+		put(t, filepath.Join(dir, "CODE"), tt.code, 0o644)
 		put(t, filepath.Join(dir, ".schedlab", "schedlab"), fakeSchedlab, 0o755)
-		out, err := runScript(dir, strings.Join(job.Script, "\n"), "CI_MERGE_REQUEST_TARGET_BRANCH_NAME=main")
-		if (err == nil) != (code == "0") || err != nil && err.Error() != "exit status "+code {
-			t.Errorf("gate ended with %s, the job with %v\n%s", code, err, out)
+		out, err := runScript(dir, strings.Join(job.Script, "\n"), "CI_MERGE_REQUEST_DIFF_BASE_SHA=base", "CI_MERGE_REQUEST_TARGET_BRANCH_SHA="+tt.merged)
+		if (err == nil) != (tt.code == "0") || err != nil && err.Error() != "exit status "+tt.code {
+			t.Errorf("gate ended with %s, the job with %v\n%s", tt.code, err, out)
 		}
-		want := "gate|--old-ref|origin/main|--build|go build -o {out} ./cmd/app|--run|{out} -listen {addr}|--rate|2000/s|--output|markdown|"
+		want := "gate|--old-ref|" + tt.compared + "|--build|go build -o {out} ./cmd/app|--run|{out} -listen {addr}|--path|/|--output|markdown|"
 		if got := read(t, filepath.Join(dir, "gate.md")); got != want {
 			t.Errorf("gate.md: got %q, want %q", got, want)
 		}
