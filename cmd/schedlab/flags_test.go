@@ -50,9 +50,9 @@ func TestArmsTakeServesFlags(t *testing.T) {
 			t.Errorf("an arm may not set serve's --%s: %v", flag.Name, err)
 		}
 	})
-	load := []string{"loop", "arrivals", "rate", "connections", "keepalive", "idle", "think", "session", "pipeline", "ramp", "timeout", "deadline", "retries", "backoff", "http", "tls", "cert", "key", "host", "streams", "env.NAME"}
+	others := []string{"limit", "loop", "arrivals", "rate", "connections", "keepalive", "idle", "think", "session", "pipeline", "ramp", "timeout", "deadline", "retries", "backoff", "http", "tls", "cert", "key", "host", "streams", "env.NAME"}
 	for _, name := range known {
-		if fl.Lookup(name) == nil && !slices.Contains(load, name) {
+		if fl.Lookup(name) == nil && !slices.Contains(others, name) {
 			t.Errorf("an arm may set %s, which is no flag of serve", name)
 		}
 	}

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"errors"
 	"os/exec"
 	"runtime"
 	"schedlab/internal/shared/cpuset"
@@ -27,3 +28,17 @@ func Isolate(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: tr
 
 // ProcessCPU returns -1: only Linux's CPU clocks are read.
 func ProcessCPU(int) float64 { return -1 }
+
+// A Limit is a control group with a CPU limit, which only Linux has.
+type Limit struct{}
+
+// NewLimit returns an error: there are no control groups here.
+func NewLimit(float64) (*Limit, error) {
+	return nil, errors.New("a CPU limit needs control groups, which only Linux has; leave limit out")
+}
+
+// Start starts a command without a limit.
+func (*Limit) Start(cmd *exec.Cmd) error { return cmd.Start() }
+
+// Remove does nothing.
+func (*Limit) Remove() error { return nil }

@@ -186,20 +186,22 @@ type Reading struct {
 	Load      float64 // CPU time of this process
 	Steal     float64 // steal time of all CPUs, summed
 	Throttled float64 // time in which CPU limits throttled this process's control groups
+	Stopped   float64 // time in which its CPU limit stopped the server, summed over CPUs
 
 	Foreign float64 // in a window: time of the server's CPUs that other programs took
 
 	// Counts: the server's context switches, and the connections of the whole host that found an
 	// accept queue full.
 	voluntary, involuntary, overflows float64
+	Stops                             float64 // periods in which the server used up its CPU limit
 }
 
 // values returns pointers to the values: the times first, and from kernelCounts on the counts.
 func (r *Reading) values() []*float64 {
-	return []*float64{&r.Server, &r.Idle, &r.stolen, &r.Load, &r.Steal, &r.Throttled, &r.voluntary, &r.involuntary, &r.overflows}
+	return []*float64{&r.Server, &r.Idle, &r.stolen, &r.Load, &r.Steal, &r.Throttled, &r.Stopped, &r.voluntary, &r.involuntary, &r.overflows, &r.Stops}
 }
 
-const kernelCounts = 6
+const kernelCounts = 7
 
 // unread returns a reading in which every value is unknown.
 func unread() Reading {
@@ -221,6 +223,10 @@ func readClocks(pid int, cpus cpuset.Set) Reading {
 	}
 	r.Idle, r.stolen, r.Steal = cpuTimes(cpus)
 	r.voluntary, r.involuntary = switches(pid)
+	r.Stopped, r.Stops = -1, -1
+	if stops, ok := cgroup.StopsOf(fromRoot, pid); ok {
+		r.Stopped, r.Stops = stops.Time.Seconds(), float64(stops.Periods)
+	}
 	return r
 }
 

@@ -44,6 +44,7 @@ func (b blocks) arms(s servers) (all []record.Arm) {
 		a.Mean = stats.Known(meanOver(b.series(pa.Name, stats.Mean))).Pointer()
 		a.InTime, a.Recovered = b.median(pa.Name, stats.InTime).Pointer(), b.median(pa.Name, stats.Recovered).Pointer()
 		a.Loops, a.Switches = b.median(pa.Name, stats.Loops).Pointer(), b.median(pa.Name, stats.Switches).Pointer()
+		a.Throttled, a.Stops = b.median(pa.Name, stats.Throttled).Pointer(), b.median(pa.Name, stats.Stops).Pointer()
 		// The curve shows all requests of all valid windows together.
 		hist, overflows, joined, good := responses.NewHistogram(), 0., 0, 0
 		for _, w := range b.of(pa.Name) {

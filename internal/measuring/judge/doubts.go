@@ -154,12 +154,12 @@ func (b blocks) unsent() (all []fact.Fact) {
 	return all
 }
 
-// limited returns a doubt for each arm with servers on another site that their CPU limit stopped for more
+// limited returns a doubt for each arm with servers that a CPU limit which is not the arm's own stopped for more
 // than 1 % of the median window. It refuses no verdict: an arm that wants more CPU is stopped more.
 func (b blocks) limited() (all []fact.Fact) {
 	for _, a := range b.run.Plan.Arms {
 		stopped := medianOf(b.of(a.Name), func(w *modelled) float64 { return w.Trial.Server.Throttled / w.Trial.Window.Seconds() })
-		if stopped > .01 && a.Role != record.Copy {
+		if own, _ := cmdline.Limit(a.Command); own == "" && stopped > .01 && a.Role != record.Copy {
 			all = append(all, serverLimited.Of(limit{stopped, wordsOf(b.run.Env).CPUs}).On(a.Name))
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -63,6 +64,7 @@ type Process struct {
 	metrics string    // URL of the metrics, "" when the server has none
 	dir     string    // temporary directory, "" when the command has no mark for it
 	log     *tail
+	limit   *host.Limit // on its CPU time; nil for none
 	exited  chan struct{}
 	err     error       // how the server ended; read it only after exited is closed
 	remote  *Remote     // nil for a server on this machine
@@ -72,7 +74,7 @@ type Process struct {
 }
 
 // Start runs the command argv and waits until GET path has a reply below 500. argv may begin with
-// environment variables (NAME=value). It may instead be the address of a server that is already
+// environment variables (NAME=value) and a CPU limit (limit=0.5). It may instead be the address of a server that is already
 // running; Start then calls Attach. Another program may take the chosen port before the server
 // does; Start then tries again, 3 times in all. The caller ends the server with Stop or Kill.
 func (l *Launcher) Start(ctx context.Context, argv []string, path string) (*Process, error) {
@@ -105,17 +107,21 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 		return nil, err
 	}
 	variables, words := cmdline.Variables(words)
+	cpus, variables := cmdline.Limit(variables)
+	if p.limit, err = limited(cpus); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(p.dir))
+	}
 	p.cmd = exec.Command(words[0], words[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.Env = append(ServerEnv(), variables...)
 	// Without a limit, Wait would go on as long as a child of a dead server holds its output open.
 	p.cmd.WaitDelay = pipeLimit
 	host.Isolate(p.cmd)
-	// Start on the launcher's thread, so that the server inherits its CPUs.
+	// Start on the launcher's thread, so that the server inherits its CPUs and, where it has a limit, its group.
 	started := make(chan error, 1)
-	l.jobs <- func() { started <- p.cmd.Start() }
+	l.jobs <- func() { started <- p.limit.Start(p.cmd) }
 	if err := <-started; err != nil {
-		return nil, errors.Join(fmt.Errorf("starting %q: %w", words[0], err), os.RemoveAll(p.dir))
+		return nil, errors.Join(fmt.Errorf("starting %q: %w", words[0], err), p.limit.Remove(), os.RemoveAll(p.dir))
 	}
 	began := time.Now()
 	// It ends with the server. err is written before exited is closed, so that readers of err see it.
@@ -143,6 +149,18 @@ func (l *Launcher) startOnce(ctx context.Context, argv []string, path string) (*
 	case <-time.After(bindTime - time.Since(began)):
 	}
 	return p, nil
+}
+
+// limited returns the limit that a command's word limit asks for; nil if text is "".
+func limited(text string) (*host.Limit, error) {
+	if text == "" {
+		return nil, nil
+	}
+	cpus, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, fmt.Errorf("limit %q is not a number of CPUs, like 0.5", text)
+	}
+	return host.NewLimit(cpus)
 }
 
 // process returns the Process of a server on addr, before its start.
@@ -412,7 +430,7 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Kill ends the server and its child processes, and removes its temporary directory. It does
+// Kill ends the server and its child processes, and removes its control group and temporary directory. It does
 // nothing to a server that was already running.
 func (p *Process) Kill() {
 	if p.remote != nil {
@@ -424,6 +442,7 @@ func (p *Process) Kill() {
 	// The server is the leader of its process group, which may outlive it.
 	_ = unix.Kill(-p.Pid(), unix.SIGKILL)
 	<-p.exited
+	_ = p.limit.Remove()    // empty: the next limit's making tries again
 	_ = os.RemoveAll(p.dir) // a temporary directory: the system removes the rest
 }
 

@@ -59,6 +59,50 @@ func TestDeathAtTheEndIsNoDrain(t *testing.T) {
 	}
 }
 
+// A server with a limit runs in a group of its own, which goes with it, also when somebody killed the server.
+func TestLimitedServer(t *testing.T) {
+	t.Parallel()
+	free, err := host.NewLimit(1)
+	if err != nil {
+		t.Skip("no group can be made here: ", err)
+	}
+	if err := free.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := NewLauncher(host.Sides{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p, err := l.Start(t.Context(), append([]string{"limit=0.5"}, stub.Command("good")...), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.Pid()))
+	ours, _ := os.ReadFile("/proc/self/cgroup")
+	if err != nil || string(groups) == string(ours) || !strings.Contains(string(groups), "/schedlab-") {
+		t.Errorf("its groups are %q (%v), want one of its own", groups, err)
+	}
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.Pid()))
+	if err != nil || strings.Contains(string(environment), "limit=") {
+		t.Errorf("its environment is %q (%v), want none of the limit in it", environment, err)
+	}
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.Kill()
+	_, name, _ := strings.Cut(string(groups), "/schedlab-")
+	name, _, _ = strings.Cut(name, "\n")
+	for _, at := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/cpu"} {
+		if left, _ := filepath.Glob(at + "/schedlab-" + name); left != nil {
+			t.Errorf("the group %v is left", left)
+		}
+	}
+	if _, err := l.Start(t.Context(), append([]string{"limit=half"}, stub.Command("good")...), "/"); err == nil || err.Error() != `limit "half" is not a number of CPUs, like 0.5` {
+		t.Errorf("got %v of a limit that is no number", err)
+	}
+}
+
 // What a server logged has nothing to do with a kill that it did not see coming.
 func TestKilledServerHasNoLastWords(t *testing.T) {
 	t.Parallel()

@@ -162,6 +162,8 @@ func asides(arms []record.Arm) [][]string {
 		optional("switches/req", func(a record.Arm) *float64 { return a.Switches }, func(v float64) string {
 			return prose.Grouped(strconv.FormatFloat(v, 'f', stats.Decimals(v, 3), 64))
 		}),
+		optional("stopped by its limit", func(a record.Arm) *float64 { return a.Throttled }, func(v float64) string { return say.Percent("%.1f", v) }),
+		optional("periods/s", func(a record.Arm) *float64 { return a.Stops }, func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }),
 		optional("loops' CPU", func(a record.Arm) *float64 { return a.Loops }, func(v float64) string { return say.Percent("%.0f", v) }),
 	)
 }

@@ -348,6 +348,9 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	if asked.URL != "" {
 		doubt(runsAlready)
 	}
+	if err := p.checkLimit(asked); err != nil {
+		return err
+	}
 	l, err := p.scenario.Clients(asked)
 	if err != nil {
 		return err
@@ -390,6 +393,23 @@ func (p *plan) takeArm(asked scenario.Arm, role record.Role) error {
 	}
 	p.Arms = append(p.Arms, a)
 	return nil
+}
+
+// checkLimit returns an error if this machine cannot put the CPU limit of an arm on its server. It makes such a
+// control group and removes it.
+func (p *plan) checkLimit(asked scenario.Arm) error {
+	cpus := asked.CPULimit()
+	if cpus == 0 {
+		return nil
+	}
+	if p.opts.Site != nil {
+		return fmt.Errorf("limit: %s sets the CPU limit of all servers alike; leave limit out", p.opts.Site.Describe().Words.Name)
+	}
+	limit, err := host.NewLimit(cpus)
+	if err != nil {
+		return err
+	}
+	return limit.Remove()
 }
 
 // openArrivals returns the arrivals of an open loop, ready to draw from. A trace file is read once for all

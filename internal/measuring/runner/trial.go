@@ -119,6 +119,9 @@ func (t *trial) measure(ctx context.Context) error {
 	used := clocks.End()
 	t.Server.CPU, t.Server.Foreign = used.Server, used.Foreign
 	t.Server.Within, t.Server.Footprint, t.Server.Kernel = clocks.Connections(), clocks.Footprint, used.Kernel()
+	if used.Stopped >= 0 {
+		t.Server.Throttled, t.Server.ThrottledPeriods = used.Stopped, new(used.Stops)
+	}
 	t.Server.LoopBusy = clocks.Counted(host.LoopBusy)
 	// The server is still there, but the CPU time of some of its children is lost.
 	if used.Server < 0 && host.FamilyCPU(t.server.Pid()) >= 0 {

@@ -263,7 +263,7 @@ func impossibleBy(flag, format string, args ...any) error {
 type setup struct {
 	mode    mode.Mode
 	procs   int    // Ps: GOMAXPROCS of the arm, else what it inherits (host.Sides.Procs)
-	own     int    // procs, if the arm sets GOMAXPROCS, else 0
+	own     int    // procs, if the arm sets GOMAXPROCS or a CPU limit, else 0
 	threads int    // Ps of each process
 	workers int    // workers or event loops
 	policy  string // overflow policy of its queue; "" without a queue
@@ -281,7 +281,11 @@ func (p plan) setup(a scenario.Arm) setup {
 	if !own {
 		value = p.cpus.MaxProcs
 	}
-	if s.procs = p.cpus.Procs(value); own {
+	cpus := p.cpus
+	if limit := a.CPULimit(); limit > 0 { // Go asks no group above its own
+		cpus.Limit, own = limit, own || a.Mode != ""
+	}
+	if s.procs = cpus.Procs(value); own {
 		s.own = s.procs
 	}
 	s.threads = s.procs
@@ -355,6 +359,8 @@ func (p plan) unknown(a scenario.Arm, s setup) string {
 	switch {
 	case s.mode.Adaptive && s.policy == "drop-oldest":
 		return "its queue refuses by age and drops the oldest, too"
+	case a.CPULimit() > 0:
+		return "its CPU limit stops it at times, which queueing theory has no place for"
 	case s.mode.Has("processes") && cmp.Or(number(a, "processes", 0), s.procs) > 1:
 		return "which process has a connection is the kernel's choice, and not recorded"
 	case s.threads > cpus:

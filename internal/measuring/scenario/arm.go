@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -34,6 +35,7 @@ type Arm struct {
 	Clients map[string]string // load settings that differ from the scenario's load, by key
 	Vary    varied            // flags or load settings with several values
 	Env     map[string]string // environment variables that are added to the inherited ones
+	Limits  map[string]string // limits on the server's process, by key; see processKeys
 	Command []string          // command line of another program; see the marks
 	URL     string            // http://host:port or https://host:port of a server that is already running
 	Metrics string            // where a Command or URL shows its metrics; see cmdline.MetricsAt
@@ -133,6 +135,8 @@ func (a *Arm) in(setting string) (in *map[string]string, key string) {
 	switch {
 	case variable:
 		return &a.Env, name
+	case slices.Contains(processKeys, setting):
+		return &a.Limits, setting
 	case IsFlag(setting):
 		return &a.Flags, setting
 	}
@@ -168,7 +172,7 @@ func (a *Arm) Sets(setting string) bool {
 // Title returns a name made of the arm's mode and settings, like pool,workers=4.
 // Without settings it is the mode alone. Settings are in alphabetical order within their kind.
 func (a *Arm) Title() string {
-	parts := slices.Concat([]string{a.Mode}, assignments(withoutFiles(a.Flags)), assignments(withoutFiles(a.Clients)))
+	parts := slices.Concat([]string{a.Mode}, assignments(withoutFiles(a.Flags)), assignments(withoutFiles(a.Clients)), assignments(a.Limits))
 	if a.Flags["tls-cert"] != "" {
 		parts = append(parts, "tls")
 	}
@@ -211,7 +215,7 @@ func (a *Arm) check() error {
 	case !armName.MatchString(a.Name):
 		return fmt.Errorf("%q is not an arm's name: %s", a.Name, armNameForm)
 	}
-	for _, check := range []func() error{a.checkURL, a.checkEnv, a.checkMetrics} {
+	for _, check := range []func() error{a.checkURL, a.checkEnv, a.checkMetrics, a.checkLimit} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -247,7 +251,7 @@ func (a *Arm) takes(setting, value string, modes map[string]mode.Mode) error {
 	switch {
 	case err != nil:
 		return err
-	case strings.HasPrefix(setting, envPrefix) && a.URL != "":
+	case a.URL != "" && (strings.HasPrefix(setting, envPrefix) || slices.Contains(processKeys, setting)):
 		return fmt.Errorf("%s runs already", a.Name)
 	case !IsFlag(setting):
 		return nil
@@ -287,10 +291,10 @@ func (s *Scenario) takers(setting string, values []string, modes map[string]mode
 	return nil, cmp.Or(refused, unknown)
 }
 
-// IsFlag reports whether a setting is a serve flag, and not a load setting or an environment variable.
+// IsFlag reports whether a setting is a serve flag, and not a load setting, a limit or an environment variable.
 // An unknown key counts as a flag, so check refuses it with the list of settings.
 func IsFlag(key string) bool {
-	return !strings.HasPrefix(key, envPrefix) && !slices.Contains(clientKeys, key)
+	return !strings.HasPrefix(key, envPrefix) && !slices.Contains(clientKeys, key) && !slices.Contains(processKeys, key)
 }
 
 // armSettings returns the names of all settings of an arm.
@@ -332,7 +336,7 @@ func nameOf(factor, value string) string {
 	return strings.Trim(notInName.ReplaceAllString(strings.TrimSuffix(value, "/s"), "-"), "-")
 }
 
-// Argv returns the command line of an arm with its marks, preceded by the arm's environment
+// Argv returns the command line of an arm with its marks, preceded by the arm's limits and environment
 // variables; or the address of a server that is already running. self is the path of this program,
 // iters the calibration that all servers share, and stamps the level of stamping.
 // The marks stay: package process replaces them when it starts the server.
@@ -341,9 +345,9 @@ func (a *Arm) Argv(self string, iters float64, stamps string) []string {
 	case a.URL != "":
 		return []string{a.URL}
 	case len(a.Command) > 0:
-		return append(assignments(a.Env), a.Command...)
+		return slices.Concat(assignments(a.Limits), assignments(a.Env), a.Command)
 	}
-	return append(assignments(a.Env), a.serve(self, iters, stamps)...)
+	return slices.Concat(assignments(a.Limits), assignments(a.Env), a.serve(self, iters, stamps))
 }
 
 // serve returns the command line of an arm with a mode.
@@ -375,7 +379,8 @@ const metricsWord = "metrics="
 //	NAME='[metrics=WHERE] [SETTING=VALUE...] [VARIABLE=VALUE...] CMD {addr}'
 //	NAME='[metrics=WHERE] [SETTING=VALUE...] http://HOST:PORT'     a server that is already running, or https://
 //
-// A SETTING before a command or an address is one of spokenKeys, such as tls=insecure or http=2.
+// A SETTING before a command or an address is one of spokenKeys, such as tls=insecure or http=2. Before a command it may
+// also be one of processKeys, such as limit=0.5.
 // The arm's name is s itself for a mode without variables, and NAME for the others. The error tells the
 // first fault that shows without a scenario.
 func ParseArm(s string) (Arm, error) {
@@ -445,7 +450,7 @@ func parseForeign(name, text string) (Arm, error) {
 		switch {
 		case strings.HasPrefix(word, metricsWord):
 			a.Metrics = value
-		case slices.Contains(spokenKeys, key) && value != "":
+		case value != "" && (slices.Contains(spokenKeys, key) || slices.Contains(processKeys, key)):
 			a.set(key, value)
 		default:
 			variables = append(variables, word)
@@ -466,7 +471,7 @@ func (a Arm) changed(other Arm) Arm {
 	for _, kind := range []struct {
 		prefix string
 		all    map[string]string
-	}{{"", other.Flags}, {"", other.Clients}, {envPrefix, other.Env}} {
+	}{{"", other.Flags}, {"", other.Clients}, {"", other.Limits}, {envPrefix, other.Env}} {
 		for key, value := range kind.all {
 			delete(a.Vary, kind.prefix+key)
 			a.set(kind.prefix+key, value)
@@ -529,10 +534,14 @@ func (a *Arm) says(mark string) bool {
 	return slices.ContainsFunc(a.Command, has) || slices.ContainsFunc(slices.Collect(maps.Values(a.Env)), has)
 }
 
-// setCommand sets command and environment from the words of a command line, which may begin with
-// VARIABLE=VALUE.
+// setCommand sets command, limits and environment from the words of a command line, which may begin with
+// VARIABLE=VALUE and limit=CPUS.
 func (a *Arm) setCommand(words []string) {
 	variables, command := cmdline.Variables(words)
+	limit, variables := cmdline.Limit(variables)
+	if limit != "" {
+		a.set(cmdline.LimitKey, limit)
+	}
 	for _, v := range variables {
 		name, value, _ := strings.Cut(v, "=")
 		a.set(envPrefix+name, value)
@@ -575,11 +584,44 @@ func (a *Arm) checkEnv() error {
 		// Our servers read their flags from such variables as well, and the plan would not know.
 		case strings.HasPrefix(name, ourPrefix):
 			return fmt.Errorf("%s would set a flag of our servers behind the plan's back; give the arm the flag itself, like workers=8", name)
+		case slices.Contains(processKeys, name):
+			return fmt.Errorf("a variable named %s would be taken for the server's %s; leave out env, as in %s=0.5", name, name, name)
 		case strings.ContainsAny(a.Env[name], "\x00\n"):
 			return fmt.Errorf("%s: a value is one line of text", name)
 		}
 	}
 	return nil
+}
+
+// processKeys are the limits that an arm may put on its server's process.
+var processKeys = []string{cmdline.LimitKey}
+
+// leastLimit and mostLimit bound the CPU limit of an arm, in CPUs. Linux takes no quota below 1 ms in 100 ms; with
+// 5 ms a server still answers in time to be called ready.
+const leastLimit, mostLimit = .05, 1024
+
+// checkLimit returns an error for the first CPU limit, fixed or varied, that the arm cannot have.
+func (a *Arm) checkLimit() error {
+	limits := a.Vary[cmdline.LimitKey]
+	if fixed, has := a.Limits[cmdline.LimitKey]; has {
+		limits = append(slices.Clone(limits), fixed)
+	}
+	for _, text := range limits {
+		cpus, err := strconv.ParseFloat(text, 64)
+		switch {
+		case a.URL != "":
+			return errors.New("limit: a server that runs already is limited where it is started; leave limit out, or give the arm's command")
+		case err != nil || !(cpus >= leastLimit && cpus <= mostLimit):
+			return fmt.Errorf("limit %q is not a number of CPUs from %v to %d, like 0.5", text, leastLimit, mostLimit)
+		}
+	}
+	return nil
+}
+
+// CPULimit returns the limit on its server's CPU time, in CPUs; 0 if it has none. It is for an arm that was checked.
+func (a *Arm) CPULimit() float64 {
+	cpus, _ := strconv.ParseFloat(a.Limits[cmdline.LimitKey], 64)
+	return cpus
 }
 
 // checkURL returns an error if URL is set and is not of the form http://host:port or https://host:port.

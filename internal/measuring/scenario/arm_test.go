@@ -85,6 +85,11 @@ func TestParseArm(t *testing.T) {
 		{"=./server {addr}", `"" is not an arm's name: ` + armNameForm},
 		{"a b=./server {addr}", `"a b" is not an arm's name: ` + armNameForm},
 		{"mine=\x1b[31m./server {addr}", `"mine=\x1b[31m./server {addr}" has the control character U+001B; leave it out`},
+		{"pool,limit=half", `limit "half" is not a number of CPUs from 0.05 to 1024, like 0.5`},
+		{"pool,limit=0.01", `limit "0.01" is not a number of CPUs from 0.05 to 1024, like 0.5`},
+		{"mine=limit=NaN ./s {addr}", `limit "NaN" is not a number of CPUs from 0.05 to 1024, like 0.5`},
+		{"mine=limit=1 http://127.0.0.1:1", "limit: a server that runs already is limited where it is started; leave limit out, or give the arm's command"},
+		{"pool,env.limit=1", "a variable named limit would be taken for the server's limit; leave out env, as in limit=0.5"},
 		{"mine='./server {addr}", `unfinished quote in "'./server {addr}"`},
 	} {
 		if _, err := ParseArm(c.text); err == nil || err.Error() != c.want {

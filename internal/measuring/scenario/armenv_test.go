@@ -21,6 +21,9 @@ func TestForeignArms(t *testing.T) {
 	}{
 		{"mine=GOGC=200 A='b c' ./s {addr}", Arm{Name: "mine", Env: map[string]string{"GOGC": "200", "A": "b c"}, Command: []string{"./s", "{addr}"}}, `A='b c' GOGC=200 ./s {addr}`},
 		{"mine=./s -h {host} -p {port}", Arm{Name: "mine", Command: []string{"./s", "-h", "{host}", "-p", "{port}"}}, "./s -h {host} -p {port}"},
+		{"mine=A=1 limit=0.5 ./s {addr}", Arm{Name: "mine", Limits: map[string]string{"limit": "0.5"}, Env: map[string]string{"A": "1"}, Command: []string{"./s", "{addr}"}}, "limit=0.5 A=1 ./s {addr}"},
+		{"nethttp,limit=0.5", Arm{Name: "nethttp,limit=0.5", Mode: "nethttp", Limits: map[string]string{"limit": "0.5"}}, "limit=0.5 schedlab"},
+		{"nethttp,env.GOGC=50,limit=1", Arm{Name: "nethttp,limit=1,env.GOGC=50", Mode: "nethttp", Limits: map[string]string{"limit": "1"}, Env: map[string]string{"GOGC": "50"}}, "limit=1 GOGC=50 schedlab"},
 		{"mine=metrics=:9100/m ADDR={addr} ./s", Arm{Name: "mine", Metrics: ":9100/m", Env: map[string]string{"ADDR": "{addr}"}, Command: []string{"./s"}}, "ADDR={addr} ./s"},
 		{"mine=ADDR={addr} tls=insecure A=1 metrics=/m ./s", Arm{Name: "mine", Metrics: "/m", Clients: map[string]string{"tls": "insecure"}, Env: map[string]string{"ADDR": "{addr}", "A": "1"}, Command: []string{"./s"}}, "A=1 ADDR={addr} ./s"},
 		{"prod=http://127.0.0.1:9000/", Arm{Name: "prod", URL: "http://127.0.0.1:9000"}, "http://127.0.0.1:9000"},

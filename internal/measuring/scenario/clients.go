@@ -246,7 +246,7 @@ func factors() []string {
 
 // VaryFactors returns the names of an arm's settings, without environment variables, which can have any name.
 // These are the factors that help lists.
-func VaryFactors() []string { return slices.Concat(armFlags, clientKeys) }
+func VaryFactors() []string { return slices.Concat(armFlags, clientKeys, processKeys) }
 
 // A Factor is an axis of a grid: a server flag, a load setting or a part of the workload, and its
 // values in order.

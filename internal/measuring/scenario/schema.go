@@ -155,7 +155,10 @@ func settingSchemas(settings []string) map[string]*JSONSchema {
 		}
 	}
 	for _, name := range settings {
-		if !IsFlag(name) {
+		switch {
+		case slices.Contains(processKeys, name):
+			all[name] = (&JSONSchema{Type: []string{"string", "number"}}).saying("limit on the server's CPU time, in CPUs: a control group of its own, with a quota of so much in each 100 ms")
+		case !IsFlag(name):
 			f := reflect.TypeFor[Load]().FieldByIndex(fieldOf(reflect.TypeFor[Load](), name))
 			all[name] = schemaOf(f.Type, nil).saying(f.Tag.Get("help"))
 		}

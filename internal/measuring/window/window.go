@@ -196,6 +196,9 @@ func (w *Window) recorded(e record.Env) {
 	if s.LoopBusy != nil && s.CPU > 0 {
 		w.Values[stats.Loops] = stats.Known(min(1, *s.LoopBusy/s.CPU)) // a loop counts as busy by the clock, even while something interrupts it
 	}
+	if s.ThrottledPeriods != nil {
+		w.Values[stats.Throttled], w.Values[stats.Stops] = stats.Known(s.Throttled/window), stats.Known(*s.ThrottledPeriods/window)
+	}
 	if k := s.Kernel; k != nil {
 		if k.Voluntary >= 0 && k.Involuntary >= 0 && w.completions > 0 {
 			w.Values[stats.Switches] = stats.Known((k.Voluntary + k.Involuntary) / float64(w.completions))

@@ -27,7 +27,7 @@ func TestReduce(t *testing.T) {
 	trial := record.TrialRecord{
 		Trial: record.Trial{
 			Warmup: record.Lasting(time.Second), Window: record.Lasting(2 * time.Second),
-			Server: record.ServerSide{CPU: .5, LoopBusy: new(.2), Foreign: .4, Kernel: &record.Kernel{Voluntary: 7, Involuntary: 3, ListenOverflows: 2}, Within: &record.Connections{Accepted: 1, Done: 2, Open: 3}},
+			Server: record.ServerSide{CPU: .5, Throttled: .3, ThrottledPeriods: new(4.), LoopBusy: new(.2), Foreign: .4, Kernel: &record.Kernel{Voluntary: 7, Involuntary: 3, ListenOverflows: 2}, Within: &record.Connections{Accepted: 1, Done: 2, Open: 3}},
 			Client: record.ClientSide{CPU: 1, Steal: .2, Throttled: .1, ConnAnswers: []uint32{3, 1}, Asked: 5, Starved: 2, FirstReply: .25},
 		},
 		Requests: []request.Request{
@@ -69,7 +69,8 @@ func TestReduce(t *testing.T) {
 		stats.CPUPerRequest: .5 / 8,
 		stats.Switches:      10. / 8,
 		stats.Overflows:     2,
-		stats.Accepted:      1, stats.Done: 2, stats.StillOpen: 3, stats.Loops: .4,
+		stats.Throttled:     .3 / 2, stats.Stops: 4. / 2,
+		stats.Accepted: 1, stats.Done: 2, stats.StillOpen: 3, stats.Loops: .4,
 		stats.Starved: 2, stats.Served: 3, stats.FirstReply: .25,
 		stats.Busy: math.NaN(),
 	} {

@@ -1,6 +1,6 @@
 // Package cgroup finds the control groups that limit the CPU time of a process: its own
-// group and every one above it. It reads files through a function of the caller, and
-// changes no setting.
+// group and every one above it, and where a group could be made. It reads files through a
+// function of the caller, and changes no setting.
 package cgroup
 
 import (
@@ -25,17 +25,18 @@ type group struct {
 	v1  bool
 }
 
-// groups returns the groups of this process, its own first, then each one above it; nil if
-// Self lists none. In a container the last group is the container's root, the highest
+// groups returns the groups of the process whose groups the file of lists, its own first, then each one above it; nil if
+// it lists none. In a container the last group is the container's root, the highest
 // group that the process can see.
-func groups(read Reader) (all []group) {
-	for line := range strings.Lines(read(Self)) {
+func groups(read Reader, of string) (all []group) {
+	for line := range strings.Lines(read(of)) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, own, ok := strings.Cut(rest, ":")
 		v1 := slices.Contains(strings.Split(controllers, ","), "cpu")
 		// A line is "number:controllers:path". Version 2 has no controllers; in version 1 only the group of
 		// the controller cpu matters.
-		if !ok || controllers != "" && !v1 {
+		// A group outside of this process's cgroup namespace is shown as /../NAME and cannot be read.
+		if !ok || controllers != "" && !v1 || strings.HasPrefix(own, "/..") {
 			continue
 		}
 		mount := "sys/fs/cgroup"
@@ -57,7 +58,7 @@ func groups(read Reader) (all []group) {
 //
 // Every group on the way to the root limits its processes, so the smallest limit is the one that holds.
 func Least(read Reader) (cpus float64, file string, ok bool) {
-	for _, g := range groups(read) {
+	for _, g := range groups(read, Self) {
 		if limit, name, limited := g.limit(read); limited && (!ok || limit < cpus) {
 			cpus, file, ok = limit, name, true
 		}
@@ -68,7 +69,7 @@ func Least(read Reader) (cpus float64, file string, ok bool) {
 // Own returns the limit of this process's own group in CPUs, 0 if that group has none. Go's runtime
 // takes its default GOMAXPROCS from this limit and asks no group above it.
 func Own(read Reader) (cpus float64) {
-	if all := groups(read); len(all) > 0 {
+	if all := groups(read, Self); len(all) > 0 {
 		cpus, _, _ = all[0].limit(read)
 	}
 	return cpus
@@ -96,17 +97,28 @@ func (g group) limit(read Reader) (cpus float64, file string, ok bool) {
 // back so far, summed over groups and CPUs. A group without the figure counts as 0, so 0 may also mean
 // unknown.
 func Throttled(read Reader) (sum time.Duration) {
-	for _, g := range groups(read) {
-		key, unit := "throttled_usec", time.Microsecond
-		if g.v1 {
-			key, unit = "throttled_time", time.Nanosecond
-		}
-		for line := range strings.Lines(read(path.Join(g.dir, "cpu.stat"))) {
-			if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == key {
-				n, _ := strconv.ParseInt(value, 10, 64)
-				sum += max(0, time.Duration(n)*unit)
-			}
-		}
+	for _, g := range groups(read, Self) {
+		stops, _ := g.stops(read)
+		sum += stops.Time
 	}
 	return sum
+}
+
+// stops returns what the kernel counted of a group's limit; ok is false if it counted nothing.
+func (g group) stops(read Reader) (stops Stops, ok bool) {
+	key, unit := "throttled_usec", time.Microsecond
+	if g.v1 {
+		key, unit = "throttled_time", time.Nanosecond
+	}
+	for line := range strings.Lines(read(path.Join(g.dir, "cpu.stat"))) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, _ := strconv.ParseInt(value, 10, 64)
+		switch name {
+		case key:
+			stops.Time, ok = max(0, time.Duration(n)*unit), true
+		case "nr_throttled":
+			stops.Periods = n
+		}
+	}
+	return stops, ok
 }

@@ -42,9 +42,9 @@ func TestGroups(t *testing.T) {
 	} {
 		read := machine(c.files)
 		cpus, file, ok := Least(read)
-		if len(groups(read)) != c.groups || cpus != c.cpus || file != c.file || ok != (c.file != "") || Own(read) != c.own || Throttled(read) != c.throttled {
+		if len(groups(read, Self)) != c.groups || cpus != c.cpus || file != c.file || ok != (c.file != "") || Own(read) != c.own || Throttled(read) != c.throttled {
 			t.Errorf("%s: %d groups, %v CPUs by %q, %v in its own, %v throttled; want %d, %v by %q, %v, %v",
-				c.name, len(groups(read)), cpus, file, Own(read), Throttled(read), c.groups, c.cpus, c.file, c.own, c.throttled)
+				c.name, len(groups(read, Self)), cpus, file, Own(read), Throttled(read), c.groups, c.cpus, c.file, c.own, c.throttled)
 		}
 	}
 }

@@ -20,6 +20,9 @@ const (
 	DirMark   = "{dir}"   // an empty directory, removed afterwards
 )
 
+// LimitKey is the name of the word before a command that limits the CPU time of its server, in CPUs: limit=0.5.
+const LimitKey = "limit"
+
 // ImageMark begins a command that is the image of a container, for a cluster: image:REGISTRY/NAME.
 const ImageMark = "image:"
 
@@ -81,6 +84,18 @@ func Variables(words []string) (variables, command []string) {
 		n++
 	}
 	return words[:n:n], words[n:]
+}
+
+// Limit parts the limit on a server's CPU time from the variables before its command. limit is "" if there is none.
+func Limit(variables []string) (limit string, rest []string) {
+	for _, v := range variables {
+		if value, is := strings.CutPrefix(v, LimitKey+"="); is {
+			limit = value
+			continue
+		}
+		rest = append(rest, v)
+	}
+	return limit, rest
 }
 
 // MetricsAt is the URL of a server's own metrics: where is /path, :PORT/path on

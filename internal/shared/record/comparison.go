@@ -106,7 +106,12 @@ type Figures struct {
 	// Switches is the context switches of the server's threads per ended request. Overflows is the number of
 	// attempts to connect, repeats included, that found an accept queue of the network namespace full, over all valid
 	// windows. nil if unknown.
-	Switches  *float64 `json:"switches_per_request,omitempty"`
+	Switches *float64 `json:"switches_per_request,omitempty"`
+	// Throttled is the seconds in each second of a window in which its CPU limit stopped the server, summed over CPUs, and
+	// Stops the number of the limit's periods a second in which it was stopped, medians of the valid windows. nil for a
+	// server without a control group of its own.
+	Throttled *float64 `json:"throttled,omitempty"`
+	Stops     *float64 `json:"throttled_periods,omitempty"`
 	Overflows *float64 `json:"listen_overflows,omitempty"`
 	// Loops is the share of the server's CPU time used by its event loops, 0..1, the median of
 	// the valid windows. nil if it has no loops, or if the scenario does not ask for it.

@@ -157,7 +157,7 @@ type PlanArm struct {
 	// URL is the address of a server that runs already; "" if schedlab starts it.
 	URL     string `json:"url,omitempty"`
 	Metrics string `json:"metrics,omitempty"` // where its metrics are, with marks
-	Procs   int    `json:"procs,omitempty"`   // GOMAXPROCS from its own variables; 0: from the environment
+	Procs   int    `json:"procs,omitempty"`   // GOMAXPROCS from its own variables or CPU limit; 0: from the environment
 	// Busy is the mean number of workers that the planned requests hold, by Little's law; 0 for a mode
 	// without workers.
 	Busy float64 `json:"busy,omitempty"`

@@ -43,9 +43,11 @@ type ServerSide struct {
 	Rejected float64 `json:"rejected"`
 	Dropped  float64 `json:"dropped"`
 	Open     float64 `json:"open"`
-	// Throttled is the seconds of the window in which its CPU limit stopped it, summed over CPUs. It is
-	// known on another site, for servers of our own.
-	Throttled float64 `json:"throttled,omitempty"`
+	// Throttled is the seconds of the window in which the CPU limit of its own control group stopped it, summed over
+	// CPUs, and ThrottledPeriods the number of the limit's periods in which it was stopped, nil if unknown. On another
+	// site only Throttled is known, for servers of our own.
+	Throttled        float64  `json:"throttled,omitempty"`
+	ThrottledPeriods *float64 `json:"throttled_periods,omitempty"`
 	// Within counts the window alone. nil unless the scenario asks for it, since reading it costs
 	// the server a little time.
 	Within *Connections `json:"within,omitempty"`

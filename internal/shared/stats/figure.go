@@ -40,6 +40,8 @@ const (
 	InTime
 	Retries
 	Recovered
+	Throttled
+	Stops
 	numFigures int = iota // their number, with NoFigure
 )
 

@@ -69,12 +69,14 @@ var metrics = completed([numFigures]Metric{
 	Accepted:   {Name: "accepted", Word: "accepted", Proof: InOverload},                  // connections, by the server
 	Done:       {Name: "done", Word: "done", Proof: InOverload},
 	StillOpen:  {Name: "open", Word: "open", Proof: InOverload},
-	Switches:   {Name: "switches", Word: "switches", Proof: InOverload},              // of context, per request
-	Loops:      {Name: "loops", Word: "loops", Proof: InOverload},                    // ratio of CPU time that event loops use
-	InTime:     {Name: "in_time", Word: "in_time", Proof: InOverload, ByClass: true}, // ratio of requests with a good reply within their deadline
-	Retries:    {Name: "retries", Word: "retries", Proof: InOverload, ByClass: true}, // attempts after the first, per request
-	Recovered:  {Name: "recovered", Word: "recovered", Unit: "s", Proof: InOverload}, // from the window's start, when requests got good replies within their deadline again
-	Overflows:  {Name: "overflows", Word: "overflows", Proof: InOverload},            // of the accept queue
+	Switches:   {Name: "switches", Word: "switches", Proof: InOverload},                   // of context, per request
+	Loops:      {Name: "loops", Word: "loops", Proof: InOverload},                         // ratio of CPU time that event loops use
+	InTime:     {Name: "in_time", Word: "in_time", Proof: InOverload, ByClass: true},      // ratio of requests with a good reply within their deadline
+	Retries:    {Name: "retries", Word: "retries", Proof: InOverload, ByClass: true},      // attempts after the first, per request
+	Recovered:  {Name: "recovered", Word: "recovered", Unit: "s", Proof: InOverload},      // from the window's start, when requests got good replies within their deadline again
+	Throttled:  {Name: "throttled", Word: "throttled", Proof: InOverload},                 // seconds a second in which a CPU limit stops the server
+	Stops:      {Name: "throttled_periods", Word: "throttled_periods", Proof: InOverload}, // periods a second in which it does
+	Overflows:  {Name: "overflows", Word: "overflows", Proof: InOverload},                 // of the accept queue
 })
 
 // completed fills in Figure, from a row's place, and the words that are the name unless a row has its own.
