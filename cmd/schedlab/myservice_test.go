@@ -2,12 +2,17 @@ package main
 
 import (
 	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"schedlab/internal/capabilities/session"
@@ -29,8 +34,8 @@ func TestMyServicePageFindsTheSlowerBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	program, commands := codeOf(string(page), "go"), codeOf(string(page), "sh")
-	if len(program) != 1 || len(commands) != 3 {
-		t.Fatalf("the page has %d programs and %d commands: want the service, and the commands that make it, ask and profile", len(program), len(commands))
+	if len(program) != 1 || len(commands) != 4 {
+		t.Fatalf("the page has %d programs and %d commands: want the service, and the commands that make it, ask, post and profile", len(program), len(commands))
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program[0]), 0o600); err != nil {
@@ -47,7 +52,7 @@ func TestMyServicePageFindsTheSlowerBuild(t *testing.T) {
 	}
 	output(t, shell(commands[0]))
 	ask := strings.TrimSpace(commands[1])
-	if profiled := strings.TrimSpace(commands[2]); profiled != ask+" --profiles" {
+	if profiled := strings.TrimSpace(commands[3]); profiled != ask+" --profiles" {
 		t.Errorf("the page profiles with %q: want the same command with --profiles", profiled)
 	}
 	cmd := shell(ask + " --progress none")
@@ -75,5 +80,73 @@ func TestMyServicePageFindsTheSlowerBuild(t *testing.T) {
 	}
 	if left := output(t, shell("git worktree list")); strings.Contains(left, "schedlab-gate") {
 		t.Errorf("left behind: %s", left)
+	}
+}
+
+// The page's file of requests sends a POST with the body of the file beside it, and a GET, and the page's command takes it.
+func TestMyServicePagePosts(t *testing.T) {
+	t.Parallel()
+	page := read(t, filepath.Join(moduleRoot(t), "docs", "guide", "my-service.md"))
+	files, ask, _ := strings.Cut(codeOf(page, "sh")[2], "schedlab gate ")
+	if !strings.Contains(ask, "--targets requests.txt") {
+		t.Fatalf("the page asks by %q: want its file of requests", ask)
+	}
+	var mu sync.Mutex
+	got := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		got[r.Method+" "+r.URL.String()+" "+r.Header.Get("Content-Type")+" "+strings.TrimSpace(string(body))]++
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	if out, err := runScript(dir, files); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	requests := filepath.Join(dir, "requests.txt")
+	put(t, requests, strings.ReplaceAll(read(t, requests), "http://any", server.URL), 0o644)
+	attack := exec.Command("schedlab", "attack", "--targets", "requests.txt", "--rate", "100/s", "--duration", "200ms")
+	attack.Dir = dir
+	output(t, attack)
+	mu.Lock()
+	defer mu.Unlock()
+	if got[`POST /price application/json {"items": [1, 2]}`] == 0 || got["GET /price?item=3  "] == 0 || len(got) != 2 {
+		t.Errorf("got the requests %v", got)
+	}
+}
+
+// The file that docs/guide/profiles.md adds to a service gives it pprof at an address of its own, and metrics that can be read.
+func TestProfilesPageAddsPprof(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "go.mod"), "module example.com/price\n", 0o644)
+	put(t, filepath.Join(dir, "main.go"), "package main\n\nfunc main() { select {} }\n", 0o644)
+	put(t, filepath.Join(dir, "debug.go"), codeOf(read(t, filepath.Join(moduleRoot(t), "docs", "guide", "profiles.md")), "go")[0], 0o644)
+	build := exec.Command("go", "build", "-o", "service", ".")
+	build.Dir = dir
+	output(t, build)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	free.Close()
+	service := exec.Command(filepath.Join(dir, "service"))
+	service.Env = append(os.Environ(), "DEBUG_ADDR="+addr)
+	if err := service.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = service.Process.Kill(), service.Wait() }()
+	for path, want := range map[string]string{"/debug/pprof/goroutine?debug=1": "goroutine profile", "/metrics": ""} {
+		eventually(t, path, func() (bool, string) {
+			reply, err := http.Get("http://" + addr + path)
+			if err != nil {
+				return false, err.Error()
+			}
+			defer reply.Body.Close()
+			body, _ := io.ReadAll(reply.Body)
+			return reply.StatusCode == http.StatusOK && strings.HasPrefix(string(body), want), reply.Status + ": " + string(body)
+		})
 	}
 }
