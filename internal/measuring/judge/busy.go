@@ -17,7 +17,7 @@ import (
 
 // Busy returns the fact that others took more than a tenth of the CPUs of the servers or of the load; no fact if they did not, or
 // if the machine does not tell. It names the side from which more was taken. It also names the cause that took most there, if
-// that is half of it or more, and else the largest program "and others". e tells which CPUs the sides have.
+// that is half of it or more, and else the largest cause with its share, and then the others. e tells which CPUs the sides have.
 func Busy(o *record.Others, e record.Env) fact.Fact {
 	if o.Quiet() {
 		return fact.Fact{}
@@ -42,9 +42,15 @@ func Busy(o *record.Others, e record.Env) fact.Fact {
 		return !t.Disturbs(side) || t.On(side) < doubtShare
 	})
 	slices.SortStableFunc(causes, func(a, b record.Trouble) int { return cmp.Compare(b.On(side), a.On(side)) })
+	shown := side
+	if e.ServerCPUs == e.LoadCPUs { // neither is bound, or they have the same
+		shown = record.BothSides
+	}
+	cpus := doubt.Taken{Side: string(shown), CPUs: cpuset.Count(of, e.CPUs)}
+	words := doubt.MachineBusy.Of(cpus).Part("cpus")
 	var because []fact.Fact
 	for _, t := range causes[:min(len(causes), mostCauses)] {
-		because = append(because, took(t))
+		because = append(because, tookOf(t, side, words))
 	}
 	who, share := "", largest.On(side)
 	for _, kind := range []string{doubt.UnseenPrograms, doubt.Hypervisor, doubt.Interrupts} {
@@ -52,16 +58,13 @@ func Busy(o *record.Others, e record.Env) fact.Fact {
 			who, share = kind, kinds[kind]
 		}
 	}
-	several := share < total/2
+	several, most, rest := share < total/2, 0., 0.
 	if several {
-		share = total
-	}
-	if e.ServerCPUs == e.LoadCPUs { // neither is bound, or they have the same
-		side = record.BothSides
+		share, most, rest = total, share, total-share
 	}
 	busy := doubt.Taken{
-		Side: string(side), CPUs: cpuset.Count(of, e.CPUs), Share: min(share, 1), Who: who,
-		Watched: &doubt.Watched{Others: several, More: len(causes) - len(because), Seconds: o.Seconds},
+		Side: cpus.Side, CPUs: cpus.CPUs, Share: min(share, 1), Who: who,
+		Watched: &doubt.Watched{Others: several, Most: most, Rest: rest, More: len(causes) - len(because), Seconds: o.Seconds},
 		// The answer has twelve words at most.
 		Brief: several || who != "" || strings.Contains(largest.Program, " "),
 	}

@@ -74,7 +74,7 @@ func (b blocks) standing(r *record.Comparison) (all []fact.Fact) {
 		case b.over[a.Name] && b.generatorBound[a.Name]:
 			add(doubt.GeneratorLimit.On(a.Name))
 		case b.over[a.Name]:
-			add(doubt.Overloaded.On(a.Name))
+			add(doubt.Overloaded.Of(overloadOf(a)).On(a.Name))
 		}
 	}
 	return all
@@ -225,7 +225,18 @@ var timeOf = map[record.Cause]*fact.Kind[usage]{
 
 // took returns the fact that a cause took a share of one CPU's time.
 func took(t record.Trouble) fact.Fact {
-	return timeOf[t.Cause].Of(usage{Share: t.Share, CPU: t.CPU, PID: t.PID, Processes: t.Processes, Side: string(t.Side), Program: t.Program, Parent: t.Parent})
+	return timeOf[t.Cause].Of(usageOf(t))
+}
+
+// tookOf returns the fact that a cause took a share of a side's CPUs, which words name. Shares of one side can be compared.
+func tookOf(t record.Trouble, side record.Side, words string) fact.Fact {
+	u := usageOf(t)
+	u.Share, u.Of = t.On(side), words
+	return timeOf[t.Cause].Of(u)
+}
+
+func usageOf(t record.Trouble) usage {
+	return usage{Share: t.Share, CPU: t.CPU, PID: t.PID, Processes: t.Processes, Side: string(t.Side), Program: t.Program, Parent: t.Parent}
 }
 
 // TroubleSoFar returns the fact, for the screen, about a cause that disturbs a run while it goes on.

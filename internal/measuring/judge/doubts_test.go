@@ -106,8 +106,8 @@ func TestAWholeRunHasNoDoubts(t *testing.T) {
 func TestOthersAreTheAnswer(t *testing.T) {
 	t.Parallel()
 	const first = "demo: Too busy to tell: cc1 took 60 % of the servers' CPU."
-	const below = "Busy: cc1 (23 processes of make, pid 9) used 60 % of a CPU, mostly CPU 0 (server) Effect: pool against nethttp may be anything from "
-	const words = "cc1 took 60 % of the servers' CPU: cc1 (23 processes of make, pid 9) used 60 % of a CPU, mostly CPU 0 (server); the intervals allow for that, and are wider; " +
+	const below = "Busy: cc1 (23 processes of make, pid 9) used 60 % of the servers' CPU Effect: pool against nethttp may be anything from "
+	const words = "cc1 took 60 % of the servers' CPU: cc1 (23 processes of make, pid 9) used 60 % of the servers' CPU; the intervals allow for that, and are wider; " +
 		"end cc1, or give --wait-idle 2m, which starts as soon as 3 s were quiet"
 	for name, c := range map[string]struct {
 		run  synthetic
@@ -171,7 +171,7 @@ func TestBusy(t *testing.T) {
 		{two, []record.Trouble{program("hog", .1, .1)}, "", ""},
 		{two, []record.Trouble{program("hog", .3, 0), program("cron", .02, .2)}, "Too busy to tell: hog took 30 % of the servers' CPUs", "end hog, or give"},
 		{two, []record.Trouble{program("hog", .3, 0), program("cc1", .02, .4)}, "Too busy to tell: cc1 took 40 % of the load's CPUs", "end cc1, or give"},
-		{two, []record.Trouble{program("a", .05, 0), program("b", .06, 0), program("c", .05, 0)}, "Too busy: b and others took 16 % of the servers' CPUs", "end b and the others, or give"},
+		{two, []record.Trouble{program("a", .05, 0), program("b", .06, 0), program("c", .05, 0)}, "Too busy: b 6 %, others 10 % of the servers' CPUs", "end b and the others, or give"},
 		{two, []record.Trouble{program("Web Content", .5, 0)}, "Too busy: Web Content took 50 % of the servers' CPUs", "end Web Content, or give"},
 		{two, []record.Trouble{{Cause: record.Stolen, CPU: 0, Server: .1}, {Cause: record.Stolen, CPU: 1, Server: .08}, program("hog", .01, 0)},
 			"Too busy: the hypervisor took 18 % of the servers' CPUs", "use a machine with CPUs of its own, or give"},

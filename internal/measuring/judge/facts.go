@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/stats"
 )
@@ -73,6 +74,7 @@ type (
 		Share                 float64
 		CPU, PID, Processes   int
 		Side, Program, Parent string
+		Of                    string `json:"of,omitempty"` // of which CPUs Share is a ratio, in words; "" for those that the cause names itself
 	}
 	machines struct {
 		Clock, Late float64 // seconds
@@ -95,6 +97,7 @@ var (
 	_ = fact.Part("starved", `{{if .Turns}}has given no answer yet to{{else}}starved{{end}} {{if .Asked}}{{count .Starved}} of {{plural .Asked "connection"}}{{else}}{{plural .Starved "connection"}}{{end}}`)
 	_ = fact.Part("processes", `{{if .Processes}}{{count .Processes}} processes{{if not .Parent}}, mostly {{end}}{{end}}{{with .Parent}}{{if $.Processes}} of {{else}}started by {{end}}{{.}}, {{end}}pid {{count .PID}}`)
 	_ = fact.Part("cpu", `CPU {{count .CPU}} ({{if eq .Side "both"}}server and load{{else}}{{.Side}}{{end}})`)
+	_ = fact.Part("of", `{{with .Of}}{{.}}{{else}}{{template "cpu" .}}{{end}}`)
 )
 
 var (
@@ -110,12 +113,12 @@ var (
 	loadTookCPU    = fact.New[fromLoad]("load-took-cpu", 90, `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}: it was disturbed; ask for less with --rate`,
 		fact.Also("gist", `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}`))
 	othersUsedCPUs = fact.New[watched]("others-used-cpus", 0, `over the whole run of {{count .Seconds}} s {{template "list" .}}`)
-	stolenTime     = fact.New[usage]("stolen-time", 0, `{{part .Share}} of {{template "cpu" .}} was stolen by the hypervisor`)
-	interruptTime  = fact.New[usage]("interrupt-time", 0, `{{part .Share}} of {{template "cpu" .}} went to interrupts of devices`)
-	softIRQTime    = fact.New[usage]("softirq-time", 0, `{{part .Share}} of {{template "cpu" .}} went to soft interrupts for other traffic than the load's`)
-	programTime    = fact.New[usage]("program-time", 0, `{{.Program}} ({{template "processes" .}}) used {{part .Share}} of a CPU, mostly {{template "cpu" .}}`)
+	stolenTime     = fact.New[usage]("stolen-time", 0, `{{part .Share}} of {{template "of" .}} was stolen by the hypervisor`)
+	interruptTime  = fact.New[usage]("interrupt-time", 0, `{{part .Share}} of {{template "of" .}} went to interrupts of devices`)
+	softIRQTime    = fact.New[usage]("softirq-time", 0, `{{part .Share}} of {{template "of" .}} went to soft interrupts for other traffic than the load's`)
+	programTime    = fact.New[usage]("program-time", 0, `{{.Program}} ({{template "processes" .}}) used {{part .Share}} of {{with .Of}}{{.}}{{else}}a CPU, mostly {{template "cpu" .}}{{end}}`)
 	ownTime        = fact.New[usage]("own-time", 0, `this program's own threads used {{part .Share}} of {{template "cpu" .}}`)
-	passingTime    = fact.New[usage]("passing-time", 0, `other programs (small ones, or gone before they were seen) used {{part .Share}} of the CPUs in use`)
+	passingTime    = fact.New[usage]("passing-time", 0, `other programs (small ones, or gone before they were seen) used {{part .Share}} of {{with .Of}}{{.}}{{else}}the CPUs in use{{end}}`)
 	stillGoingOn   = fact.Plain("still-going-on", 0, `{{template "because" .}} so far; intervals get wider, the run goes on`)
 	// The code is of the first kind of site, and stays, as in records.
 	onOtherSite = fact.New[machines]("on-cluster", 0, `{{with .Shared}}servers and load shared {{.}} ({{with $.Apart}}{{.}} part them{{else}}give each machines of its own{{end}}); {{end}}the network between the machines and all that runs on them are in the times{{if .Clock}}; `+
@@ -149,7 +152,16 @@ type (
 		Other  float64 `json:"baseline"`
 	}
 	unsentShare struct{ Unsent float64 }
-	resolution  struct {
+	// noCPU is the first block in which the CPU time of a request is not known.
+	noCPU struct {
+		Block int  `json:"block,omitempty"`
+		Idle  bool `json:"idle,omitempty"` // no request was answered in the window
+		Lost  bool `json:"lost,omitempty"` // the server has ended child processes whose time nobody counted
+	}
+	noCapacity struct {
+		Slow bool `json:"slow,omitempty"` // the load speaks TLS or HTTP/2, in which it can do less
+	}
+	resolution struct {
 		Ratio, Low, High stats.Opt // unknown without a comparison
 	}
 	noise    struct{ Low, High, Allowed float64 }
@@ -170,11 +182,12 @@ var (
 	causeUnfit      = fact.New[unusable]("unfit", 0, `{{if .Block}}{{.Metric}} of {{.Arm}} is unknown or 0 in block {{count .Block}}, so that it cannot be compared{{else}}{{.Error}}{{end}}`)
 	causeNoGoodput  = fact.New[silence]("no-goodput", 0, `{{.Arm}} answered no request well in block {{count .Block}}{{if .Late}} before the window ended{{end}}, and a goodput of 0 cannot be compared; how its requests ended is in the report`)
 	causeNoReplies  = fact.New[silence]("no-replies", 0, `in block {{count .Block}} {{.Arm}} answered none of its requests{{if .Late}} before the window ended{{end}}, so that it has no {{.Metric}}`)
-	causeUnknownCPU = fact.Plain("unknown-cpu", 0, `the server CPU time of {{.Arm}} is not known`)
-	causeNoCapacity = fact.Plain("unknown-capacity", 0, `{{.Arm}} has no capacity in one of the blocks: it gave no good reply while it was saturated, or the load was at its limit before the server (over TLS and HTTP/2 it is slower than many servers: leave capacity out with --metric)`)
+	causeUnknownCPU = fact.New[noCPU]("unknown-cpu", 0, `{{if .Idle}}in block {{count .Block}} {{.Arm}} answered no request before the window ended, so that it has no CPU time a request`+
+		`{{else}}the server CPU time of {{.Arm}} is not known{{if .Lost}}: in block {{count .Block}} it did not wait for some of its child processes{{else if .Block}} in block {{count .Block}}: the machine does not tell it of this server{{end}}{{end}}`)
+	causeNoCapacity = fact.New[noCapacity]("unknown-capacity", 0, `{{.Arm}} has no capacity in one of the blocks: it gave no good reply while it was saturated, or the load was at its limit before the server{{if .Slow}} (over TLS and HTTP/2 it is slower than many servers: leave capacity out with --metric){{end}}`)
 	causeErrors     = fact.New[errorsOf]("errors", 0, `errors: {{range $i, $f := .Because}}{{if $i}} and {{end}}{{say $f}}{{end}}, above {{printf "%.1f" .LimitPercent}} %: {{if gt .Kinds 1}}mostly {{end}}{{.Mostly}}`)
 	causeStatusMix  = fact.New[statuses]("status-mix", 0, `status mix: {{.Arm}} answers {{count .Status}} in {{percentf "%.2f" .Own}}, {{.Baseline}} in {{percentf "%.2f" .Other}} of requests`)
-	causeOverload   = fact.Plain("overload", 0, `overload: the backlog of {{.Arm}} grows all through the window, so only its goodput can be compared`)
+	causeOverload   = fact.New[doubt.Overload]("overload", 0, `overload: the backlog of {{.Arm}} grows all through the window, so only its goodput can be compared{{template "overload others" .}}`)
 	causeUnsent     = fact.New[unsentShare]("unsent", 0, `requests not sent: the paced clients of {{.Arm}} did not send {{percent .Unsent}} of their requests, which have no times`)
 	causeTaken      = fact.New[share]("cpu-taken", 0, `busy machine: other programs used {{percent .Share}} of the servers' CPU time, and of two servers that wait for a CPU the one that needs less of it is quicker`)
 	causeAA         = fact.New[resolution]("aa", 0, `{{range .Because}}its own copy: {{say .}}{{else}}{{.Baseline}} differs from its own copy at {{.Metric}} by {{change .Low}} to {{change .High}}, and only a difference beyond that stands{{end}}`)

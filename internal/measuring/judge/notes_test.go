@@ -43,7 +43,7 @@ func TestNotes(t *testing.T) {
 		t.Errorf("got %q, want %q", odd, want)
 	}
 	for _, v := range r.Verdicts {
-		if unknown := v.Metric == stats.CPUPerRequest && v.Arm == "pool"; unknown != (words(v.Reason) == "the server CPU time of pool is not known") {
+		if unknown := v.Metric == stats.CPUPerRequest && v.Arm == "pool"; unknown != (words(v.Reason) == "the server CPU time of pool is not known in block 1: the machine does not tell it of this server") {
 			t.Errorf("got %+v", v)
 		}
 	}

@@ -206,7 +206,7 @@ func (b blocks) failed(arms ...record.Arm) (why fact.Fact) {
 // such an arm.
 func (b blocks) overloaded(m stats.Metric, a record.Arm) (why fact.Fact) {
 	if m.Proof < stats.InOverload && b.over[a.Name] {
-		return causeOverload.On(a.Name)
+		return causeOverload.Of(overloadOf(a)).On(a.Name)
 	}
 	return why
 }
@@ -225,9 +225,9 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 		}
 		return doubt.FewRequests.Of(few).At(m.Name)
 	case m.Figure == stats.CPUPerRequest && slices.ContainsFunc(b.series(a.Name, m.Figure), math.IsNaN):
-		return causeUnknownCPU.On(a.Name)
+		return b.unknownCPU(a.Name)
 	case m.Figure == stats.Capacity && slices.ContainsFunc(b.series(a.Name, m.Figure), math.IsNaN):
-		return causeNoCapacity.On(a.Name)
+		return causeNoCapacity.Of(noCapacity{Slow: a.Clients.Speaks.HTTP2 || a.Clients.Speaks.TLS != ""}).On(a.Name)
 	// The times are of the clients that were served, which are not the clients as a whole.
 	case m.Proof < stats.InStarvation && b.starvesTooMany(a.Name):
 		return firstOf(b.noAnswerYet(a.Name), doubt.Starvation.Of(doubt.Unanswered{Starved: a.StarvedConnections}).On(a.Name))
@@ -235,6 +235,29 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 		return causeUnsent.Of(unsentShare{b.unsentShare(a.Name)}).On(a.Name)
 	}
 	return why
+}
+
+// unknownCPU returns the fact that an arm's CPU time a request is not known, with the first block that lacks it and why.
+func (b blocks) unknownCPU(arm string) fact.Fact {
+	for _, block := range b.valid {
+		w := b.windows[block][arm]
+		if _, known := w.Values[stats.CPUPerRequest].Get(); known {
+			continue
+		}
+		server := w.Trial.Server
+		return causeUnknownCPU.Of(noCPU{
+			Block: block, Idle: server.CPU >= 0, Lost: slices.ContainsFunc(server.Doubts, doubt.CPUTimeLost.Code.Is),
+		}).On(arm)
+	}
+	return causeUnknownCPU.Of(noCPU{}).On(arm)
+}
+
+// overloadOf returns how much other programs may have to do with an arm's growing backlog.
+func overloadOf(a record.Arm) (of doubt.Overload) {
+	if a.Disturbed != nil && a.Disturbed.Foreign >= muchForeign {
+		of.Others = a.Disturbed.Foreign
+	}
+	return of
 }
 
 // windowFor returns a window with enough requests for a quantile, and the budget for it; nil if no window is long enough. least is

@@ -357,3 +357,49 @@ func TestOverloadGoesBeforeFewRequests(t *testing.T) {
 		t.Errorf("got %v, want %s", why, causeOverload.Code)
 	}
 }
+
+// An arm without CPU time a request is told in which block, and why: it answered nothing there, it lost child processes, or the
+// machine does not tell.
+func TestWhyCPUTimeIsNotKnown(t *testing.T) {
+	t.Parallel()
+	known := &modelled{Window: window.Window{Values: stats.Figures{stats.CPUPerRequest: stats.Known(1e-3)}}}
+	for _, c := range []struct {
+		server record.ServerSide
+		want   string
+	}{
+		{record.ServerSide{CPU: .1}, "in block 2 pool answered no request before the window ended, so that it has no CPU time a request"},
+		{record.ServerSide{CPU: -1, Doubts: []fact.Fact{doubt.CPUTimeLost}}, "the server CPU time of pool is not known: in block 2 it did not wait for some of its child processes"},
+		{record.ServerSide{CPU: -1}, "the server CPU time of pool is not known in block 2: the machine does not tell it of this server"},
+	} {
+		without := &modelled{Window: window.Window{Trial: record.Trial{Server: c.server}}}
+		b := blocks{valid: []int{1, 2}, windows: windows{1: {"pool": known}, 2: {"pool": without}}}
+		if got := b.unknownCPU("pool").String(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+// A growing backlog beside other programs that take much of the servers' CPU is not told as the arm's own.
+func TestOverloadBesideOthers(t *testing.T) {
+	t.Parallel()
+	for share, want := range map[float64]string{.62: "; other programs took 62 % of the servers' CPU in its windows, so the arm and they cannot be told apart", .05: ""} {
+		of := overloadOf(record.Arm{Details: record.Details{Disturbed: &record.Disturbed{Foreign: share}}})
+		if got := doubt.Overloaded.Of(of).On("new").String(); got != "overloaded: its backlog grows through the window, so only goodput is judged"+want {
+			t.Errorf("others took %v: got %q", share, got)
+		}
+		if got := causeOverload.Of(of).On("new").String(); got != "overload: the backlog of new grows all through the window, so only its goodput can be compared"+want {
+			t.Errorf("others took %v: got %q", share, got)
+		}
+	}
+}
+
+// Only of clients that speak TLS or HTTP/2 the load is named as what may be too slow for a capacity.
+func TestCapacityNamesTLSOnlyWhereItIsSpoken(t *testing.T) {
+	t.Parallel()
+	if got := causeNoCapacity.Of(noCapacity{}).On("new").String(); strings.Contains(got, "TLS") {
+		t.Errorf("plain HTTP: got %q", got)
+	}
+	if got := causeNoCapacity.Of(noCapacity{Slow: true}).On("new").String(); !strings.Contains(got, "over TLS and HTTP/2") {
+		t.Errorf("TLS: got %q", got)
+	}
+}

@@ -80,11 +80,13 @@ func TestHowLikeTheCopyIs(t *testing.T) {
 func TestEveryRequestGotAGoodReply(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*record.Comparison){
-		"":           func(*record.Comparison) {},
-		"failed":     func(r *record.Comparison) { r.Arms[2].Errors = 1 },
-		"not sent":   func(r *record.Comparison) { r.Arms[2].Generator = &record.Proofs{Missing: 1} },
-		"overloaded": func(r *record.Comparison) { r.Doubts = append(r.Doubts, doubt.Overloaded.On("pool")) },
-		"starved":    func(r *record.Comparison) { r.Arms[2].StarvedConnections = 1 },
+		"":         func(*record.Comparison) {},
+		"failed":   func(r *record.Comparison) { r.Arms[2].Errors = 1 },
+		"not sent": func(r *record.Comparison) { r.Arms[2].Generator = &record.Proofs{Missing: 1} },
+		"overloaded": func(r *record.Comparison) {
+			r.Doubts = append(r.Doubts, doubt.Overloaded.Of(doubt.Overload{}).On("pool"))
+		},
+		"starved": func(r *record.Comparison) { r.Arms[2].StarvedConnections = 1 },
 		"lower goodput": func(r *record.Comparison) {
 			r.Verdicts = append(r.Verdicts, record.Verdict{Metric: stats.Goodput, Verdict: decision("LOWER"), Arm: "pool", Ratio: .48})
 		},

@@ -145,17 +145,32 @@ func behindInAll(r *record.Comparison, v record.Verdict) string {
 	case !armOf(r, v.Arm).Behind:
 		return ""
 	case armOf(r, v.Baseline).Behind:
-		return v.Arm + " does not keep up: its backlog " + grew(r)
+		return v.Arm + " does not keep up: its backlog " + grew(r, v.Arm)
 	}
-	return fallsBehind(r, v) + ": its backlog " + grew(r)
+	return fallsBehind(r, v) + ": its backlog " + grew(r, v.Arm)
 }
 
-// grew tells that a backlog grew in every block so far.
-func grew(r *record.Comparison) string {
+// grew tells that the backlog of some arms grew in every block so far, and what other programs may have to do with it.
+func grew(r *record.Comparison, arms ...string) string {
+	text := "grew to the end of the window in every block"
 	if r.Valid > 1 {
-		return fmt.Sprintf("grew to the end of the window in all %d blocks", r.Valid)
+		text = fmt.Sprintf("grew to the end of the window in all %d blocks", r.Valid)
 	}
-	return "grew to the end of the window in every block"
+	return text + besideOthers(r, arms)
+}
+
+// besideOthers returns a clause about the CPU time that other programs took while these arms were overloaded; "" if they took little.
+func besideOthers(r *record.Comparison, arms []string) string {
+	most := 0.
+	for _, d := range r.Doubts {
+		if of, is := fact.In(doubt.Overloaded, d); is && slices.Contains(arms, d.Arm) {
+			most = max(most, of.Others)
+		}
+	}
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", while other programs took %.0f %% of the servers' CPU: which of them is the cause cannot be told", 100*most)
 }
 
 // doNotKeepUp returns a clause about the arms that do not keep up in any block so far; "" for none.
@@ -173,11 +188,11 @@ func doNotKeepUp(r *record.Comparison) string {
 		if v := verdictOn(r.Verdicts, behind[0], stats.Goodput); v.Arm != "" {
 			return behindInAll(r, v)
 		}
-		return behind[0] + " does not keep up: its backlog " + grew(r) // the baseline
+		return behind[0] + " does not keep up: its backlog " + grew(r, behind...) // the baseline
 	case n > 4: // too many for the words of a short answer
-		return fmt.Sprintf("%d arms do not keep up (%s): their backlog ", n, strings.Join(behind, ", ")) + grew(r)
+		return fmt.Sprintf("%d arms do not keep up (%s): their backlog ", n, strings.Join(behind, ", ")) + grew(r, behind...)
 	}
-	return strings.Join(behind, " and ") + " do not keep up: their backlog " + grew(r)
+	return strings.Join(behind, " and ") + " do not keep up: their backlog " + grew(r, behind...)
 }
 
 // shortfall returns the change of goodput, with the share of requests that got no good reply. If that share is small and the arm

@@ -336,15 +336,19 @@ func gateInParts(r *record.Comparison) (answer, detail string, more []string) {
 	return answer, detail, more
 }
 
-// gateMetrics returns the gate's metrics by their answers, with their figures. A metric that is fine has no figures here, and in
+// gateMetrics returns the gate's metrics by their answers, with their figures; those refused for one reason are one text, with
+// the reason and without figures. A metric that is fine has no figures here, and in
 // an open gate an open metric that is only watched is left out; the table has both.
 func gateMetrics(r *record.Comparison) map[outcome.Outcome][]string {
-	said := map[outcome.Outcome][]string{}
-	gate := r.GateOutcome()
+	said, gate := map[outcome.Outcome][]string{}, r.GateOutcome()
+	var refused []record.Gated
 	for _, g := range r.Gate {
 		text := g.Metric.Row().Label
 		switch {
 		case g.Outcome == outcome.Open && g.Watched && gate == outcome.Open:
+			continue
+		case g.Outcome == outcome.Refused:
+			refused = append(refused, g)
 			continue
 		case g.Low <= 0 || g.Outcome == outcome.Yes:
 		case g.Outcome == outcome.Open:
@@ -352,10 +356,14 @@ func gateMetrics(r *record.Comparison) map[outcome.Outcome][]string {
 		default:
 			text += " " + gateChange(r, g, "")
 		}
-		if g.Outcome == outcome.Refused {
-			text += " (" + g.Reason.String() + ")"
-		}
 		said[g.Outcome] = append(said[g.Outcome], text)
+	}
+	for _, same := range alike(refused, func(a, b record.Gated) bool { return a.Reason.Alike(b.Reason) }) {
+		var names []string
+		for _, g := range same {
+			names = append(names, g.Metric.Row().Label)
+		}
+		said[outcome.Refused] = append(said[outcome.Refused], strings.Join(names, ", ")+" ("+same[0].Reason.String()+")")
 	}
 	return said
 }
@@ -387,10 +395,10 @@ func gateFigures(r *record.Comparison) document.Section {
 			return Figure(m, v)
 		}
 		change, interval := "", ""
-		if ratio := gateQuotient(r, g); ratio > 0 && within(ratio, g.Low, g.High) {
+		if ratio := gateQuotient(r, g); ratio > 0 && within(ratio, g.Low, g.High) && g.Outcome != outcome.Refused {
 			change = say.Change(ratio)
 		}
-		if g.Low > 0 {
+		if g.Low > 0 && g.Outcome != outcome.Refused {
 			interval = bound(g.Low, false) + " to " + bound(g.High, false)
 		}
 		rows = append(rows, []string{

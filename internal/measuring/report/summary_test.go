@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
@@ -114,4 +115,23 @@ func TestRemediesOfAnOpenGate(t *testing.T) {
 	r.Rate = 6000
 	r.Gate[0].Ratio = 1.08
 	check("a lower --rate has less noise of queueing; --allow can allow more")
+}
+
+// A gate gives a reason once for all metrics that were refused for it, and shows no change of a refused metric.
+func TestGateRefusesInOneSentence(t *testing.T) {
+	t.Parallel()
+	overload := fact.Plain("test-overload", 0, `{{.Arm}} falls behind`).On("new")
+	refused := func(m stats.Figure) record.Gated {
+		return record.Gated{Metric: m, Allow: .10, Ratio: 33, Low: 20, High: 40, Outcome: outcome.Refused, Reason: overload}
+	}
+	r := &record.Comparison{
+		Arms: []record.Arm{{Contestant: record.Contestant{Name: "old"}}, {Contestant: record.Contestant{Name: "old'"}}, {Contestant: record.Contestant{Name: "new"}}},
+		Gate: []record.Gated{refused(stats.P50), refused(stats.P90), {Metric: stats.Memory, Allow: .10, Ratio: 1, Low: .99, High: 1.01, Outcome: outcome.Yes}, refused(stats.CPUPerRequest)},
+	}
+	if got, want := gateAnswer(r), "Whether new is worse than old is open. Refused: p50, p90, CPU/request (new falls behind)."; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := (document.Document{Parts: []document.Part{gateFigures(r)}}).Text(document.Options{}); strings.Contains(got, "×33") || strings.Contains(got, "×20") {
+		t.Errorf("a refused metric has a change: %s", got)
+	}
 }

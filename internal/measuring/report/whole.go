@@ -336,8 +336,12 @@ func forestOf(r *record.Comparison) forest {
 	f := forest{X: forestAxis(slices.Concat(r.Verdicts, r.AA))}
 	add := func(group []record.Verdict, control bool) {
 		g := forestGroup{Series: chart.Series{Name: group[0].Arm, Class: classOf(r, group[0].Arm)}, Control: control}
-		for _, v := range group {
-			g.Rows = append(g.Rows, forestRowOf(r, v))
+		for i, v := range group {
+			row := forestRowOf(r, v)
+			if first := slices.IndexFunc(group[:i], func(before record.Verdict) bool { return refusedAlike(before, v) }); first >= 0 {
+				row.Note = "as " + g.Rows[first].Label
+			}
+			g.Rows = append(g.Rows, row)
 		}
 		f.Groups = append(f.Groups, g)
 	}
@@ -350,6 +354,11 @@ func forestOf(r *record.Comparison) forest {
 	return f
 }
 
+// hasInterval reports whether a verdict has an interval to show. That of a refused one is no finding.
+func hasInterval(v record.Verdict) bool {
+	return v.Verdict.Outcome != outcome.Refused && v.Low > 0 && v.Ratio > 0 && v.High > 0
+}
+
 // forestAxis returns the axis of a forest with these verdicts.
 func forestAxis(verdicts []record.Verdict) chart.Axis {
 	return ratioAxis(verdicts, forestWidth, forestMargin)
@@ -359,7 +368,7 @@ func forestAxis(verdicts []record.Verdict) chart.Axis {
 func forestRowOf(r *record.Comparison, v record.Verdict) forestRow {
 	row := forestRow{
 		Verdict: v, Label: v.Metric.Row().Label, Class: v.Verdict.String(), Sentence: sentence(r, v),
-		Same: 1 + v.Metric.Row().Same, Drawn: v.Low > 0 && v.Ratio > 0 && v.High > 0,
+		Same: 1 + v.Metric.Row().Same, Drawn: hasInterval(v),
 	}
 	// For times lower is better, for goodput higher: better has the same colour for every metric.
 	switch {
@@ -368,10 +377,12 @@ func forestRowOf(r *record.Comparison, v record.Verdict) forestRow {
 	case v.Worse():
 		row.Class = string(stats.Slower)
 	}
-	if ratio := quotient(r, v); within(ratio, v.Low, v.High) {
+	if ratio := quotient(r, v); row.Drawn && within(ratio, v.Low, v.High) {
 		row.Change = say.Change(ratio)
 	}
-	row.Note = hint(r, v)
+	if v.Verdict.Outcome != outcome.Refused {
+		row.Note = hint(r, v)
+	}
 	switch {
 	case row.Note != "":
 	case !row.Drawn && v.Verdict.Outcome == outcome.Open:
@@ -392,7 +403,7 @@ func forestRowOf(r *record.Comparison, v record.Verdict) forestRow {
 func ratioAxis(verdicts []record.Verdict, width, margin chart.Px) chart.Axis {
 	low, high := 0.8, 1.25
 	for _, v := range verdicts {
-		if v.Low > 0 && v.High > 0 {
+		if hasInterval(v) {
 			low, high = min(low, v.Low), max(high, v.High)
 		}
 	}

@@ -172,16 +172,26 @@ func oneReason(vs []record.Verdict) string {
 	return reason(vs[0])
 }
 
-// sentences describes the verdicts on one arm, each in a sentence. If all are refused for the same reason, it
-// says so once.
+// sentences describes the verdicts on one arm, each in a sentence. It gives a reason for which several are refused
+// once.
 func sentences(r *record.Comparison, group []record.Verdict) (lines []string) {
 	if why := oneReason(group); why != "" && len(group) > 1 {
 		return []string{fmt.Sprintf("%s against %s is refused: %s", group[0].Arm, group[0].Baseline, why)}
 	}
-	for _, v := range group {
-		lines = append(lines, sentence(r, v))
+	for _, same := range alike(group, refusedAlike) {
+		if len(same) > 1 {
+			lines = append(lines, fmt.Sprintf("%s against %s is refused at %s: %s", same[0].Arm, same[0].Baseline, labels(same), reason(same[0])))
+			continue
+		}
+		lines = append(lines, sentence(r, same[0]))
 	}
 	return lines
+}
+
+// refusedAlike reports whether two verdicts were refused for the same reason.
+func refusedAlike(a, b record.Verdict) bool {
+	refused := stats.Decision{Outcome: outcome.Refused}
+	return a.Verdict == refused && b.Verdict == refused && a.Arm == b.Arm && a.Baseline == b.Baseline && a.Reason.Alike(b.Reason)
 }
 
 // blocks tells how many blocks count, and how many ran but were left out: "9 blocks, 1 left out".

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/doubt"
+	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/stats"
 )
@@ -175,5 +178,38 @@ func TestAskedHasOneFormOfTimes(t *testing.T) {
 		if got := asked(text); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// What was refused for one reason is said once, between the verdicts that have another; a row of the page refers to the first.
+func TestRefusedForOneReason(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	few := func(m stats.Figure) record.Verdict {
+		return record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: m, Primary: true, Verdict: stats.Decision{Outcome: outcome.Refused}, Reason: doubt.Overloaded.Of(doubt.Overload{}).On("pool"), Ratio: 33, Low: 20, High: 40}
+	}
+	same := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: stats.Goodput, Verdict: stats.Decided(stats.Same), Ratio: 1, Low: .99, High: 1.01}
+	r.Verdicts, r.AA = []record.Verdict{few(stats.P50), few(stats.P90), same}, nil
+	got := sentences(r, r.Verdicts)
+	if len(got) != 2 || !strings.HasPrefix(got[0], "pool against nethttp is refused at p50, p90: overloaded: ") || !strings.HasPrefix(got[1], "pool is the SAME as nethttp") {
+		t.Errorf("got %q", got)
+	}
+	rows := forestOf(r).Groups[0].Rows
+	if rows[0].Drawn || rows[0].Change != "" || !strings.HasPrefix(rows[0].Note, "overloaded: ") || rows[1].Note != "as p50" || !rows[2].Drawn {
+		t.Errorf("got %+v", rows)
+	}
+}
+
+// Where other programs took much of the servers' CPU, an arm is not said to be the cause of its backlog.
+func TestBacklogBesideOthers(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Doubts = nil
+	if got := grew(r, "pool"); strings.Contains(got, "other programs") {
+		t.Errorf("nobody else: got %q", got)
+	}
+	r.Doubts = []fact.Fact{doubt.Overloaded.Of(doubt.Overload{Others: .62}).On("pool")}
+	if got := grew(r, "pool"); !strings.HasSuffix(got, ", while other programs took 62 % of the servers' CPU: which of them is the cause cannot be told") {
+		t.Errorf("got %q", got)
 	}
 }

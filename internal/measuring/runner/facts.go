@@ -114,7 +114,6 @@ var (
 // Doubts about a server, the load or the machine.
 var (
 	// The judge adds the arm.
-	cpuTimeUnknown    = fact.Plain("cpu-time-unknown", 0, `CPU time is not known: it did not wait for some of its child processes`)
 	metricsUnreadable = fact.New[failure]("metrics-unreadable", 0, `its metrics could not be read: {{.Error}}`)
 	otherProcs        = fact.New[procs]("other-procs", 0, `has a GOMAXPROCS of {{count .Is}} by its own metrics, and the plan reckons with {{count .Planned}}: its default workers, listeners or processes and its ideal twin are not as planned; set GOMAXPROCS in its env`)
 	lingered          = fact.New[failure]("lingered", 0, `{{.Error}}`)

@@ -20,6 +20,7 @@ import (
 	"schedlab/internal/measuring/load"
 	"schedlab/internal/measuring/process"
 	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
@@ -125,7 +126,7 @@ func (t *trial) measure(ctx context.Context) error {
 	t.Server.LoopBusy = clocks.Counted(host.LoopBusy)
 	// The server is still there, but the CPU time of some of its children is lost.
 	if used.Server < 0 && host.FamilyCPU(t.server.Pid()) >= 0 {
-		t.Server.Doubts = append(t.Server.Doubts, cpuTimeUnknown)
+		t.Server.Doubts = append(t.Server.Doubts, doubt.CPUTimeLost)
 	}
 	t.server.Place(p.cpus, &t.Server)
 	t.Client = got.Client(t.arm.Clients)

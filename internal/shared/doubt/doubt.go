@@ -13,8 +13,19 @@ var (
 	GeneratorLimit = fact.Plain("generator-limit", 240, `its backlog grows through the window while the load's own CPUs are full: the generator is too slow, which says nothing about the server; lower --rate, or give the load more CPUs with --cpus`)
 	// LeftOutOfRace tells of an arm that a race leaves out because it cannot serve the load, whatever is measured. It rests on the reason.
 	LeftOutOfRace = fact.Plain("left-out-of-race", 0, `does not fit the load: {{template "because" .}}`)
-	Overloaded    = fact.Plain("overloaded", 220, `overloaded: its backlog grows through the window, so only goodput is judged`)
+	// CPUTimeLost is about a server in one window.
+	CPUTimeLost = fact.Plain("cpu-time-unknown", 0, `CPU time is not known: it did not wait for some of its child processes`)
 )
+
+// Overload is what other programs have to do with an arm's growing backlog.
+type Overload struct {
+	Others float64 `json:"others,omitempty"` // ratio of the servers' CPU time that they took in the arm's windows, if it is large; 0..1
+}
+
+var _ = fact.Part("overload others", `{{with .Others}}; other programs took {{percent .}} of the servers' CPU in its windows, so the arm and they cannot be told apart{{end}}`)
+
+// Overloaded is the doubt about an arm with a backlog that grows in most windows.
+var Overloaded = fact.New[Overload]("overloaded", 220, `overloaded: its backlog grows through the window, so only goodput is judged{{template "overload others" .}}`)
 
 // Silence names the blocks in which an arm gave no good reply before the window ended.
 type Silence struct {
@@ -178,16 +189,18 @@ type OfProgram struct {
 // Watched is what the watchdog adds, which watches the CPUs over the whole run.
 type Watched struct {
 	Others  bool    // others than Who or Program took much as well
+	Most    float64 `json:"most,omitempty"` // with Others: what Who or Program took, as Share
+	Rest    float64 `json:"rest,omitempty"` // with Others: what the others took
 	More    int     // number of causes that are not in Because
 	Seconds float64 // how long the watchdog watched
 }
 
 // Words that several sentences of MachineBusy use.
 var (
-	_ = fact.Part("busy who", `{{if eq .Who "hypervisor"}}the hypervisor{{else if eq .Who "unseen"}}unseen programs{{else if eq .Who "interrupts"}}interrupts{{else}}{{with .Program}}{{.}}{{else}}other programs{{end}}{{end}}{{if .Others}} and others{{end}}`)
+	_ = fact.Part("busy who", `{{if eq .Who "hypervisor"}}the hypervisor{{else if eq .Who "unseen"}}unseen programs{{else if eq .Who "interrupts"}}interrupts{{else}}{{with .Program}}{{.}}{{else}}other programs{{end}}{{end}}`)
 	_ = fact.Part("busy list", `{{template "list" .}}{{with .More}}; and {{count .}} more{{end}}`)
 	_ = fact.Part("busy cpus", `the {{if eq .Side "both"}}shared{{else if eq .Side "load"}}load's{{else}}servers'{{end}} CPU{{if gt .CPUs 1}}s{{end}}`)
-	_ = fact.Part("busy share", `{{template "busy who" .}} took {{percent .Share}} of {{template "busy cpus" .}}`)
+	_ = fact.Part("busy share", `{{template "busy who" .}}{{if .Most}} took {{percent .Most}} and others {{percent .Rest}} of {{template "busy cpus" .}}{{else}}{{if .Others}} and others{{end}} took {{percent .Share}} of {{template "busy cpus" .}}{{end}}`)
 	_ = fact.Part("busy effect", `{{if .Low}}{{.Challenger}} against {{.Baseline}} may be anything from {{change .Low}} to {{change .High}} at {{metric .Metric}}`+
 		`{{else}}times are longer and differ more from window to window{{end}}`)
 	_ = fact.Part("busy do", `{{if eq .Who "hypervisor"}}use a machine with CPUs of its own{{else if eq .Who "unseen"}}look for them on the host (top) and end them{{else if eq .Who "interrupts"}}keep that traffic away{{else}}end {{with .Program}}{{.}}{{else}}them{{end}}{{if .Others}} and the others{{end}}{{end}}`+
@@ -199,7 +212,8 @@ var (
 // one sentence while the run goes on.
 var MachineBusy = fact.Disturbing(fact.New[Taken]("machine-busy", 280, `{{template "busy share" .}}`+
 	`{{if .Because}}: {{template "busy list" .}}{{end}}; {{if .Open}}{{template "busy effect" .}}{{else}}the intervals allow for that, and are wider{{end}}; {{template "busy do" .}}`,
-	fact.Also("answer", `Too busy{{if not .Brief}} to tell{{end}}: {{template "busy share" .}}`),
+	fact.Also("answer", `Too busy{{if not .Brief}} to tell{{end}}: {{if .Most}}{{template "busy who" .}} {{percent .Most}}, others {{percent .Rest}} of {{template "busy cpus" .}}{{else}}{{template "busy share" .}}{{end}}`),
+	fact.Also("cpus", `{{template "busy cpus" .}}`),
 	fact.Also("took", `{{if .Because}}{{template "busy list" .}}{{else}}{{template "busy share" .}}{{end}}`),
 	fact.Also("share", `{{template "busy share" .}}`),
 	fact.Also("effect", `{{template "busy effect" .}}`),
