@@ -348,6 +348,14 @@ func TestLimitedServerIsTold(t *testing.T) {
 	if want := "its CPU limit stopped the server for 5 % of the median window"; !slices.ContainsFunc(said, func(d string) bool { return strings.Contains(d, want) }) {
 		t.Errorf("got the doubts %q, want %q", said, want)
 	}
+	asked := func(p *record.Plan) {
+		for i := range p.Arms {
+			p.Arms[i].Command = append([]string{"limit=0.5"}, p.Arms[i].Command...)
+		}
+	}
+	if none := (synthetic{edit: limit, plan: asked}).judged(t); strings.Contains(strings.Join(doubtTexts(none), " "), "CPU limit") {
+		t.Errorf("the arms' own limits are doubted: %q", doubtTexts(none))
+	}
 	if none := (synthetic{}).judged(t); strings.Contains(strings.Join(doubtTexts(none), " "), "CPU limit") {
 		t.Errorf("nobody was stopped, and it is doubted: %q", doubtTexts(none))
 	}

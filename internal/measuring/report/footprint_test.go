@@ -32,7 +32,8 @@ func TestFootprints(t *testing.T) {
 	}
 	arms = []record.Arm{{}, {}, {}, {}}
 	arms[1].Switches, arms[2].Switches, arms[3].Loops = new(1234.5), new(.0312), new(.417)
-	want = [][]string{{"switches/req", say.None, "1,234", "0.031", say.None}, {"loops' CPU", say.None, say.None, say.None, "42" + say.NBSP + "%"}}
+	arms[0].Throttled, arms[0].Stops = new(.0493), new(3.17)
+	want = [][]string{{"switches/req", say.None, "1,234", "0.031", say.None}, {"stopped by its limit", "4.9" + say.NBSP + "%", say.None, say.None, say.None}, {"periods/s", "3.2", say.None, say.None, say.None}, {"loops' CPU", say.None, say.None, say.None, "42" + say.NBSP + "%"}}
 	if diff := cmp.Diff(want, asides(arms)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

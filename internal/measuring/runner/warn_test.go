@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/measuring/scenario/demo"
+	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/cpuset"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/mode"
@@ -307,6 +308,23 @@ func TestStationAges(t *testing.T) {
 
 // What an arm's server makes of its environment, the plan makes of it, too: workers
 // and loops by default, cores, and what cannot matter on one P.
+// An arm's CPU limit sets the Ps of our servers as Go does, unless GOMAXPROCS is set, and leaves them without a twin.
+func TestProcsOfALimit(t *testing.T) {
+	for _, c := range []struct {
+		inherited, limit string
+		procs            int
+	}{{"", "0.5", 2}, {"", "1", 2}, {"", "2.5", 3}, {"", "8", 4}, {"1", "2.5", 1}} {
+		t.Setenv(host.MaxProcs, c.inherited)
+		p := planned(t, demo.Arm("{mode: pool}"), nil)
+		p.cpus.Server = cpuset.Set{0, 1, 2, 3}
+		a := p.Arms[2].asked
+		a.Limits = map[string]string{cmdline.LimitKey: c.limit} // not in the scenario: the plan would make its group
+		if s, of := p.stationOf(a), p.setup(a); of.procs != c.procs || of.own != c.procs || !strings.Contains(s.Unknown, "CPU limit") {
+			t.Errorf("GOMAXPROCS %q, limit %s: got %d Ps (its own: %d), no twin because %q; want %d of its own, and the limit", c.inherited, c.limit, of.procs, of.own, s.Unknown, c.procs)
+		}
+	}
+}
+
 func TestProcsAreTheArms(t *testing.T) {
 	onTwo := func(o *Options) {
 		o.Modes["loop"] = mode.Mode{Flags: []string{"listeners"}, Station: "loops"}
