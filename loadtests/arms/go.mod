@@ -15,6 +15,7 @@ require (
 	github.com/panjf2000/gnet/v2 v2.10.0
 	github.com/sourcegraph/conc v0.3.0
 	github.com/valyala/fasthttp v1.74.0
+	golang.org/x/sys v0.50.0
 	schedlab v0.0.0
 )
 
@@ -67,7 +68,6 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
