@@ -171,7 +171,7 @@ func bindWaitIdle(fl *pflag.FlagSet, w *session.Where) {
 }
 
 func bindProfiles(fl *pflag.FlagSet, value *bool) {
-	fl.BoolVar(value, "profiles", false, "then start each arm once more, for about "+runner.ProfileTakes.String()+", and capture its profiles under the same load (docs/guide/profiles.md)")
+	fl.BoolVar(value, "profiles", false, "then start each arm once more, for "+runner.ProfileTakes.String()+" or more, and capture its profiles under the same load (docs/guide/profiles.md)")
 }
 
 // bindAsked declares --path and --targets, and with logs also --log.

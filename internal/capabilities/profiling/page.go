@@ -22,6 +22,9 @@ import (
 // noProfiles tells how a program shows its profiles.
 const noProfiles = `no /debug/pprof at the host of its metrics (metrics=...), or without these where it serves; import _ "net/http/pprof" there`
 
+// Missing tells that an arm shows no profiles, and what to do.
+func Missing(arm string) string { return arm + " shows no profiles: " + noProfiles }
+
 // Section is the profiles' part of the report of their run.
 func (p *Profiles) Section(r *record.Common) document.Part { return captured(p, r.Dir) }
 
@@ -47,7 +50,7 @@ func captured(p *Profiles, dir string) document.Part {
 	var open document.Commands
 	for _, a := range p.Arms {
 		if len(a.Files) == 0 {
-			add(document.Note(fmt.Sprintf("%s shows no profiles: %s.", a.Arm, noProfiles)))
+			add(document.Note(Missing(a.Arm) + "."))
 		}
 		for _, file := range a.Files {
 			if tool := tools[path.Base(file)]; tool != "" {
@@ -95,9 +98,13 @@ func moved(base, a Arm) document.Part {
 	if a.Least > 0 {
 		parts = append(parts, document.Note(tooFew(base, a)))
 	}
+	took := ""
+	if base.Seconds > 0 && a.Seconds > 0 {
+		took = fmt.Sprintf(", in %.0f and %.0f s", base.Seconds, a.Seconds)
+	}
 	return document.Section{
 		Title: fmt.Sprintf("The functions that changed most from %s to %s", base.Arm, a.Arm), Parts: parts,
-		About: fmt.Sprintf("in their own share of %d CPU samples of %s and %d of %s", base.Samples, base.Arm, a.Samples, a.Arm),
+		About: fmt.Sprintf("in their own share of %d CPU samples of %s and %d of %s", base.Samples, base.Arm, a.Samples, a.Arm) + took,
 	}
 }
 

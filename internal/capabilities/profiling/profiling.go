@@ -78,8 +78,9 @@ func oldProfiles(d *record.Dir) (*Profiles, error) {
 // An Arm is the profiles of one arm.
 type Arm struct {
 	Arm            string   `json:"arm"`
-	Files          []string `json:"files"`   // below the run's directory; empty if the server offers no profiles
-	Samples        int64    `json:"samples"` // in the CPU profile, 0 without one
+	Files          []string `json:"files"`             // below the run's directory; empty if the server offers no profiles
+	Samples        int64    `json:"samples"`           // in the CPU profile, 0 without one
+	Seconds        float64  `json:"seconds,omitempty"` // that the CPU profile took, 0 unknown
 	profile.Change          // from the first arm's CPU samples
 	// Requests sums up how the requests in the execution trace spent their time; nil if the trace
 	// marks no requests.

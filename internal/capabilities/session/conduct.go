@@ -102,7 +102,7 @@ func (c *conduct) run(ctx context.Context, asked []question, strict bool) (none 
 	}
 	if c.Profiles {
 		arms := len(one.Planned().Arms) - 1 // without the baseline's copy
-		c.show.Say(fmt.Sprintf("capturing profiles (--profiles) takes about %v more", time.Duration(arms)*runner.ProfileTakes))
+		c.show.Say(fmt.Sprintf("capturing profiles (--profiles) takes about %v more, and longer for arms that use little CPU time, as far as the budget has room", time.Duration(arms)*runner.ProfileTakes))
 	}
 	if c.DryRun {
 		c.show.Machine(machine.Line)
@@ -178,6 +178,16 @@ func (c *conduct) carryOut(ctx context.Context, planned *runner.Comparison) (rec
 	if err := c.begin(ctx); err != nil {
 		return nil, err
 	}
+	if c.Profiles {
+		// A user who needs the profiles should hear of it before waiting for the run.
+		without, err := planned.WithoutProfiles(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, arm := range without {
+			c.show.Say(profiling.Missing(arm) + "; the run goes on without them")
+		}
+	}
 	dir, run, err := planned.Run(ctx, c.Out, c.show.Step)
 	c.show.Ended(dir, run)
 	// An explanation needs two blocks. It runs before the reports are written, so that they hold
@@ -192,7 +202,9 @@ func (c *conduct) carryOut(ctx context.Context, planned *runner.Comparison) (rec
 	}
 	if c.Profiles && err == nil {
 		var kept *profiling.Profiles
-		if kept, err = profileArms(ctx, c.Program, planned, dir, run.Plan, c.show); kept != nil {
+		budget, _ := planned.Budget()
+		seconds := runner.CPUSeconds(run.Comparison(), budget-time.Since(run.Started))
+		if kept, err = profileArms(ctx, c.Program, planned, dir, run.Plan, seconds, c.show); kept != nil {
 			run.Result.Head().Attach(kept)
 		}
 	}

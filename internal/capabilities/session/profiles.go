@@ -22,12 +22,12 @@ const mostMoved = 5
 
 // profileArms captures the profiles of a comparison's arms and keeps them in the record with their flame
 // graphs. It starts each arm once more, so the profiles cost the measured windows nothing. ran is the plan
-// that has run. With an error it returns no profiles.
-func profileArms(ctx context.Context, p Program, c *runner.Comparison, dir *record.Dir, ran record.Plan, show Observer) (*profiling.Profiles, error) {
+// that has run, and cpuSeconds the length of a CPU profile. With an error it returns no profiles.
+func profileArms(ctx context.Context, p Program, c *runner.Comparison, dir *record.Dir, ran record.Plan, cpuSeconds int, show Observer) (*profiling.Profiles, error) {
 	if err := p.begin(ctx); err != nil {
 		return nil, err
 	}
-	arms, err := c.Profile(ctx, ran, show.Step)
+	arms, err := c.Profile(ctx, ran, cpuSeconds, show.Step)
 	show.Done()
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func keepProfiles(dir *record.Dir, arms []runner.Captured) (*profiling.Profiles,
 			}
 		}
 		if cpu, base := trees[i]["cpu"], trees[0]["cpu"]; cpu != nil {
-			k.Samples = cpu.Samples
+			k.Samples, k.Seconds = cpu.Samples, cpu.Seconds
 			if i > 0 && base != nil {
 				k.Change = profile.Changes(base, cpu, stats.Alpha/float64(len(arms)-1), mostMoved) // all arms share the error
 			}
@@ -112,7 +112,7 @@ func (e *explaining) profileAgain(ctx context.Context, dir *record.Dir, recorded
 		return &Error{Code: Failed, Err: fmt.Errorf("planning the profiles: %w", err)}
 	}
 	r := *c.Result
-	kept, err := profileArms(ctx, e.Program, planned, dir, planned.Planned(), e.show)
+	kept, err := profileArms(ctx, e.Program, planned, dir, planned.Planned(), runner.CPUSeconds(c.Result, 0), e.show)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,8 @@ type Tree struct {
 	children map[string]*Tree
 	// Samples is the number of samples of a CPU profile, in the function and all that it calls.
 	Samples int64
+	// Seconds is how long the profile took, 0 if it does not tell. It is set at the root only.
+	Seconds float64
 }
 
 // Parse reads a profile in pprof's format of a program. module is the path of the program's module, "" if it is not
@@ -43,7 +45,7 @@ func Parse(data []byte, module string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	root := &Tree{name: "all", children: map[string]*Tree{}}
+	root := &Tree{name: "all", children: map[string]*Tree{}, Seconds: float64(all[0].DurationNanos) / 1e9}
 	for _, s := range all[0].Sample {
 		// A CPU profile has two values for each sample: the number of samples, and the CPU time. A heap
 		// profile ends with bytes in use, or with bytes allocated after Allocated.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"schedlab/internal/measuring/scenario"
+	"schedlab/internal/shared/record"
 )
 
 // A server that has no profiles is no failure, even if it answers any path.
@@ -25,7 +26,11 @@ func TestProfileOfAServerWithoutAny(t *testing.T) {
 			s.Arms[i] = scenario.Arm{Name: name, URL: server.URL}
 		}
 	})
-	all, err := c.Profile(t.Context(), c.Planned(), func(string, int, int, time.Duration) {})
+	without, err := c.WithoutProfiles(t.Context())
+	if diff := cmp.Diff([]string{"one", "two"}, without); err != nil || diff != "" {
+		t.Errorf("%v, without profiles (-want +got):\n%s", err, diff)
+	}
+	all, err := c.Profile(t.Context(), c.Planned(), 2, func(string, int, int, time.Duration) {})
 	if diff := cmp.Diff([]Captured{{Arm: "one"}, {Arm: "two"}}, all); err != nil || diff != "" {
 		t.Errorf("%v, profiles (-want +got):\n%s", err, diff)
 	}
@@ -49,9 +54,12 @@ func TestProfileUnderLoad(t *testing.T) {
 		}
 		s.Arms[0].Metrics = "/metrics"
 	})
+	if without, err := c.WithoutProfiles(t.Context()); err != nil || without != nil {
+		t.Errorf("without profiles: got %q, %v, want none", without, err)
+	}
 	var steps []string
 	before := asked.Load()
-	all, err := c.Profile(t.Context(), c.Planned(), func(doing string, done, total int, _ time.Duration) {
+	all, err := c.Profile(t.Context(), c.Planned(), 2, func(doing string, done, total int, _ time.Duration) {
 		steps = append(steps, fmt.Sprintf("%s %d/%d", doing, done, total))
 	})
 	if err != nil {
@@ -83,5 +91,37 @@ func TestProfileUnderLoad(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// A CPU profile is as long as 400 samples of the arm with the least CPU time take, from 2 to 20 s, and longer than 2 s
+// only within what the run has left of its budget.
+func TestCPUSeconds(t *testing.T) {
+	t.Parallel()
+	arm := func(role record.Role, cpu, rate float64) record.Arm {
+		return record.Arm{Contestant: record.Contestant{Role: role}, Figures: record.Figures{CPUPerRequest: &cpu, Goodput: &rate}}
+	}
+	for _, tc := range []struct {
+		name     string
+		old, new float64 // CPU seconds per request, of 1,000 requests a second
+		room     time.Duration
+		want     int
+	}{
+		{"both have 400 samples in 5 s", 800e-6, 900e-6, time.Minute, 5},
+		{"busy", 2e-3, 2e-3, time.Minute, 2},
+		{"the new one has 100 samples in 5 s", 800e-6, 200e-6, time.Minute, 20},
+		{"next to nothing", 800e-6, 1e-6, time.Minute, 20},
+		{"no CPU time", 0, 0, time.Minute, 20},
+		{"room for 3 s of each", 800e-6, 200e-6, 6 * time.Second, 5},
+		{"no room", 800e-6, 200e-6, -time.Second, 2},
+	} {
+		r := &record.Comparison{Arms: []record.Arm{arm(record.Baseline, tc.old, 1000), arm(record.Copy, 1e-6, 1000), arm(record.Challenger, tc.new, 1000)}}
+		if got := CPUSeconds(r, tc.room); got != tc.want {
+			t.Errorf("%s: got %d s, want %d s", tc.name, got, tc.want)
+		}
+	}
+	unknown := &record.Comparison{Arms: []record.Arm{{}, {}}}
+	if got := CPUSeconds(unknown, time.Minute); got != 2 {
+		t.Errorf("no CPU time known: got %d s, want 2 s", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -88,7 +89,8 @@ func Floor(ctx context.Context, cpus host.Sides, self string, c record.Clients) 
 const (
 	// They are taken one after the other, because a profile disturbs what another one measures.
 	// wallSamples times wallEvery is one second. profileWarm lets the load fill the server first.
-	cpuSeconds   = 2
+	leastCPU     = 2 // seconds of the CPU profile
+	mostCPU      = 20
 	contention   = 1 // seconds of the mutex profile, and of the block profile
 	allocsFor    = time.Second
 	wallSamples  = 40
@@ -101,10 +103,31 @@ const (
 	contendedRate, blockedRate = 1, 1000
 
 	mostProfile = 256 << 20 // bytes
+
+	// The runtime takes cpuRate samples per second of CPU time. With enoughSamples of each arm a change of 2 % of the samples
+	// can be named (docs/guide/profiles.md).
+	cpuRate, enoughSamples = 100, 400
 )
 
-// ProfileTakes is about how long the profiles of one arm take, with its server's start.
+// ProfileTakes is about how long the profiles of one arm take, with its server's start and a CPU profile of leastCPU.
 const ProfileTakes = 7 * time.Second
+
+// CPUSeconds returns how long the CPU profile of each arm takes: until the arm that used the least CPU time in r has
+// enoughSamples, from leastCPU to mostCPU. All arms together take no more than room longer than with leastCPU.
+func CPUSeconds(r *record.Comparison, room time.Duration) int {
+	arms, busy := 0, math.Inf(1) // CPUs
+	for _, a := range r.Arms {
+		if a.Role == record.Copy {
+			continue
+		}
+		arms++
+		if a.CPUPerRequest != nil && a.Goodput != nil {
+			busy = min(busy, *a.CPUPerRequest**a.Goodput)
+		}
+	}
+	most := min(mostCPU, leastCPU+room.Seconds()/float64(max(arms, 1)))
+	return int(max(leastCPU, min(most, math.Ceil(enoughSamples/(cpuRate*busy)))))
+}
 
 // A Captured holds the profiles of one arm's server. Files is empty if the server serves no
 // profiles. The order is the order of capture.
@@ -122,9 +145,9 @@ type CapturedFile struct {
 }
 
 // Profile starts each arm once, without the baseline's copy, sends the planned load, and captures
-// the profiles one after the other. It measures and records nothing. After an error it returns the
+// the profiles one after the other, the CPU profile for cpuSeconds. It measures and records nothing. After an error it returns the
 // profiles captured so far. It probes nothing: ran, the plan of the finished run, has the rates.
-func (c *Comparison) Profile(ctx context.Context, ran record.Plan, progress Progress) (all []Captured, err error) {
+func (c *Comparison) Profile(ctx context.Context, ran record.Plan, cpuSeconds int, progress Progress) (all []Captured, err error) {
 	// There are no findings, so the servers' rings follow from the rates of the plan alone.
 	p := probed{plan: c.plan}
 	p.Arms = slices.Clone(p.Arms)
@@ -132,11 +155,12 @@ func (c *Comparison) Profile(ctx context.Context, ran record.Plan, progress Prog
 		p.Arms[i].Clients.Rate = ran.Arms[i].Clients.Rate
 	}
 	p.ring = p.ringOf(nil)
-	p.Estimate = record.Lasting(ProfileTakes * time.Duration(len(p.Arms)-1))
+	each := ProfileTakes + time.Duration(cpuSeconds-leastCPU)*time.Second
+	p.Estimate = record.Lasting(each * time.Duration(len(p.Arms)-1))
 	err = withLab(p.cpus, lab{progress: progress, began: time.Now()}, func(l lab) error {
 		for _, a := range p.originals() {
 			l.tell(p.plan, "profiling "+a.Name, len(all), len(p.Arms)-1)
-			captured, err := l.profile(ctx, p, a)
+			captured, err := l.profile(ctx, p, a, cpuSeconds)
 			if err != nil {
 				return fmt.Errorf("profiling arm %q: %w", a.asked.Given(), err)
 			}
@@ -150,8 +174,27 @@ func (c *Comparison) Profile(ctx context.Context, ran record.Plan, progress Prog
 	return all, err
 }
 
+// WithoutProfiles starts each arm once, without load, and returns the names of the arms that show no profiles. An arm
+// that does not start is not among them: the run tells why. An error is the context's cause.
+func (c *Comparison) WithoutProfiles(ctx context.Context) (names []string, err error) {
+	err = withLab(c.plan.cpus, lab{}, func(l lab) error {
+		for _, a := range c.plan.originals() {
+			server, err := l.start(ctx, probed{plan: c.plan}, a)
+			if err != nil {
+				continue
+			}
+			if (capture{server, server.Profiles()}).first(ctx) == nil {
+				names = append(names, a.Name)
+			}
+			server.Kill()
+		}
+		return context.Cause(ctx)
+	})
+	return names, err
+}
+
 // profile captures one arm's profiles while its clients send.
-func (l lab) profile(ctx context.Context, p probed, a arm) (Captured, error) {
+func (l lab) profile(ctx context.Context, p probed, a arm, cpuSeconds int) (Captured, error) {
 	none := Captured{Arm: a.Name}
 	server, err := l.start(ctx, p, a)
 	if err != nil {
@@ -159,12 +202,8 @@ func (l lab) profile(ctx context.Context, p probed, a arm) (Captured, error) {
 	}
 	defer server.Kill()
 	c := capture{server, server.Profiles()}
-	// A server without profiles says that it has no such page, or answers any path with something else.
-	page, err := c.get(ctx, "goroutine")
-	if err != nil {
-		return none, nil
-	}
-	if _, err := profile.Parse(page, ""); err != nil {
+	page := c.first(ctx)
+	if page == nil {
 		return none, nil
 	}
 	sending, stop := context.WithCancel(ctx)
@@ -173,7 +212,7 @@ func (l lab) profile(ctx context.Context, p probed, a arm) (Captured, error) {
 	sent := make(chan error, 1)
 	go func() { sent <- keepSending(sending, p, a, server) }()
 	time.Sleep(profileWarm)
-	files, err := c.all(ctx)
+	files, err := c.all(ctx, cpuSeconds)
 	// If the load ended by itself, the profiles show an idle server.
 	select {
 	case lost := <-sent:
@@ -218,9 +257,22 @@ type capture struct {
 	at string // URL of the profiles
 }
 
+// first returns a profile of the server's goroutines, by which it shows that it has profiles; nil if it has none. Such a
+// server says that it has no such page, or answers any path with something else.
+func (c capture) first(ctx context.Context) []byte {
+	page, err := c.get(ctx, "goroutine")
+	if err != nil {
+		return nil
+	}
+	if _, err := profile.Parse(page, ""); err != nil {
+		return nil
+	}
+	return page
+}
+
 // all captures the profiles one after the other. It leaves out kinds that the server does not
 // know. The load runs all the while.
-func (c capture) all(ctx context.Context) (files []CapturedFile, err error) {
+func (c capture) all(ctx context.Context, cpuSeconds int) (files []CapturedFile, err error) {
 	page := func(format string, values ...any) func() ([]byte, error) {
 		return func() ([]byte, error) { return c.get(ctx, fmt.Sprintf(format, values...)) }
 	}

@@ -102,7 +102,7 @@ func TestDifferentSharesBySimulation(t *testing.T) {
 		}
 		return counts
 	}
-	for _, n := range []int{40, 60, 100} {
+	for _, n := range []int{40, 60, 100, 400} {
 		wrong, found, leasts := 0, 0, 0.0
 		for range runs {
 			if same, _ := DifferentShares(drawn(n, 0), drawn(n, 0), Alpha); slices.Contains(same, true) {
