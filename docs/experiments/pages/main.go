@@ -90,7 +90,7 @@ func writePages(dir string, out io.Writer) error {
 			return err
 		}
 		name := strings.TrimSuffix(filepath.Base(file), ".md")
-		if name == "README" {
+		if name == "README" || planned(string(text)) {
 			continue
 		}
 		pages[name] = string(text)
@@ -119,6 +119,9 @@ func writePages(dir string, out io.Writer) error {
 	}
 	return err
 }
+
+// planned reports whether a page has hypotheses and no figures: its experiment was not run yet. It has no chart then.
+func planned(page string) bool { return !figuresPart.MatchString(page) }
 
 // of returns the rows of one scenario.
 func of(rows []experiments.Row, scenario string) []experiments.Row {

@@ -33,8 +33,14 @@ func measured(t *testing.T) []experiments.Row {
 	return rows
 }
 
-// topics returns the topic pages by name.
+// topics returns the topic pages by name, without those that are planned.
 func topics(t *testing.T) map[string]string {
+	t.Helper()
+	return pagesThat(t, func(page string) bool { return !planned(page) })
+}
+
+// pagesThat returns the pages by name that a condition holds for, without README.md.
+func pagesThat(t *testing.T, holds func(page string) bool) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.md"))
 	if err != nil {
@@ -42,7 +48,7 @@ func topics(t *testing.T) map[string]string {
 	}
 	all := map[string]string{}
 	for _, file := range files {
-		if name := strings.TrimSuffix(filepath.Base(file), ".md"); name != "README" {
+		if name := strings.TrimSuffix(filepath.Base(file), ".md"); name != "README" && holds(read(t, file)) {
 			all[name] = read(t, file)
 		}
 	}
@@ -103,6 +109,36 @@ func TestPagesAreOfTheFile(t *testing.T) {
 	}
 	if files, err := os.ReadDir(filepath.Join(dir, "charts")); err != nil || len(files) != 2*len(all) {
 		t.Errorf("%d files of charts, a drawing and its specification each, for %d pages (%v)", len(files), len(all), err)
+	}
+}
+
+// A page without figures is one whose experiment was not run: it says so, its hypotheses have no results, its scenarios
+// exist and have no rows, and the index names none as a result.
+func TestPlannedPagesHaveNoResults(t *testing.T) {
+	t.Parallel()
+	rows, index := measured(t), read(t, filepath.Join(dir, "README.md"))
+	for name, text := range pagesThat(t, planned) {
+		if !strings.Contains(text, "\nNot measured yet.") || !strings.Contains(text, "Written down before the first run") {
+			t.Errorf("%s.md has no figures and does not say that it is not measured, or not that its hypotheses are older than a run", name)
+		}
+		for line := range strings.Lines(text) {
+			if cells := strings.Split(line, "|"); len(cells) == 5 && !strings.HasPrefix(line, "|--") && cells[2] != " result " && strings.TrimSpace(cells[2]) != "" {
+				t.Errorf("%s.md is not measured and has a result: %s", name, line)
+			}
+		}
+		sections := strings.Split(text, "\n## ")[1:]
+		for _, section := range sections {
+			scenario, _, _ := strings.Cut(section, "\n")
+			if _, err := os.Stat(filepath.Join(top, "loadtests", scenario+".yaml")); err != nil {
+				t.Errorf("%s.md: %v", name, err)
+			}
+			if len(of(rows, scenario)) > 0 {
+				t.Errorf("%s.md has no figures of %s, which was measured", name, scenario)
+			}
+		}
+		if len(sections) == 0 || !strings.Contains(index, "("+name+".md)") {
+			t.Errorf("%s.md names no scenario, or README.md has no link to it", name)
+		}
 	}
 }
 

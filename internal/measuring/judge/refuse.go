@@ -26,12 +26,25 @@ func Differing(a, b record.Clients) (keys []string) {
 		key, _, _ := strings.Cut(own.Type().Field(i).Tag.Get("json"), ",")
 		switch {
 		case own.Field(i).Equal(other.Field(i)):
+		case key == "-": // the one setting that a record has elsewhere
+			keys = append(keys, patienceDiffers(a.Patience, b.Patience)...)
 		case key == "engine" || key == "ramp": // how a load is sent and begins, which is not in the windows
 		case key == "connections" && a.KeepAlive != b.KeepAlive: // without keep-alive their number means something else
 		default:
 			keys = append(keys, key)
 		}
 	}
+	return keys
+}
+
+// patienceDiffers returns the names of the settings in which two patiences differ.
+func patienceDiffers(a, b record.Patience) (keys []string) {
+	for key, differs := range map[string]bool{"deadline": a.Deadline != b.Deadline, "retries": a.Retries != b.Retries, "backoff": a.Backoff != b.Backoff} {
+		if differs {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
 	return keys
 }
 

@@ -403,3 +403,14 @@ func TestCapacityNamesTLSOnlyWhereItIsSpoken(t *testing.T) {
 		t.Errorf("TLS: got %q", got)
 	}
 }
+
+// Clients that differ in their patience differ in the settings that a scenario names.
+func TestDifferingPatience(t *testing.T) {
+	t.Parallel()
+	a := record.Clients{Loop: "open", Rate: 10, Patience: record.Patience{Deadline: record.Lasting(time.Second)}}
+	b := a
+	b.Patience.Retries, b.Patience.Backoff = 3, record.Lasting(time.Second)
+	if got := Differing(a, b); !slices.Equal(got, []string{"backoff", "retries"}) {
+		t.Errorf("got %q, want backoff and retries", got)
+	}
+}

@@ -578,7 +578,7 @@ func Load(c record.Clients) string {
 		text += fmt.Sprintf(", each given up after %s", prose.RoundTime(c.Patience.Deadline.Seconds()))
 	}
 	if n := c.Patience.Retries; n > 0 {
-		text += fmt.Sprintf(", up to %d retries, %s after each failure", n, prose.RoundTime(c.Patience.Backoff.Seconds()))
+		text += fmt.Sprintf(", sent again up to %s, %s after each failure", prose.Plural(n, "time"), prose.RoundTime(c.Patience.Backoff.Seconds()))
 	}
 	if c.Engine != "" {
 		text += ", sent by the engine " + c.Engine
