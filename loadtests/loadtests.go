@@ -24,7 +24,7 @@ func Groups() []Group {
 		{"Overload and bursts", []string{"accept", "backlog", "burst", "queue", "queue-requests", "shedding", "shedding-after", "silent-drop", "survivors"}},
 		{"Long requests among short ones", []string{"heavy-tail", "heavy-tail-control", "quantum"}},
 		{"Event loops and hand-off", []string{"cpu-offload", "offload-capacity", "offload-two-cpus", "selector-get", "selector-put", "selector-vs-pool", "selector-vs-pool-long", "poll-order", "poll-order-open", "poll-order-two", "why-hand-off"}},
-		{"Several CPUs, several runtimes", []string{"runtime-shards", "shards", "use-cases"}},
+		{"Several CPUs, several runtimes", []string{"cpu-limit", "cpu-limit-half", "cpu-limit-more", "runtime-shards", "shards", "use-cases"}},
 		{"Many connections", []string{"crowd", "crowd-json", "idle-baseline", "many-idle", "pipelined", "pipelined-crowd", "close-silently"}},
 		{"Locks and stores", []string{"kv-locks", "kv-locks-short", "kv-locks-free", "kv-misses", "lock"}},
 		{"Theory, and what a load can show", []string{"client-server", "many-conns", "mm1", "omission", "twin"}},
