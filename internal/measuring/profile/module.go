@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -82,15 +81,16 @@ func (t *Tree) counted() counts {
 	return c
 }
 
-// caller returns the function of the program's module through which the share of name changed most; nil if name is of
-// the module itself, or nothing of the module calls it.
+// caller returns the function of the program's module through which at least half of the change of name's share came; nil
+// if there is none, or name is of the module itself.
 func caller(name string, from, to counts) (found *CallerShare) {
-	most := -1.0
+	change := ratio(to.self[name], to.all) - ratio(from.self[name], from.all)
+	most := .5 // of the change
 	for _, by := range []map[string]int{from.calls[name], to.calls[name]} {
 		for f := range by {
-			change := math.Abs(ratio(to.calls[name][f], to.all) - ratio(from.calls[name][f], from.all))
-			if change > most || change == most && f < found.Function {
-				most, found = change, &CallerShare{f, ratio(from.with[f], from.all), ratio(to.with[f], to.all)}
+			part := (ratio(to.calls[name][f], to.all) - ratio(from.calls[name][f], from.all)) / change
+			if part > most || part == most && (found == nil || f < found.Function) {
+				most, found = part, &CallerShare{f, ratio(from.with[f], from.all), ratio(to.with[f], to.all)}
 			}
 		}
 	}

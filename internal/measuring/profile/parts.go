@@ -5,9 +5,8 @@ type FunctionShare struct {
 	Function string  `json:"function"`
 	From     float64 `json:"from"`
 	To       float64 `json:"to"`
-	// Caller is the function of the program's own module that calls this one; nil for a function of the module, and for
-	// one that nothing of the module calls, as the garbage collector. Of several callers it is the one through which
-	// the share changed most.
+	// Caller is the function of the program's own module that calls this one, the nearest on the stack, through which at
+	// least half of the change came. It is nil if there is none, as for the garbage collector, and for a function of the module.
 	Caller *CallerShare `json:"caller,omitempty"`
 }
 

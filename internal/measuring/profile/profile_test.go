@@ -140,6 +140,13 @@ func TestCallerInTheModule(t *testing.T) {
 	if diff := cmp.Diff(want, profile.Changes(from, to, stats.Alpha, 5).Moved); diff != "" {
 		t.Errorf("changes (-want, +got):\n%s", diff)
 	}
+	// A caller of a small part of the samples explains no change.
+	to = parsed(map[string]int64{old: 50, "gc": 4, "serve main.main gc": 1, handle + " log sum": 10, handle + " new": 60})
+	for _, f := range profile.Changes(from, to, stats.Alpha, 5).Moved {
+		if f.Function == "gc" && f.Caller != nil {
+			t.Errorf("gc: got the caller %+v, want none", *f.Caller)
+		}
+	}
 	// A function of the module needs no caller.
 	to = parsed(map[string]int64{old: 50, "gc": 50, handle + " " + check: 60})
 	want = []profile.FunctionShare{{Function: check, To: 60. / 160}}
