@@ -227,14 +227,24 @@ func (r *running) runBlock(ctx context.Context, block, room int, each time.Durat
 
 // silent returns an error if an arm gave no good reply in its first window: it is set up wrongly, and more blocks would waste time. Not so if
 // its queue is longer than the window or than the timeout: then good replies came to earlier requests, or a mode of ours gave no
-// reply at all.
+// reply at all, or refused the others.
 func (p plan) silent(a arm, block int, w window.Window) error {
-	overloaded := w.Values[stats.Goodput].Float() > 0 || a.asked.Mode != "" && w.Status[0] == 1
+	overloaded := w.Values[stats.Goodput].Float() > 0 || a.asked.Mode != "" && onlyOverload(w.Status)
 	if block > 0 || w.Requests == 0 || w.Good > 0 || overloaded {
 		return nil
 	}
 	return fmt.Errorf("arm %q: not one good reply to %s in its first window (%d failed: %s); %s",
 		a.asked.Given(), strings.TrimPrefix(p.scenario.Targets(cmdline.AddrMark)[0].URL, "http://"+cmdline.AddrMark), w.Requests, request.Mostly(w.Failures), a.tryFirst(w.Failures))
+}
+
+// onlyOverload reports whether all requests went without a reply or were refused with 503, by their statuses.
+func onlyOverload(status map[uint16]float64) bool {
+	for code, share := range status {
+		if share > 0 && code != 0 && code != http.StatusServiceUnavailable {
+			return false
+		}
+	}
+	return status[0] > 0
 }
 
 // tryFirst tells what to do about an arm whose requests all failed, in these ways. A server that speaks TLS answers 400 to

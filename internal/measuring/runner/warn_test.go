@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/measuring/scenario/demo"
+	"schedlab/internal/measuring/window"
 	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/cpuset"
 	"schedlab/internal/shared/fact"
@@ -371,5 +372,31 @@ func TestProcsAreTheArms(t *testing.T) {
 				t.Errorf("it has no twin because %q, want %q", s.Unknown, c.unknown)
 			}
 		})
+	}
+}
+
+// A first window without a good reply ends the run, except where it may be overload: a mode of ours that gave no reply, and 503 to others.
+func TestSilentArm(t *testing.T) {
+	t.Parallel()
+	p := planned(t, demo.Arm("{name: b, mode: pool-request}"), nil)
+	ours, other := p.Arms[0], p.Arms[0]
+	other.asked.Mode = ""
+	for _, c := range []struct {
+		name   string
+		arm    arm
+		status map[uint16]float64
+		ends   bool
+	}{
+		{"no reply", ours, map[uint16]float64{0: 1}, false},
+		{"no reply, and 503", ours, map[uint16]float64{0: .9, 503: .1}, false},
+		{"404", ours, map[uint16]float64{404: 1}, true},
+		{"no reply, and 404", ours, map[uint16]float64{0: .5, 404: .5}, true},
+		{"no reply of another program", other, map[uint16]float64{0: 1}, true},
+	} {
+		w := window.Window{Status: c.status}
+		w.Requests = 100
+		if err := p.silent(c.arm, 0, w); (err != nil) != c.ends {
+			t.Errorf("%s: got error %v, want one: %v", c.name, err, c.ends)
+		}
 	}
 }
