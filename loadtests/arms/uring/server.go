@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"unsafe"
 
@@ -24,6 +25,7 @@ import (
 type server struct {
 	app        *workload.App
 	epoll, raw bool
+	file       *os.File // keeps listener open
 	listener   int
 	stopped    int           // an eventfd: readable when the server is to stop
 	ended      chan struct{} // closed when serve returns
@@ -63,8 +65,7 @@ func newServer(app *workload.App, addr string, epoll, raw bool) (*server, error)
 		return nil, err
 	}
 	l.Close()
-	s := &server{app: app, epoll: epoll, raw: raw, listener: int(file.Fd()), ended: make(chan struct{})}
-	runtime.SetFinalizer(file, nil)
+	s := &server{app: app, epoll: epoll, raw: raw, file: file, listener: int(file.Fd()), ended: make(chan struct{})}
 	if err := unix.SetNonblock(s.listener, true); err != nil {
 		return nil, err
 	}
