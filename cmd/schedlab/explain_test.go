@@ -30,7 +30,7 @@ func TestCompareExplainSaysHowLong(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, &errs)
 	}
 	said, _, _ := strings.Cut(errs.String(), "\nmachine: ")
-	if want := "schedlab: measuring takes 1m30s at most, and explaining (--explain) about 1m0s more: 2m30s together"; !strings.HasSuffix(said, want) {
+	if want := "schedlab: measuring takes 90 s at most, and explaining (--explain) about 60 s more: 150 s together"; !strings.HasSuffix(said, want) {
 		t.Errorf("got %q, want it to end with %q", said, want)
 	}
 }

@@ -413,9 +413,9 @@ const stepWidth = 40
 // step returns a line with the share that is done, the step in this many columns, and the time left.
 // It never shows 100 %: then the result is printed.
 func (s screen) step(doing string, width int) string {
-	left := fmt.Sprintf("at most %v left", record.Duration(s.Left).Round(time.Second)) // a run ends as soon as it knows
-	if left == "at most 0s left" {                                                     // the budget may end a run before its last step
-		left = "about to end"
+	left := "about to end" // the budget may end a run before its last step
+	if seconds := math.Round(s.Left); seconds > 0 {
+		left = fmt.Sprintf("at most %s left", prose.RoundTime(seconds)) // a run ends as soon as it knows
 	}
 	return fmt.Sprintf("%3d %%  %-*s %s", min(99, 100*s.Done/max(s.Total, 1)), width, doing, left)
 }

@@ -53,8 +53,8 @@ func TestAnswerSoFarIsToldOnce(t *testing.T) {
 func TestPipedProgressIsLines(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]string{
-		"auto": " 10 %  block 2: nethttp                         at most 20s left\n", "plain": " 10 %  block 2: nethttp                         at most 20s left\n",
-		"live": " 10 %  block 2: nethttp                         at most 20s left\n", "none": "",
+		"auto": " 10 %  block 2: nethttp                         at most 20 s left\n", "plain": " 10 %  block 2: nethttp                         at most 20 s left\n",
+		"live": " 10 %  block 2: nethttp                         at most 20 s left\n", "none": "",
 	} {
 		var b strings.Builder
 		show := newProgress(&b, kind)
@@ -159,7 +159,7 @@ func TestScreenAtEachWidth(t *testing.T) {
 	t.Parallel()
 	for columns, want := range map[int]string{
 		60: `
- 30 %  block 13: pool,workers=8,stea… at most 1m23s left
+ 30 %  block 13: pool,workers=8,stea… at most 83 s left
 after 12 blocks: pool,workers=4,steal=true against nethttp
 is open after 12 blocks and leans slower (p50 +20 %): 12 of
 12 blocks show it; 2 more would decide.
@@ -170,7 +170,7 @@ nethttp  1.25ms 4.00ms  2,229/s    72010  72000    10 ▁▁▁▁▁
 nginx     2.00s  21.2s  2,229/s        -      -     - █████
 `,
 		80: `
- 30 %  block 13: pool,workers=8,steal=true      at most 1m23s left
+ 30 %  block 13: pool,workers=8,steal=true      at most 83 s left
 after 12 blocks: pool,workers=4,steal=true against nethttp is open after 12
 blocks and leans slower (p50 +20 %): 12 of 12 blocks show it; 2 more would
 decide.
@@ -181,7 +181,7 @@ pool,workers=8,steal=…  110µs      -  2,229/s        0      0     0 ····�
 nginx                   2.00s  21.2s  2,229/s        -      -     - ▇██████████
 `,
 		120: `
- 30 %  block 13: pool,workers=8,steal=true      at most 1m23s left
+ 30 %  block 13: pool,workers=8,steal=true      at most 83 s left
 after 12 blocks: pool,workers=4,steal=true against nethttp is open after 12 blocks and leans slower (p50 +20 %): 12 of
 12 blocks show it; 2 more would decide.
                              p50    p99  goodput accepted   done  open p99 by block
@@ -233,7 +233,7 @@ func TestScreenFitsIntoTheTerminal(t *testing.T) {
 func TestScreenBegins(t *testing.T) {
 	t.Parallel()
 	s := screen{Step: "measuring the throughput of nethttp", Total: 3, Left: 30}
-	if got, want := s.draw(80, 24, true), "  0 %  measuring the throughput of nethttp      at most 30s left\n"; got != want {
+	if got, want := s.draw(80, 24, true), "  0 %  measuring the throughput of nethttp      at most 30 s left\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	s = watchedScreen()

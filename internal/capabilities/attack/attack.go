@@ -148,11 +148,11 @@ func leadsTo(ctx context.Context, t load.Target, c record.Clients) string {
 func (l *Load) begins() string {
 	switch {
 	case l.Closed():
-		return fmt.Sprintf("driving %s for %s", prose.Plural(l.Connections, "client"), prose.RoundTime((l.Warmup + l.Duration).Seconds()))
+		return fmt.Sprintf("driving %s for %s", prose.Plural(l.Connections, "client"), lasting(l.Warmup+l.Duration))
 	case l.Times != nil:
-		return fmt.Sprintf("sending about %s requests in %s", prose.Digits(l.Rate*l.Duration.Seconds()), prose.RoundTime(l.Duration.Seconds()))
+		return fmt.Sprintf("sending about %s requests in %s", prose.Digits(l.Rate*l.Duration.Seconds()), lasting(l.Duration))
 	}
-	return fmt.Sprintf("sending %s in %s", prose.Plural(len(l.Trace.At), "request"), prose.RoundTime(l.Duration.Seconds()))
+	return fmt.Sprintf("sending %s in %s", prose.Plural(len(l.Trace.At), "request"), lasting(l.Duration))
 }
 
 // due returns how many requests of an open loop are due at a time since its start. It is an estimate where they are drawn
@@ -212,17 +212,20 @@ func (s *sending) soFar(at time.Duration) string {
 	asked, estimate := s.load.due(at)
 	asked = max(asked, ended+s.cut)
 	count := func(n int) string { return prose.Digits(float64(n)) }
-	where := fmt.Sprintf("after %v of %v", min(at.Round(time.Second), over), over)
+	where := fmt.Sprintf("after %s of %s", lasting(min(at.Round(time.Second), over)), lasting(over))
 	if at >= over {
 		waiting := prose.Plural(asked-ended-s.cut, "request")
 		if estimate {
 			waiting = "about " + waiting
 		}
-		where = fmt.Sprintf("the %v are over, waiting for replies to %s", over, waiting)
+		where = fmt.Sprintf("the %s are over, waiting for replies to %s", lasting(over), waiting)
 	}
 	return fmt.Sprintf("%s: %s of %s requests ended, %s without a reply, %s not good; of those that ended p50 %s, p99 %s", where, count(ended+s.cut), count(asked),
 		count(noReply), count(ended-noReply-good), prose.Seconds(s.Quantile(.5).Seconds()), prose.Seconds(s.Quantile(.99).Seconds()))
 }
+
+// lasting formats a time that was asked for.
+func lasting(d time.Duration) string { return prose.RoundTime(d.Seconds()) }
 
 // lineAfter returns when soFar's next line is due after a line at at. over is how long the attack sends.
 func lineAfter(at, over time.Duration) time.Duration {

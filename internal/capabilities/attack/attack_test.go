@@ -81,9 +81,9 @@ func TestSoFar(t *testing.T) {
 		of   load.Options
 		want string
 	}{
-		{9900 * time.Millisecond, kept, ""}, {10100 * time.Millisecond, kept, "after 10s of 15s" + counts}, {14 * time.Second, kept, ""},
-		{15100 * time.Millisecond, kept, ""}, {16 * time.Second, kept, "the 15s are over, waiting for replies to 100 requests" + counts},
-		{17 * time.Second, kept, ""}, {25 * time.Second, streamed, "the 15s are over, waiting for replies to about 100 requests" + counts},
+		{9900 * time.Millisecond, kept, ""}, {10100 * time.Millisecond, kept, "after 10 s of 15 s" + counts}, {14 * time.Second, kept, ""},
+		{15100 * time.Millisecond, kept, ""}, {16 * time.Second, kept, "the 15 s are over, waiting for replies to 100 requests" + counts},
+		{17 * time.Second, kept, ""}, {25 * time.Second, streamed, "the 15 s are over, waiting for replies to about 100 requests" + counts},
 	} {
 		s.load = Load{Options: line.of}
 		if got := s.soFar(line.at); got != line.want {

@@ -368,7 +368,7 @@ func TestLateAnswersOfWrk(t *testing.T) {
 	}{
 		"all of the gap": {
 			late:      "213 of 32130 requests (0.663 %) were answered after wrk's --timeout (2s unless set)",
-			inTheMean: "At 2s or more each (its default) they are 426 of the 640 connection-seconds, and the times in the mean 211 at most: none is left to explain",
+			inTheMean: "At 2 s or more each (its default) they are 426 of the 640 connection-seconds, and the times in the mean 211 at most: none is left to explain",
 		},
 		"a part of it": {
 			edit:      [2]string{"timeout 213", "timeout 100"},
@@ -377,13 +377,13 @@ func TestLateAnswersOfWrk(t *testing.T) {
 		},
 		"told --timeout": {
 			edit:      [2]string{"Running", "$ wrk -t2 -c64 --timeout 1s http://127.0.0.1:8080/work\nRunning"},
-			late:      "after wrk's --timeout of 1s.",
-			inTheMean: "At 1s or more each they are 213 of the 640 connection-seconds",
+			late:      "after wrk's --timeout of 1 s.",
+			inTheMean: "At 1 s or more each they are 213 of the 640 connection-seconds",
 		},
 		"longer --timeout": {
 			edit:      [2]string{"98.40ms", "2.50s "},
 			late:      "after wrk's --timeout.",
-			inTheMean: "At 2.5s or more each (the max, which is below --timeout) they are 531 of the 640",
+			inTheMean: "At 2.5 s or more each (the max, which is below --timeout) they are 531 of the 640",
 		},
 		"shorter --timeout": {
 			edit:      [2]string{"timeout 213", "timeout 400"},
@@ -447,16 +447,16 @@ func TestStarvedConnections(t *testing.T) {
 		says map[string]string // by code: class and a part of the sentence
 	}{
 		"wrk": {wrk, map[string]string{
-			"audit-starved": "yes: 3,840/s × 1.03ms = 3.96 requests in flight, and 32 connections: only about 4 of them got answers, and the other 28 waited all the time, as with 4 workers",
+			"audit-starved": "yes: 3,840/s × 1.03 ms = 3.96 requests in flight, and 32 connections: only about 4 of them got answers, and the other 28 waited all the time, as with 4 workers",
 		}},
 		"wrk with all answers on one thread": {strings.NewReplacer("1.93k", "3.84k", "2.01k", "3.99k").Replace(wrk), map[string]string{
-			"audit-starved":         "yes: 3,840/s × 1.03ms",
+			"audit-starved":         "yes: 3,840/s × 1.03 ms",
 			"audit-starved-threads": "yes: 3,840/s in all is what 1 thread did, at 3,840/s each by the samples, of 2 threads: wrk takes no sample of a thread without answers, so 1 of 2 threads got none",
 		}},
 		"wrk between two whole numbers": {strings.Replace(wrk, "1.03ms", "1.17ms", 1), map[string]string{"audit-turnaround": "yes: 32 in flight / 3,840/s"}},
 		"wrk with late answers":         {strings.Replace(wrk, "Requests/sec:", "  Socket errors: connect 0, read 0, write 0, timeout 28\nRequests/sec:", 1), map[string]string{"audit-turnaround": "of the other 225 some may be"}},
 		"hey":                           {hey, map[string]string{"audit-starved": "or hey was held to a rate, which it does not print"}},
-		"ab":                            {ab, map[string]string{"audit-starved": "yes: 500/s × 8ms = 4 requests in flight"}},
+		"ab":                            {ab, map[string]string{"audit-starved": "yes: 500/s × 8 ms = 4 requests in flight"}},
 	} {
 		said := map[string]string{}
 		for _, f := range judge(t, c.text, audit.Given{Connections: 32}).Findings {
@@ -481,7 +481,7 @@ func TestStarvedConnections(t *testing.T) {
 func TestHeadlineSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=414 timeout=20ms loop=closed tool=wrk": "Do not use mean, max and quantiles: 414 answers that came after wrk's --timeout are not in them, which are 8 % of all waiting at 20ms each: look for connections that the server starves. 0 impossible, 1 suspicious, 1 open, in 1 run of wrk.",
+		"requests=10000 rate=1000/s seconds=10 mean=5.0ms connections=10 timeouts=414 timeout=20ms loop=closed tool=wrk": "Do not use mean, max and quantiles: 414 answers that came after wrk's --timeout are not in them, which are 8 % of all waiting at 20 ms each: look for connections that the server starves. 0 impossible, 1 suspicious, 1 open, in 1 run of wrk.",
 		"rate=1000/s mean=0.50ms connections=10 loop=closed":                                                             "Do not use the mean: it is 5 % of what the connections allow. 0 impossible, 1 suspicious, 0 open, in 1 run of figures.",
 		"rate=4000/s mean=1.00ms connections=32 loop=closed":                                                             "Do not use the times: only about 4 of 32 connections got answers, and the others waited all the time, so none of the times stand for a client. 0 impossible, 1 suspicious, 0 open, ",
 		"rate=4000/s mean=1.00ms connections=32 tool=hey loop=closed":                                                    "Nothing speaks against these figures, but only about 4 of 32 connections got answers and the others waited all the time, unless hey was held to a rate. ",

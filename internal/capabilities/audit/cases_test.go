@@ -55,10 +55,10 @@ func TestCases(t *testing.T) {
 		has    string // a part of the answer or of a finding
 		unread int    // lines
 	}{
-		"ab-S.txt":                                             {"Do not use the mean with this rate: no server can have so many requests in flight. 1 impossible", "2,000/s × 9ms = 18 requests in flight", 0},
+		"ab-S.txt":                                             {"Do not use the mean with this rate: no server can have so many requests in flight. 1 impossible", "2,000/s × 9 ms = 18 requests in flight", 0},
 		"bombardier-bom-hides-little.txt":                      {"Do not use the mean with this rate", "requests in flight, and the connections hold 8", 0},
 		"bombardier-utf8bom.txt":                               {clean, "", 0},
-		"figures-decimal-comma.txt":                            {"line 1 (neu): Do not use the mean: it is 32 % of what the connections allow. 0 impossible", "the mean of 12.8ms is 32 % of it", 0},
+		"figures-decimal-comma.txt":                            {"line 1 (neu): Do not use the mean: it is 32 % of what the connections allow. 0 impossible", "the mean of 12.8 ms is 32 % of it", 0},
 		"fortio-grpc.json":                                     {clean, "", 0},
 		"h2load-zero.txt":                                      {"Nothing was measured: no request was answered. 0 impossible", "", 0},
 		"k6-ansi.txt":                                          {clean, "in 1 run of k6.", 0},

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
@@ -115,7 +114,7 @@ func (n *Noise) table() [][]string {
 	var rows [][]string
 	for _, j := range n.Judges {
 		if j.Metric == n.Judges[0].Metric {
-			head = append(head, fmt.Sprintf("%s: %d blocks of %.3g s in %v", j.Comparison, j.Blocks, j.Window, record.Duration(j.Takes).Round(time.Second)))
+			head = append(head, fmt.Sprintf("%s: %d blocks of %.3g s in %.0f s", j.Comparison, j.Blocks, j.Window, j.Takes))
 		}
 		if last := len(rows) - 1; last < 0 || rows[last][0] != j.Metric.String() {
 			rows = append(rows, []string{j.Metric.String()})

@@ -98,11 +98,12 @@ func (c *conduct) run(ctx context.Context, asked []question, strict bool) (none 
 	// Said before the run, because --budget alone does not tell it.
 	if c.explain && alone {
 		budget, _ := one.Budget()
-		c.show.Say(fmt.Sprintf("measuring takes %v at most, and explaining (--explain) about %v more: %v together", budget, TestBudget, budget+TestBudget))
+		c.show.Say(fmt.Sprintf("measuring takes %s at most, and explaining (--explain) about %s more: %s together", lasting(budget), lasting(TestBudget), lasting(budget+TestBudget)))
 	}
 	if c.Profiles {
 		arms := len(one.Planned().Arms) - 1 // without the baseline's copy
-		c.show.Say(fmt.Sprintf("capturing profiles (--profiles) takes about %v more, and longer for arms that use little CPU time, as far as the budget has room", time.Duration(arms)*runner.ProfileTakes))
+		c.show.Say(fmt.Sprintf("capturing profiles (--profiles) takes about %s more, and longer for arms that use little CPU time, as far as the budget has room",
+			lasting(time.Duration(arms)*runner.ProfileTakes)))
 	}
 	if c.DryRun {
 		c.show.Machine(machine.Line)

@@ -47,7 +47,7 @@ func (r Compare) Draft(ctx context.Context, p Program, look bool) (none Draft, e
 }
 
 // lasting formats a time for people, to the millisecond.
-func lasting(s record.Span) string { return prose.RoundTime(s.Round(time.Millisecond).Seconds()) }
+func lasting(d time.Duration) string { return prose.RoundTime(d.Round(time.Millisecond).Seconds()) }
 
 // A Line is one line of an outline: a label of up to eleven letters, and a text.
 type Line struct{ Label, Text string }
@@ -74,9 +74,9 @@ func (p Plan) Outline() (o Outline) {
 	search := !plan.InBlocks()
 	if search {
 		say(&o.What, "objective", "%s", plan.SLO)
-		say(&o.What, "search", "up to %d windows of %s + %s for each arm, seed %d", plan.Windows, lasting(plan.Warmup), lasting(plan.Window), plan.Seed)
+		say(&o.What, "search", "up to %d windows of %s + %s for each arm, seed %d", plan.Windows, lasting(plan.Warmup.Duration), lasting(plan.Window.Duration), plan.Seed)
 	} else {
-		say(&o.What, "blocks", "up to %d of %d arms, %s + %s each, until all is decided", plan.Blocks, len(plan.Arms), lasting(plan.Warmup), lasting(plan.Window))
+		say(&o.What, "blocks", "up to %d of %d arms, %s + %s each, until all is decided", plan.Blocks, len(plan.Arms), lasting(plan.Warmup.Duration), lasting(plan.Window.Duration))
 		say(&o.What, "rate", "%s, seed %d", c.Rate(), plan.Seed)
 		if plan.Asked != "" {
 			say(&o.What, "asks", "%s", plan.Asked)
@@ -92,7 +92,7 @@ func (p Plan) Outline() (o Outline) {
 	}
 	say(&o.What, "CPUs", "server %s, load %s", c.Env().ServerCPUs, c.Env().LoadCPUs)
 	if search { // every arm has the same budget, and the estimate is for all
-		say(&o.Time, "time", "about %.0f s, %v for each arm", plan.Estimate.Seconds(), plan.Budget.Round(time.Millisecond))
+		say(&o.Time, "time", "about %.0f s, %s for each arm", plan.Estimate.Seconds(), lasting(plan.Budget.Duration))
 	} else {
 		o.Time = budgetLines(c, plan)
 	}
@@ -123,7 +123,7 @@ func budgetLines(c *runner.Comparison, plan record.Plan) (lines []Line) {
 	say("budget", "%v, room for %d blocks", budget, blocks)
 	if f := plan.Feasible; f != nil {
 		if f.Planned.Duration > 0 {
-			say("window", "%s instead of %s, for the requests that the quantiles need", lasting(plan.Window), lasting(f.Planned))
+			say("window", "%s instead of %s, for the requests that the quantiles need", lasting(plan.Window.Duration), lasting(f.Planned.Duration))
 		}
 		// The rate depends on the probes, so the length of the windows is known when they have run.
 		if f.NeedsRate > 0 {

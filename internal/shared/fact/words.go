@@ -48,10 +48,11 @@ func init() {
 		"time":    of(func(v float64) string { return time.Duration(v * float64(time.Second)).String() }),
 		"round":   func(v reflect.Value, to float64) string { return nearest(number(v)).Round(nearest(to)).String() },
 		"lasts":   of(prose.Seconds),
-		"short":   of(threeDigits),
+		"printed": of(printed),                                                   // in what enters no record
+		"short":   of(func(v float64) string { return threeDigits(v).String() }), // records have it in signed plans, so its form stays
 		"as": func(unit string, v reflect.Value) string { // a time, or a figure without a unit
 			if unit == "s" {
-				return threeDigits(number(v))
+				return printed(number(v))
 			}
 			if math.Abs(number(v)) < 1e6 {
 				return strconv.FormatFloat(number(v), 'g', 6, 64)
@@ -81,8 +82,11 @@ func nearest(seconds float64) time.Duration {
 	return time.Duration(math.Round(seconds * float64(time.Second)))
 }
 
-// threeDigits formats seconds with about three digits.
-func threeDigits(seconds float64) string {
+// printed formats a time of a tool's report, in seconds, with about three digits.
+func printed(seconds float64) string { return prose.RoundTime(threeDigits(seconds).Seconds()) }
+
+// threeDigits rounds seconds to about three digits.
+func threeDigits(seconds float64) time.Duration {
 	unit := 100 * time.Nanosecond
 	switch d := nearest(seconds); {
 	case d >= time.Second:
@@ -90,5 +94,5 @@ func threeDigits(seconds float64) string {
 	case d >= time.Millisecond:
 		unit = 10 * time.Microsecond
 	}
-	return nearest(seconds).Round(unit).String()
+	return nearest(seconds).Round(unit)
 }
