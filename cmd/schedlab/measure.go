@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/measuring/report"
+	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/runner"
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/shared/cmdline"
@@ -83,7 +84,29 @@ func carryOut(cmd *cobra.Command, o session.Order) error {
 	case a.Result != nil:
 		printed = render(cmd, o.Output, a.Result, !o.Verbose)
 	}
+	if why := unanswered(a, err); why != nil {
+		printed = writeUnanswered(w, o.Output, why)
+	}
 	return alsoPrinted(err, printed)
+}
+
+// unanswered returns why a request ended before there was a result; nil if it has one, or failed.
+func unanswered(a session.Answer, err error) error {
+	ended, is := errors.AsType[*session.Error](err)
+	if !is || ended.Code != session.NoAnswer || a.Result != nil || a.Entries != nil {
+		return nil
+	}
+	return ended.Err
+}
+
+// writeUnanswered prints that nothing was decided, and why, where an answer is read that people read. On a terminal the
+// error stands there already.
+func writeUnanswered(w io.Writer, output string, why error) error {
+	if is, _, _ := terminalSize(w); is || output != "text" && output != "summary" {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "Nothing was decided: %s.\n", document.Harmless(why.Error()))
+	return err
 }
 
 // orderCommand is the name of newOrder.
@@ -191,7 +214,7 @@ func bindWorkload(cmd *cobra.Command, a *session.Adhoc) {
 // again returns the line of a shell that asks the same as this command with these arguments. It leaves out flags
 // on how an answer is shown, and those for one run only, such as --resume.
 func again(cmd *cobra.Command, args []string) string {
-	return cmdline.Join(append(invocation(cmd, "output", "progress", "verbose", "dry-run", "resume", "total", "wait-idle", configFlag), args...))
+	return cmdline.Join(append(invocation(cmd, "output", "progress", "verbose", "dry-run", "resume", "total", configFlag), args...))
 }
 
 // invocation returns the command line of a command without arguments, with the values that its flags

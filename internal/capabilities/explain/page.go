@@ -38,7 +38,7 @@ func explanation(x *Explanation) document.Document {
 	}
 	answer, more := document.Split(answerOf(x), document.Anywhere)
 	if busy := say.TooBusy(x.Busy); busy != "" {
-		answer, more = busy, say.BelowTooBusy(x.Busy, answerOf(x), true)
+		answer, more = busy, say.BelowTooBusy(x.Busy, answerOf(x), x.Busy.Part("do"))
 	}
 	return document.Document{
 		Name: x.Scenario, Question: fmt.Sprintf(question, x.From, x.To), Answer: answer, Lead: more,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -155,13 +156,16 @@ func awaitIdle(ctx context.Context, cpus host.Sides, limit time.Duration, show O
 	case last == nil:
 		return usageOf("wait-idle", "--wait-idle %v: this machine does not tell who uses its CPUs; leave it out", limit)
 	}
-	why := "others came back again and again"
+	why, first := "others came back again and again", ""
 	if busy := judge.Busy(last, envOf(cpus)); !busy.None() {
-		why = busy.Part("took")
+		why, first = busy.Part("took"), busy.Part("end")+", "
 	}
-	return &Error{Code: NoAnswer, Err: fmt.Errorf("--wait-idle %v: no %v of that were quiet, so nothing was started: in the last %v %s",
-		limit, QuietFor, record.Duration(last.Seconds).Round(100*time.Millisecond), why)}
+	return &Error{Code: NoAnswer, Err: fmt.Errorf("--wait-idle %v: no %v of that were quiet, so nothing was started: in the last %v %s; %swait longer, with --wait-idle %v, or run it on another machine",
+		limit, QuietFor, record.Duration(last.Seconds).Round(100*time.Millisecond), why, first, longerWait(limit))}
 }
+
+// longerWait returns a wait to try when one was too short: four times as long.
+func longerWait(limit time.Duration) string { return strings.TrimSuffix((4 * limit).String(), "0s") }
 
 // envOf returns the part of a machine's description that tells which CPUs the sides have.
 func envOf(cpus host.Sides) record.Env {

@@ -287,7 +287,7 @@ func belowFigures(r *record.Comparison, arms []record.Arm, used map[string]bool)
 		lines = append(lines, markLegend(r.Verdicts, used))
 	}
 	if aboveRate(r, arms) {
-		lines = append(lines, fmt.Sprintf("A goodput above %s is no mistake: the rate and the requests a window are the plan's means, and more came in these windows.", say.Rate(r.Rate)))
+		lines = append(lines, fmt.Sprintf("A goodput above %s is no mistake: that rate is an average, and a few more requests came in these windows.", say.Rate(r.Rate)))
 	}
 	lines = append(lines, refusedMarks(r, arms)...)
 	for _, a := range arms {

@@ -36,6 +36,9 @@ func againOf(r record.Result) step {
 	again := func(why string, flags ...string) step { return step{why, withFlags(head.Command, flags)} }
 	switch {
 	case !doubt.TooBusy(head.Doubts).None():
+		if hasWaited(head) {
+			return step{} // the same again would meet the same programs
+		}
 		return again("it starts as soon as other programs leave the CPUs alone", "wait-idle 2m")
 	case head.Status == record.Interrupted:
 		return again("to measure all of the plan")
@@ -51,6 +54,24 @@ func againOf(r record.Result) step {
 		}
 	}
 	return step{}
+}
+
+// hasWaited reports whether a run waited for a quiet machine before it started.
+func hasWaited(r *record.Common) bool {
+	words, err := cmdline.Split(r.Command)
+	return err == nil && slices.ContainsFunc(words, func(word string) bool { return word == "--wait-idle" || strings.HasPrefix(word, "--wait-idle=") })
+}
+
+// wayOut tells what to do about the others that kept a run from an answer; "" if none did.
+func wayOut(r *record.Common) string {
+	busy := doubt.TooBusy(r.Doubts)
+	switch {
+	case busy.None():
+		return ""
+	case hasWaited(r):
+		return busy.Part("after waiting")
+	}
+	return busy.Part("do")
 }
 
 // longer returns the flags with which the same run may decide what is open; nil if the answer does not depend on that, or if they are

@@ -36,6 +36,7 @@ func TestNextCommand(t *testing.T) {
 		{"as the ui writes it", ran("schedlab compare --budget=75s --rate=1/s", verdict(open, 20), room), "schedlab compare --rate=1/s --budget 3m"},
 		{"quoted", ran("schedlab compare --arm 'x=./x {addr}'", verdict(open, 20), room), "schedlab compare --arm 'x=./x {addr}' --budget 3m"},
 		{"busy", ran("schedlab compare", verdict(open, 20), busy), "schedlab compare --wait-idle 2m"},
+		{"busy, though it waited", ran("schedlab compare --wait-idle 1m", verdict(open, 20), busy), ""},
 		{"interrupted", cut, "schedlab compare"},
 		{"differ", ran("schedlab compare", verdict(slower, 0)), "schedlab explain 20261107-123005-quick-beef"},
 		{"the same", ran("schedlab compare", verdict(same, 0)), ""},
@@ -43,6 +44,9 @@ func TestNextCommand(t *testing.T) {
 		if got := nextOf(c.of).command; got != c.want {
 			t.Errorf("%s: got %q, want %q", c.what, got, c.want)
 		}
+	}
+	if got, want := wayOut(&ran("schedlab compare --wait-idle 1m", verdict(open, 20), busy).Common), "it has waited for a quiet machine already: end cc1, or run it on another machine"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	// The flags are in the command, and nowhere else.
 	if got, want := remedy(ran("schedlab compare", verdict(open, 20), room), 20), "about 20\u00a0blocks would decide"; got != want {

@@ -41,7 +41,11 @@ func topOf(r record.Result) top {
 	t := p.top()
 	if busy := doubt.TooBusy(r.Head().Doubts); say.TooBusy(busy) != "" {
 		tell(t.chips) // in the line "So far"
-		return top{answer: say.TooBusy(busy), chips: t.chips, lead: say.BelowTooBusy(busy, p.found(), nextOf(r).command == "")}
+		out := ""
+		if nextOf(r).command == "" {
+			out = wayOut(r.Head())
+		}
+		return top{answer: say.TooBusy(busy), chips: t.chips, lead: say.BelowTooBusy(busy, p.found(), out)}
 	}
 	return t
 }

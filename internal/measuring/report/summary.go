@@ -42,7 +42,7 @@ func (p comparisonPage) summary(w io.Writer) error {
 	busy := doubt.TooBusy(r.Doubts)
 	return say.Markdown(w, document.Document{
 		Question: r.Question, State: state(r), Answer: cmp.Or(say.TooBusy(busy), answer),
-		Context: append(say.BelowTooBusy(busy, answer, true), offered(r), machine(r)),
+		Context: append(say.BelowTooBusy(busy, answer, wayOut(&r.Common)), offered(r), machine(r)),
 		Parts:   []document.Part{answers(r), summaryTable(r), notes},
 	})
 }
@@ -210,7 +210,7 @@ func gateComment(w io.Writer, r *record.Comparison) error {
 		measured = append(measured, document.Fact{Label: "Doubt", Text: d})
 	}
 	measured = append(measured, document.Fact{Label: "Machine", Text: machine(r)}, document.Fact{Label: "Command", Text: r.Note})
-	return say.Markdown(w, document.Document{Name: gateName, State: state(r), Answer: Headline(r), Context: say.BelowTooBusy(doubt.TooBusy(r.Doubts), gateAnswer(r), true), Parts: []document.Part{
+	return say.Markdown(w, document.Document{Name: gateName, State: state(r), Answer: Headline(r), Context: say.BelowTooBusy(doubt.TooBusy(r.Doubts), gateAnswer(r), wayOut(&r.Common)), Parts: []document.Part{
 		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, measured}},
 	}})
 }

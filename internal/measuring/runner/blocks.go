@@ -161,6 +161,9 @@ func (r *running) run(ctx context.Context) ([]fact.Fact, error) {
 		if !r.reaches(block, quickest) {
 			ended := r.budgetEnded(block-r.start, quickest)
 			if block == 0 {
+				if busy := r.busy(p.plan); !busy.None() {
+					return nil, impossible("%v; %s", ended[0], busy.Part("do"))
+				}
 				return nil, impossible("%v", ended[0])
 			}
 			return ended, nil
@@ -316,10 +319,15 @@ func (r *running) budgetEnded(blocks int, each time.Duration) []fact.Fact {
 	if blocks >= scenario.MinBlocks {
 		return r.leftOpen(blocks, each)
 	}
-	return []fact.Fact{budgetTooShort.Of(shortBudget{
+	short := shortBudget{
 		Budget: p.budget, Needed: r.forFirstLook(blocks, each), Blocks: blocks, First: scenario.MinBlocks,
 		Block: each.Round(100 * time.Millisecond), Planned: p.blockCost(p.Window.Duration).Round(100 * time.Millisecond), Lingers: r.slow,
-	})}
+	}
+	// A larger budget is no help against other programs.
+	if busy := r.busy(p.plan); !busy.None() {
+		short.Needed, short.Busy = 0, busy.Part("share")
+	}
+	return []fact.Fact{budgetTooShort.Of(short)}
 }
 
 // An advised budget is one part in budgetSpare longer than the blocks so far suggest, because some blocks take longer.

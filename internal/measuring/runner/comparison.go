@@ -258,7 +258,11 @@ func (p plan) measure(ctx context.Context, l lab, dir *record.Dir, run record.Ru
 	maps.Copy(run.XMax, found.xmax) // which stays empty and is not null where nothing was probed
 	switch {
 	case err != nil && errors.Is(context.Cause(early), errBudget):
-		return run, impossibleBy("budget", "the budget of %v ended before the first block: %v; raise --budget", p.budget, err)
+		do := "raise --budget"
+		if busy := l.busy(p); !busy.None() { // a larger budget is no help against other programs
+			do = busy.Part("share") + "; " + busy.Part("do")
+		}
+		return run, impossibleBy("budget", "the budget of %v ended before the first block: %v; %s", p.budget, err, do)
 	case err != nil:
 		return run, err
 	}

@@ -78,6 +78,7 @@ type (
 		First          int           // that the first look needs
 		Block, Planned time.Duration // time of a block, measured and planned
 		Lingers        string        // arm whose server takes long to end, "" for none
+		Busy           string        `json:"busy,omitempty"` // who took the CPUs, in words, if that may be why; Needed is then 0
 	}
 	longerWindows struct {
 		Window, Planned time.Duration
@@ -145,8 +146,8 @@ var (
 	expectationsLeftOut = fact.New[leftOut]("expectations-left-out", 0, `left out of the scenario: {{plural .Expectations "expectation"}} about arms that are not compared here`)
 	wholeSeconds        = fact.New[logFile]("whole-seconds", 0, `{{.File}} tells whole seconds: within one its requests are spread at random, so bursts shorter than that are not replayed`)
 	unevenProbe         = fact.New[halves]("uneven-probe", 0, `the two halves of the measurement of its highest rate (X_max) were {{percent .Apart}} apart, so a rate that is a share of it is as uncertain`)
-	budgetTooShort      = fact.New[shortBudget]("budget-too-short", 160, `the budget of {{time .Budget}} {{if .Blocks}}ended after {{plural .Blocks "block"}} of{{else}}has no room for{{end}} the {{count .First}} that the first look needs{{with .Needed}}, and --budget {{time .}} has{{end}}: `+
-		`a block takes {{time .Block}}, planned were {{time .Planned}}{{with .Lingers}}, and the server of {{.}} lingers when it is to end{{end}}`)
+	budgetTooShort      = fact.New[shortBudget]("budget-too-short", 160, `the budget of {{time .Budget}} {{if .Blocks}}ended after {{plural .Blocks "block"}} of{{else}}has no room for{{end}} the {{count .First}}{{if not .Blocks}} blocks{{end}} that the first look needs{{with .Needed}}, and --budget {{time .}} has{{end}}: `+
+		`{{with .Busy}}{{.}}, which makes blocks longer and a rate that is found lower; {{end}}a block takes {{time .Block}}, planned were {{time .Planned}}{{with .Lingers}}, and the server of {{.}} lingers when it is to end{{end}}`)
 	rateSendable      = fact.New[sendable]("rate-sendable", 0, `{{per .Rate}} are what the load's {{.CPUs}} can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--cpus) or ask for more work`)
 	rateShared        = fact.New[shared]("rate-shared", 0, `offered {{per .Rate}} instead of {{per .Asked}}: at more the load takes over {{percent .Share}} of {{.CPUs}}, which it shares with the servers; --rate offers more`)
 	windowsLonger     = fact.New[longerWindows]("windows-longer", 0, `windows last {{time .Window}} instead of {{time .Planned}}, to hold enough requests for what {{.Flag}} asks{{with .Budget}}; this takes {{time .}} at most (--budget){{end}}`)

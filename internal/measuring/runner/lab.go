@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"schedlab/internal/measuring/host"
+	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/load"
 	"schedlab/internal/measuring/process"
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/cpuset"
+	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/record"
 )
 
@@ -28,6 +30,9 @@ type lab struct {
 	site     Site           // nil for this machine
 	began    time.Time
 }
+
+// busy returns the fact that others took much of the CPUs so far; no fact if they did not.
+func (l lab) busy(p plan) fact.Fact { return judge.Busy(l.others.SoFar(), (&Comparison{p}).Env()) }
 
 // withLab runs f in a lab like l that has a launcher for servers. While f runs, this process is bound to the
 // load's CPUs. Nothing that f started outlives it: the launcher kills servers that are still there.

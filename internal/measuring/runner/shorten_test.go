@@ -170,3 +170,16 @@ func TestOpenVerdictsThatDoNotMatter(t *testing.T) {
 		})
 	}
 }
+
+// Where other programs took the CPUs, no larger budget is advised for blocks that there is no room for.
+func TestShortBudgetBesideOthers(t *testing.T) {
+	t.Parallel()
+	short := shortBudget{Budget: 40 * time.Second, Needed: 70 * time.Second, First: 10, Block: 5 * time.Second, Planned: 4 * time.Second}
+	if got, want := budgetTooShort.Of(short).String(), "the budget of 40s has no room for the 10 blocks that the first look needs, and --budget 1m10s has: a block takes 5s, planned were 4s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	short.Needed, short.Busy = 0, "cc1 took 60 % of the servers' CPU"
+	if got, want := budgetTooShort.Of(short).String(), "the budget of 40s has no room for the 10 blocks that the first look needs: cc1 took 60 % of the servers' CPU, which makes blocks longer and a rate that is found lower; a block takes 5s, planned were 4s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

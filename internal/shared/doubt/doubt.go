@@ -203,8 +203,8 @@ var (
 	_ = fact.Part("busy share", `{{template "busy who" .}}{{if .Most}} took {{percent .Most}} and others {{percent .Rest}} of {{template "busy cpus" .}}{{else}}{{if .Others}} and others{{end}} took {{percent .Share}} of {{template "busy cpus" .}}{{end}}`)
 	_ = fact.Part("busy effect", `{{if .Low}}{{.Challenger}} against {{.Baseline}} may be anything from {{change .Low}} to {{change .High}} at {{metric .Metric}}`+
 		`{{else}}times are longer and differ more from window to window{{end}}`)
-	_ = fact.Part("busy do", `{{if eq .Who "hypervisor"}}use a machine with CPUs of its own{{else if eq .Who "unseen"}}look for them on the host (top) and end them{{else if eq .Who "interrupts"}}keep that traffic away{{else}}end {{with .Program}}{{.}}{{else}}them{{end}}{{if .Others}} and the others{{end}}{{end}}`+
-		`, or give --wait-idle 2m, which starts as soon as 3 s were quiet`)
+	_ = fact.Part("busy end", `{{if eq .Who "hypervisor"}}use a machine with CPUs of its own{{else if eq .Who "unseen"}}look for them on the host (top) and end them{{else if eq .Who "interrupts"}}keep that traffic away{{else}}end {{with .Program}}{{.}}{{else}}them{{end}}{{if .Others}} and the others{{end}}{{end}}`)
+	_ = fact.Part("busy do", `{{template "busy end" .}}, or give --wait-idle 2m, which starts as soon as 3 s were quiet`)
 )
 
 // MachineBusy is the doubt that others took much of the CPU time of servers or load. Its parts: the answer of a run that is
@@ -218,6 +218,8 @@ var MachineBusy = fact.Disturbing(fact.New[Taken]("machine-busy", 280, `{{templa
 	fact.Also("share", `{{template "busy share" .}}`),
 	fact.Also("effect", `{{template "busy effect" .}}`),
 	fact.Also("do", `{{template "busy do" .}}`),
+	fact.Also("after waiting", `it has waited for a quiet machine already: {{template "busy end" .}}, or run it on another machine`),
+	fact.Also("end", `{{template "busy end" .}}`),
 	fact.Also("now", `{{template "busy share" .}} in the last {{round .Seconds .01}}: {{template "busy list" .}}; {{template "busy effect" .}}; {{template "busy do" .}}`)), func(Taken) bool { return true })
 
 // Busy returns the MachineBusy among the doubts of a run, and its values; no fact if there is none.

@@ -18,14 +18,14 @@ func TooBusy(busy fact.Fact) string {
 }
 
 // BelowTooBusy returns the sentences below that line, without a full stop: who took the time, what that did, the ways
-// out if wayOut is set, and soFar, the answer that the run would have had; nil if there is no such line.
-func BelowTooBusy(busy fact.Fact, soFar string, wayOut bool) []string {
+// out, "" if they are told elsewhere, and soFar, the answer that the run would have had; nil if there is no such line.
+func BelowTooBusy(busy fact.Fact, soFar, wayOut string) []string {
 	if TooBusy(busy) == "" {
 		return nil
 	}
 	lines := []string{"Effect: " + busy.Part("effect")}
-	if wayOut {
-		lines = append(lines, "Next: "+busy.Part("do"))
+	if wayOut != "" {
+		lines = append(lines, "Next: "+wayOut)
 	}
 	if took := busy.Part("took"); took != busy.Part("share") { // else the first line has it
 		lines = slices.Insert(lines, 0, "Busy: "+took)
