@@ -48,7 +48,7 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
   schedlab compare --arm 'pool,workers=64'
   schedlab compare pool-block --vary workers=4,5,8 --budget 5m
   schedlab compare --path / --arm pool --vary workers=4,8,16 --close
-  schedlab compare all --total 3h15m
+  schedlab compare all --total 4h15m
   schedlab compare capacity --arms nethttp,fasthttp --grid cpu=20us,100us --grid rate=2500/s,4000/s
   schedlab compare --workload 'cpu=200us,sleep=exp(10ms)' --rate 2000/s --slo 'p99<=60ms'
   schedlab compare --arm mine='./server -listen {addr}'
