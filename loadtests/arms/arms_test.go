@@ -137,7 +137,7 @@ var requests = []string{
 var answering = []string{
 	"ants", "chi", "echo", "fiber", "gin", "hertz", "pond",
 	"serve -recipe nethttp", "serve -recipe nethttp-gate", "serve -recipe fasthttp", "serve -recipe goroutine",
-	"serve -recipe reuseport", "serve -recipe semaphore", "serve -recipe pool", "serve -recipe pool-request",
+	"serve -recipe nethttp -heavy 1", "serve -recipe nethttp -yield", "serve -recipe reuseport", "serve -recipe semaphore", "serve -recipe pool", "serve -recipe pool-request",
 }
 
 // Every program answers as schedlab does, twice on a kept connection, and ends at SIGTERM.

@@ -1,19 +1,75 @@
 package profile
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/google/pprof/profile"
 )
 
-// Executable returns the path of the program that wrote a profile in pprof's format; "" if the profile does not have it.
-func Executable(data []byte) string {
+// Module returns the path of the module of the program that wrote a profile in pprof's format, as the program's file has it;
+// "" where the file has none, or is not to be read here.
+func Module(data []byte) string {
 	p, err := profile.ParseData(data)
 	if err != nil || len(p.Mapping) == 0 {
 		return ""
 	}
-	return p.Mapping[0].File
+	f, err := os.Open(p.Mapping[0].File)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	return mainModule(f)
+}
+
+// mainModule returns the path of the main module of a Go program, from the build information that Go's linker wrote into its
+// file; "" where there is none. The form is the one that debug/buildinfo describes, with strings in line (Go 1.18 and later).
+// debug/buildinfo reads it, too, and makes this program 0.6 MB larger, as it reads the tables of sections of five
+// kinds of executables. The information begins at a multiple of 16 bytes, so here it is looked for at each.
+func mainModule(file io.ReaderAt) string {
+	const align, size, inline = 16, 32, 2
+	magic := []byte("\xff Go buildinf:")
+	chunk := make([]byte, 1<<20)
+	for at := int64(0); ; at += int64(len(chunk)) {
+		n, err := file.ReadAt(chunk, at)
+		if err != nil && !errors.Is(err, io.EOF) || n == 0 {
+			return ""
+		}
+		for i := 0; i+align <= n; i += align {
+			if !bytes.HasPrefix(chunk[i:], magic) || chunk[i+align-1]&inline == 0 {
+				continue
+			}
+			r := bufio.NewReader(io.NewSectionReader(file, at+int64(i)+size, 1<<20))
+			_ = lengthThenText(r) // Go's version
+			text := lengthThenText(r)
+			if len(text) < 2*align { // it stands between two marks
+				continue
+			}
+			if built, err := debug.ParseBuildInfo(text[align : len(text)-align]); err == nil && built.Main.Path != "" {
+				return built.Main.Path
+			}
+		}
+	}
+}
+
+// lengthThenText reads a text with its length in front; "" if there is none.
+func lengthThenText(r *bufio.Reader) string {
+	n, err := binary.ReadUvarint(r)
+	if err != nil || n > 1<<20 {
+		return ""
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // inModule reports whether f belongs to the program's own module. Without the module's path ("") it is every function

@@ -3,7 +3,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
@@ -221,17 +220,7 @@ func (l lab) profile(ctx context.Context, p probed, a arm, cpuSeconds int) (Capt
 	}
 	stop()
 	<-sent // wait for its end; the error only says that it was stopped
-	return Captured{a.Name, files, moduleOf(page)}, err
-}
-
-// moduleOf returns the path of the module of the program that wrote a profile, as its binary has it; "" where the
-// binary has none, or is not to be read here.
-func moduleOf(page []byte) string {
-	built, err := buildinfo.ReadFile(profile.Executable(page))
-	if err != nil {
-		return ""
-	}
-	return built.Main.Path
+	return Captured{a.Name, files, profile.Module(page)}, err
 }
 
 // keepSending sends an arm's load to its server, one trace after the other, until ctx ends or

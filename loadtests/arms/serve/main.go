@@ -29,9 +29,15 @@ func main() {
 	workers := flag.Int("workers", 64, "workers, places or turns, where the recipe has them")
 	queue := flag.Int("queue", 1024, "connections or requests that may wait for a worker")
 	sockets := flag.Int("sockets", 2, "listening sockets of reuseport")
+	heavy := flag.Int("heavy", 0, "places for requests of a million iterations or more; 0: no bound")
+	yield := flag.Bool("yield", false, "let other goroutines run every 100,000 iterations of a request")
 	app, addr := arm.App()
-	h := arm.Handler(app.Serve)
-	f := func(rc *fast.RequestCtx) { arm.Fast(app.Serve, &rc.Request, &rc.Response) }
+	answer := bounded(app.Serve, *heavy)
+	if *yield {
+		answer = yielding(answer)
+	}
+	h := arm.Handler(answer)
+	f := func(rc *fast.RequestCtx) { arm.Fast(answer, &rc.Request, &rc.Response) }
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	serve := map[string]func() error{
