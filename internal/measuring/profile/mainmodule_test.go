@@ -21,14 +21,14 @@ func TestMainModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := mainModule(bytes.NewReader(file)); got != built.Main.Path || got == "" {
+	if got := MainModule(bytes.NewReader(file)); got != built.Main.Path || got == "" {
 		t.Errorf("got %q, want %q", got, built.Main.Path)
 	}
 	for name, file := range map[string][]byte{
 		"empty": nil, "no program": bytes.Repeat([]byte("text"), 1<<19), "cut": file[:len(file)/8],
 		"the mark alone": append([]byte("\xff Go buildinf:\x08\x02"), make([]byte, 100)...),
 	} {
-		if got := mainModule(bytes.NewReader(file)); got != "" {
+		if got := MainModule(bytes.NewReader(file)); got != "" {
 			t.Errorf("%s: got %q, want none", name, got)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -14,26 +13,20 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Module returns the path of the module of the program that wrote a profile in pprof's format, as the program's file has it;
-// "" where the file has none, or is not to be read here.
-func Module(data []byte) string {
+// Executable returns the path of the program that wrote a profile in pprof's format; "" if the profile does not have it.
+func Executable(data []byte) string {
 	p, err := profile.ParseData(data)
 	if err != nil || len(p.Mapping) == 0 {
 		return ""
 	}
-	f, err := os.Open(p.Mapping[0].File)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	return mainModule(f)
+	return p.Mapping[0].File
 }
 
-// mainModule returns the path of the main module of a Go program, from the build information that Go's linker wrote into its
+// MainModule returns the path of the main module of a Go program, from the build information that Go's linker wrote into its
 // file; "" where there is none. The form is the one that debug/buildinfo describes, with strings in line (Go 1.18 and later).
 // debug/buildinfo reads it, too, and makes this program 0.6 MB larger, as it reads the tables of sections of five
 // kinds of executables. The information begins at a multiple of 16 bytes, so here it is looked for at each.
-func mainModule(file io.ReaderAt) string {
+func MainModule(file io.ReaderAt) string {
 	const align, size, inline = 16, 32, 2
 	magic := []byte("\xff Go buildinf:")
 	chunk := make([]byte, 1<<20)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -220,7 +221,18 @@ func (l lab) profile(ctx context.Context, p probed, a arm, cpuSeconds int) (Capt
 	}
 	stop()
 	<-sent // wait for its end; the error only says that it was stopped
-	return Captured{a.Name, files, profile.Module(page)}, err
+	return Captured{a.Name, files, moduleOf(page)}, err
+}
+
+// moduleOf returns the path of the module of the program that wrote a profile, as its file has it; "" where the
+// file has none, or is not to be read here.
+func moduleOf(page []byte) string {
+	f, err := os.Open(profile.Executable(page))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	return profile.MainModule(f)
 }
 
 // keepSending sends an arm's load to its server, one trace after the other, until ctx ends or
