@@ -1,7 +1,10 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,17 +111,41 @@ func (p section) outdated(t *testing.T) string {
 	return ""
 }
 
-// The file has every embedded scenario that asks a question.
+// The file has every embedded scenario that asks a question, unless a page says that it is still to be measured.
 func TestEveryScenarioHasAnswers(t *testing.T) {
 	var named []string
 	for _, p := range sections(t) {
 		named = append(named, p.name)
 	}
 	for _, name := range session.Scenarios.Names() {
-		if !slices.Contains(named, name) && !slices.Contains([]string{"capacity", "crossover", "mm1"}, name) { // those are for other commands
+		if !slices.Contains(named, name) && !slices.Contains(planned(t), name) && !slices.Contains([]string{"capacity", "crossover", "mm1"}, name) { // those are for other commands
 			t.Errorf("answers.tsv has nothing of the scenario %s", name)
 		}
 	}
+}
+
+// planned returns the scenarios of the pages whose experiments have a hypothesis and no figures yet: the heads of their sections.
+func planned(t *testing.T) (names []string) {
+	t.Helper()
+	pages, err := filepath.Glob("../../docs/experiments/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("pages: %v, %v", pages, err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "\nNot measured yet.") {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if name, is := strings.CutPrefix(line, "## "); is {
+				names = append(names, strings.TrimSpace(name))
+			}
+		}
+	}
+	return names
 }
 
 // The whole pack fits into the --total that docs/reference/scenarios.md gives.

@@ -220,15 +220,15 @@ func TestClosedLoopOverTLS(t *testing.T) {
 		o := Options{
 			Clients:  record.Clients{Loop: "closed", Engine: EngineVegeta, Speaks: record.Speaks{HTTP2: http2, TLS: record.TrustAny}, Connections: 8, KeepAlive: true},
 			Targets:  []Target{{Method: "GET", URL: s.URL}},
-			Duration: 300 * time.Millisecond, Warmup: 50 * time.Millisecond,
-			Moments: []time.Duration{50 * time.Millisecond, 350 * time.Millisecond}, Moment: func(i int) { moments = append(moments, i) },
+			Duration: 1500 * time.Millisecond, Warmup: 50 * time.Millisecond,
+			Moments: []time.Duration{50 * time.Millisecond, 1550 * time.Millisecond}, Moment: func(i int) { moments = append(moments, i) },
 		}
 		res, err := Closed(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Each client has a reply at most every millisecond.
-		if res.Answered < 20 || res.Answered > 8*300 || res.Failed != 0 || res.Elapsed != o.Duration || len(res.Requests) != res.Answered {
+		if res.Answered < 20 || res.Answered > 8*1500 || res.Failed != 0 || res.Elapsed != o.Duration || len(res.Requests) != res.Answered {
 			t.Errorf("HTTP/2 %v: %d good, %d failed in %v, %d recorded", http2, res.Answered, res.Failed, res.Elapsed, len(res.Requests))
 		}
 		if !slices.Equal(moments, []int{0, 1}) || res.Handshakes < 1 || res.Handshakes > 8 || res.Proof.Work() <= 0 {

@@ -202,7 +202,7 @@ func TestServerDiesInTrial(t *testing.T) {
 
 // A server that has served its window and then does not end costs time, not the
 // comparison. No block is begun that does not fit the budget, and it is said why there are
-// so few.
+// so few; on a busy machine the other programs are a cause, too.
 func TestServerLingersAfterItsTrial(t *testing.T) {
 	c := comparison(t, "good", "stubborn="+filepath.Join(t.TempDir(), "starts"), nil)
 	c = c.Within(10 * time.Second) // as if the plan had been too good; a busy machine takes 2.4 s for the first block
@@ -210,7 +210,7 @@ func TestServerLingersAfterItsTrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := strings.Join(resultDoubts(run.Comparison()), "\n"); !strings.Contains(said, "the budget of 10s ended after ") || !regexp.MustCompile(`of the 10 that the first look needs, and --budget \d+s has: a block takes `).MatchString(said) ||
+	if said := strings.Join(resultDoubts(run.Comparison()), "\n"); !strings.Contains(said, "the budget of 10s ended after ") || !regexp.MustCompile(`of the 10 that the first look needs(, and --budget \d+s has:|: .* which makes blocks longer .*;) a block takes `).MatchString(said) ||
 		!strings.Contains(said, "and the server of two lingers when it is to end") {
 		t.Errorf("the doubts: got\n%s\nwant that the budget ended, and the cause", said)
 	}
