@@ -61,10 +61,10 @@ RACED = $(LONGEST) $(filter-out $(LONGEST),$(addprefix ./,$(sort internal/measur
 # do what they do in other tests; commands that plan, refuse and print; gates, grids, whole searches and profiles, of which
 # compare_interrupted, capacity_interrupted, TestMyServicePage and TestProfileUnderLoad do the same; what a server of a process
 # of its own costs, and a load of as many connections as there can be, where few do the same in
-# other tests. A test that is not named runs.
+# other tests; allocations beside a sync.Pool, which drops a quarter of what it is given there. A test that is not named runs.
 UNRACED = TestIdentifiability TestStationOf MeetsTheory MeetsPollaczekKhinchine TestCoDelFaresAsInTheSimulator TestReplyReaderInRandomPieces TestRunEndsWhenItKnows \
 	TestClockIsSet TestToolsTest Browser Prom Nginx TestTwoBuildsAsArms TestRunningServerAsArm TestLogReplayed TestVegetaAttacks TestVegetaReadsResults TestScenariosPrintForVegeta \
-	TestNumbersOfAForeignRecord TestHostileCrowdsCost TestLockedWorkersCost TestSpinMostConnections \
+	TestNumbersOfAForeignRecord TestHostileCrowdsCost TestLockedWorkersCost TestSemaphoreAllocatesNothing TestSpinMostConnections \
 	TestAudit TestDoctorJudgesNoise TestShownCommandsCanDecide TestDryRunSays TestSize TestSchedulingWaitIsReal \
 	TestScripts/^(arms|audit|capacity|capacity_run|compare_disk|compare_grid|compare_pack|config|doctor|environment|gate|help|modes|profiles|recipe|scenarios|size|version|.*_mistakes)$$
 
