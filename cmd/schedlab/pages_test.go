@@ -148,7 +148,7 @@ func planned(t *testing.T) (names []string) {
 	return names
 }
 
-// The whole pack fits into the --total that docs/reference/scenarios.md gives.
+// The experiments that have been run take at most three hours and a quarter; those that are planned come on top.
 func TestThePackFitsIntoItsTotal(t *testing.T) {
 	sum := 0.0
 	for _, p := range sections(t) {

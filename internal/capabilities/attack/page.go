@@ -38,7 +38,7 @@ func Write(w io.Writer, format string, r *record.Comparison, verbose bool, o doc
 	add("load", fmt.Sprintf("%s, for %s, seed %d", report.Load(a.Clients), say.Seconds(r.Window.Seconds()), r.Seed))
 	var doubts []string
 	for _, d := range r.Doubts {
-		switch { // what is no doubt about the load has a row of its own
+		switch { // facts about the log and the sender are no doubts about the load: each has a row of its own
 		case doubt.LogLinesLeftOut.Code.Is(d):
 			add("log", d.String())
 		case attackSender.Code.Is(d):

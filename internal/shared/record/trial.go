@@ -63,7 +63,7 @@ type ServerSide struct {
 	StampsLost uint64 `json:"stamps_lost,omitempty"`
 	// Footprint is its memory and threads at the window's end; nil if unknown.
 	Footprint *Footprint `json:"footprint,omitempty"`
-	// Saturated is what it did after the window, while it was saturated; nil if it was not.
+	// Saturated is what the server did after the window, when a closed loop saturated it; nil without such a turn.
 	Saturated *Saturation `json:"saturated,omitempty"`
 	// Kernel is what the kernel counted in the window; nil when the trial failed.
 	Kernel *Kernel `json:"kernel,omitempty"`
@@ -157,7 +157,7 @@ type ClientSide struct {
 	Sessions *Sessions `json:"sessions,omitempty"`
 	IdleLost int       `json:"idle_lost,omitempty"` // idle connections that ended before the window did
 	Proof    *Proof    `json:"proof,omitempty"`     // what the generator itself did; nil when the trial failed
-	// Patience is that of the clients in an open loop.
+	// Patience is when the clients of an open loop give up or ask again.
 	Patience Patience `json:"patience,omitzero"`
 	// Pending are the requests that a closed loop had under way at the window's end. It is zero
 	// in an open loop, which records all its requests.

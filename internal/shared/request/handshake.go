@@ -44,8 +44,8 @@ func OfCertificate(err error) End {
 	return alerted(err)
 }
 
-// alerted returns the end of a request that the server refused by an alert of TLS; 0 if no alert says so. The numbers are
-// those of RFC 8446, section 6.
+// alerted returns the end of a request that the server refused by an alert of TLS; 0 if no alert says so. RFC 8446, section 6
+// has the numbers.
 func alerted(err error) End {
 	var remote *net.OpError
 	if !errors.As(err, &remote) || remote.Op != "remote error" {

@@ -22,7 +22,7 @@ func bounded(serve func(*workload.Exchange), places int) func(*workload.Exchange
 	}
 	free := make(chan struct{}, places)
 	return func(x *workload.Exchange) {
-		if demanded(x.Query).iters >= heavyFrom {
+		if _, iters := demanded(x.Query); iters >= heavyFrom {
 			free <- struct{}{}
 			defer func() { <-free }()
 		}
@@ -34,38 +34,28 @@ func bounded(serve func(*workload.Exchange), places int) func(*workload.Exchange
 // them.
 func yielding(serve func(*workload.Exchange)) func(*workload.Exchange) {
 	return func(x *workload.Exchange) {
-		d := demanded(x.Query)
-		for ; d.iters > slice; d.iters -= slice {
+		query, left := demanded(x.Query)
+		if left <= slice {
+			serve(x)
+			return
+		}
+		for ; left > slice; left -= slice {
 			part := workload.Exchange{Method: x.Method, Path: x.Path, Query: "iters=" + strconv.Itoa(slice), Seq: x.Seq}
 			serve(&part)
 			runtime.Gosched()
 		}
-		x.Query = d.String()
+		query.Set("iters", strconv.Itoa(left))
+		x.Query = query.Encode()
 		serve(x)
 	}
 }
 
-// A demand is what a query asks of /work. Without iterations it is the query as it came.
-type demand struct {
-	iters int
-	query string
-}
-
-func demanded(query string) demand {
-	values, err := url.ParseQuery(query)
-	iters, convErr := strconv.Atoi(values.Get("iters"))
-	if err != nil || convErr != nil {
-		return demand{query: query}
+// demanded returns the keys of a query of /work and the iterations that it asks for, 0 without any.
+func demanded(query string) (keys url.Values, iters int) {
+	keys, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, 0 // the handler tells the mistake
 	}
-	return demand{iters, query}
-}
-
-// String returns the query with what is left of the iterations.
-func (d demand) String() string {
-	if d.iters == 0 {
-		return d.query
-	}
-	values, _ := url.ParseQuery(d.query)
-	values.Set("iters", strconv.Itoa(d.iters))
-	return values.Encode()
+	iters, _ = strconv.Atoi(keys.Get("iters"))
+	return keys, iters
 }
