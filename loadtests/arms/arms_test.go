@@ -31,7 +31,8 @@ func run(m *testing.M) int {
 	if err == nil {
 		defer os.RemoveAll(temp)
 		built = filepath.Join(temp, "arms")
-		err = errors.Join(build(".", "./..."), build("../..", "./cmd/schedlab"))
+		// bin/schedlab lies beside bin/arms.
+		err = errors.Join(build(".", "./..."), build("../..", "./cmd/schedlab"), os.Symlink(filepath.Join(built, "schedlab"), filepath.Join(temp, "schedlab")))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -216,7 +217,7 @@ func TestScenariosAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"plaintext", "cpu", "sleep"} {
+	for _, name := range []string{"plaintext", "cpu", "sleep", "relay/round-trip-order", "relay/round-trip-hand-off", "relay/round-trip-keep-alive"} {
 		cmd := exec.Command(filepath.Join(built, "schedlab"), "scenarios", "./loadtests/arms/"+name+".yaml")
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -1,0 +1,453 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	chunkSize = 16 << 10 // most bytes of one read
+	mostUnder = 1 << 20  // bytes under way in a direction of a connection, beyond which nothing is read of it
+	eventRoom = 256      // events taken at a time
+)
+
+// The two ends of a connection.
+const (
+	client = iota
+	server
+)
+
+// A loop carries the bytes of all connections on one thread. It is not safe for concurrent use.
+//
+// Each connection passes two lines: opening until its client knows that it is open, a round trip, and then moving, as
+// every chunk does, with a dial of the server ahead of the first one.
+type loop struct {
+	server   unix.SockaddrInet4
+	poll     int
+	listener int // -1 when it is closed
+	alive    int // a pipe; its other end closes when the server has ended
+	raw      bool
+	ending   bool // the server has ended
+	places   []place
+	events   [eventRoom]unix.EpollEvent
+	limit    unix.Timespec // of a wait
+	free     [][]byte      // buffers that are not in use
+	opening  line[*conn]
+	moving   line[chunk]
+	observe  func(late time.Duration) // called for each chunk that leaves
+}
+
+// A place is what a descriptor is: one end of a connection.
+type place struct {
+	conn *conn
+	end  int
+}
+
+// A conn is a connection of a client and, once it is dialled, of the server. ways[i] carries what comes from fds[i].
+type conn struct {
+	fds  [2]int // -1 before the dial
+	ways [2]way
+	gone bool // both descriptors are closed
+}
+
+// A way is one direction of a connection.
+type way struct {
+	under   int     // bytes that were read and are not handed on
+	paused  bool    // mostUnder was reached, so bytes may lie unread
+	ended   bool    // nothing more is read
+	closed  bool    // the end was handed on
+	backlog []chunk // due, but the socket takes no more
+}
+
+// A chunk is what one read brought: bytes, or the end of a stream.
+type chunk struct {
+	conn *conn
+	from int // end that it came from
+	kind kind
+	buf  []byte
+	at   int // bytes before it were handed on
+}
+
+type kind uint8
+
+const (
+	isBytes kind = iota
+	isDial       // the connection reaches the server
+	isEnd        // the sender sends no more
+	isReset      // the connection broke
+)
+
+// newLoop returns a loop that accepts at listener, a descriptor it closes, and dials server.
+// raw: it waits in a system call that Go's scheduler is not told of, which saves some microseconds a wait; the program then
+// needs another P.
+func newLoop(listener, alive int, server *net.TCPAddr, delay time.Duration, raw bool, observe func(time.Duration)) (*loop, error) {
+	l := &loop{listener: listener, alive: alive, raw: raw, observe: observe}
+	l.server.Port = server.Port
+	copy(l.server.Addr[:], server.IP.To4())
+	l.opening.delay, l.moving.delay = 2*int64(delay), int64(delay)
+	var err error
+	if l.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("epoll_create1: %w", err)
+	}
+	for _, fd := range []int{listener, alive} {
+		if err := errors.Join(unix.SetNonblock(fd, true), l.watch(fd, unix.EPOLLIN)); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func (l *loop) watch(fd int, what uint32) error {
+	if err := unix.EpollCtl(l.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: what, Fd: int32(fd)}); err != nil {
+		return fmt.Errorf("epoll_ctl: %w", err)
+	}
+	return nil
+}
+
+var started = time.Now()
+
+// now returns the time in nanoseconds since the program's start.
+func now() int64 { return int64(time.Since(started)) }
+
+// run carries until the server has ended and all that it sent has left.
+func (l *loop) run() error {
+	defer l.close()
+	for {
+		wait, due := l.untilDue(now())
+		if l.ending && !due {
+			wait, due = 0, true
+		}
+		n, err := l.wait(wait, due)
+		if err != nil {
+			return err
+		}
+		if _, moving := l.moving.next(); l.ending && n == 0 && !moving {
+			return nil
+		}
+		accepts := false
+		for _, e := range l.events[:n] {
+			switch fd := int(e.Fd); fd {
+			case l.listener:
+				accepts = true
+			case l.alive:
+				l.ending = true
+			default:
+				l.handle(l.places[fd], e.Events)
+			}
+		}
+		if err := l.turn(accepts); err != nil {
+			return err
+		}
+	}
+}
+
+// untilDue returns how long it takes until something is due, at least 0; some is false when nothing is kept.
+func (l *loop) untilDue(now int64) (wait int64, some bool) {
+	opens, opening := l.opening.next()
+	moves, moving := l.moving.next()
+	switch {
+	case opening && moving:
+		moves = min(moves, opens)
+	case opening:
+		moves = opens
+	}
+	return max(0, moves-now), opening || moving
+}
+
+// wait fills events with those that came within a time in nanoseconds, or at all when limited is false, and returns their
+// number.
+func (l *loop) wait(nanos int64, limited bool) (n int, err error) {
+	l.limit = unix.NsecToTimespec(nanos)
+	limit := &l.limit
+	if !limited {
+		limit = nil
+	}
+	var (
+		got   uintptr
+		errno unix.Errno
+	)
+	if l.raw || limited && nanos == 0 { // without a wait there is nothing to tell Go's scheduler
+		got, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.poll), uintptr(unsafe.Pointer(&l.events)), eventRoom, uintptr(unsafe.Pointer(limit)), 0, 0)
+	} else {
+		got, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.poll), uintptr(unsafe.Pointer(&l.events)), eventRoom, uintptr(unsafe.Pointer(limit)), 0, 0)
+	}
+	switch errno {
+	case 0:
+		return int(got), nil
+	case unix.EINTR: // Go's runtime interrupts goroutines that run for long
+		return 0, nil
+	}
+	return 0, fmt.Errorf("epoll_pwait2, which Linux has since 5.11: %w", errno)
+}
+
+// handle does what an event asks for.
+func (l *loop) handle(p place, what uint32) {
+	if p.conn == nil {
+		return // closed by an event before this one
+	}
+	if what&unix.EPOLLOUT != 0 {
+		l.drain(p.conn, 1-p.end)
+	}
+	const hung = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	if what&(unix.EPOLLIN|hung) != 0 && !p.conn.gone {
+		l.read(p.conn, p.end, what&hung != 0)
+	}
+}
+
+// turn does what comes after the events of a wait. A new connection may get the descriptor of one that an event has closed,
+// so all events are handled by then.
+func (l *loop) turn(accepts bool) error {
+	if accepts && !l.ending {
+		if err := l.accept(); err != nil {
+			return err
+		}
+	}
+	if l.ending && l.listener >= 0 {
+		_ = unix.Close(l.listener) // epoll forgets it, too
+		l.listener = -1
+		if err := unix.EpollCtl(l.poll, unix.EPOLL_CTL_DEL, l.alive, nil); err != nil {
+			return fmt.Errorf("epoll_ctl: %w", err)
+		}
+	}
+	return l.release()
+}
+
+// accept takes the connections that wait. Nothing is read of them before their clients would know that they are open.
+func (l *loop) accept() error {
+	for {
+		fd, _, err := unix.Accept4(l.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+		case unix.EAGAIN:
+			return nil
+		case unix.EINTR, unix.ECONNABORTED:
+			continue
+		default:
+			return fmt.Errorf("accepting: %w", err)
+		}
+		c := &conn{fds: [2]int{fd, -1}}
+		l.settle(c, client)
+		l.opening.put(now(), c)
+	}
+}
+
+// settle notes which connection a new descriptor is an end of, and has it send without waiting for more to send.
+func (l *loop) settle(c *conn, end int) {
+	fd := c.fds[end]
+	for fd >= len(l.places) {
+		l.places = append(l.places, place{})
+	}
+	l.places[fd] = place{c, end}
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) // without it, bytes are late
+}
+
+// ready has the loop told of an end's bytes, its end, and its room to write.
+func (l *loop) ready(fd int) error {
+	return l.watch(fd, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET)
+}
+
+// release lets everything leave that is due.
+func (l *loop) release() error {
+	for {
+		at := now()
+		if c, _, ok := l.opening.take(at); ok {
+			if c.gone {
+				continue
+			}
+			l.moving.put(at, chunk{conn: c, kind: isDial})
+			if err := l.ready(c.fds[client]); err != nil {
+				return err
+			}
+			continue
+		}
+		k, late, ok := l.moving.take(at)
+		if !ok {
+			return nil
+		}
+		l.observe(time.Duration(late))
+		switch w := &k.conn.ways[k.from]; {
+		case k.conn.gone:
+			l.recycle(&k)
+		case k.kind == isReset: // it overtakes what waits, as everywhere
+			l.reset(k.conn)
+		case k.kind == isDial:
+			if err := l.dial(k.conn); err != nil {
+				return err
+			}
+		case len(w.backlog) > 0 || !l.handOn(&k):
+			w.backlog = append(w.backlog, k)
+		}
+	}
+}
+
+// dial connects to the server, which over loopback takes no time.
+func (l *loop) dial(c *conn) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	c.fds[server] = fd
+	l.settle(c, server)
+	if err := unix.Connect(fd, &l.server); err != nil && err != unix.EINPROGRESS {
+		l.broke(c, server)
+		return nil
+	}
+	return l.ready(fd)
+}
+
+// read reads what an end has sent. hung: its end has come, or an error.
+func (l *loop) read(c *conn, from int, hung bool) {
+	for w := &c.ways[from]; !w.ended; {
+		if w.under >= mostUnder {
+			w.paused = true
+			return
+		}
+		buf := l.buffer()
+		n, errno := transfer(unix.SYS_READ, c.fds[from], buf, 0)
+		k := chunk{conn: c, from: from, buf: buf[:max(0, n)]}
+		switch {
+		case errno == unix.EAGAIN:
+			l.recycle(&k)
+			return
+		case errno == unix.EINTR:
+			l.recycle(&k)
+			continue
+		case errno != 0:
+			l.recycle(&k)
+			l.broke(c, from)
+			return
+		case n == 0:
+			k.kind, w.ended = isEnd, true
+		}
+		w.under += len(k.buf)
+		l.moving.put(now(), k)
+		// Less than was asked for is all that there was: the next bytes are another event.
+		if len(k.buf) < chunkSize && !hung {
+			return
+		}
+	}
+}
+
+// drain hands on what waited until an end takes more. from is the other end.
+func (l *loop) drain(c *conn, from int) {
+	w := &c.ways[from]
+	for len(w.backlog) > 0 && l.handOn(&w.backlog[0]) {
+		if c.gone {
+			return
+		}
+		w.backlog[0] = chunk{}
+		w.backlog = w.backlog[1:]
+	}
+}
+
+// handOn gives a chunk to the other end. It returns false if that takes no more: the rest waits then.
+func (l *loop) handOn(k *chunk) bool {
+	c, w := k.conn, &k.conn.ways[k.from]
+	to := c.fds[1-k.from]
+	if k.kind == isEnd {
+		l.recycle(k)
+		w.closed = true
+		_ = unix.Shutdown(to, unix.SHUT_WR) // fails where the end is gone already, as its read tells
+		if c.ways[1-k.from].closed {
+			l.shut(c)
+		}
+		return true
+	}
+	for k.at < len(k.buf) {
+		n, errno := transfer(unix.SYS_SENDTO, to, k.buf[k.at:], unix.MSG_NOSIGNAL)
+		switch errno {
+		case 0:
+			k.at += n
+			w.under -= n
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return false
+		default:
+			l.recycle(k)
+			l.broke(c, 1-k.from)
+			return true
+		}
+	}
+	l.recycle(k)
+	if w.paused && w.under <= mostUnder/2 {
+		w.paused = false
+		l.read(c, k.from, true)
+	}
+	return true
+}
+
+// broke notes that an end of a connection is gone. The other end is told after the delay.
+func (l *loop) broke(c *conn, end int) {
+	c.ways[end].ended = true
+	l.moving.put(now(), chunk{conn: c, from: end, kind: isReset})
+}
+
+// reset breaks both ends of a connection.
+func (l *loop) reset(c *conn) {
+	for _, fd := range c.fds {
+		if fd >= 0 {
+			_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+		}
+	}
+	l.shut(c)
+}
+
+// shut closes both ends of a connection.
+func (l *loop) shut(c *conn) {
+	c.gone = true
+	for end, fd := range c.fds {
+		if fd >= 0 {
+			l.places[fd] = place{}
+			_ = unix.Close(fd)
+			c.fds[end] = -1
+		}
+	}
+	for i := range c.ways {
+		for j := range c.ways[i].backlog {
+			l.recycle(&c.ways[i].backlog[j])
+		}
+		c.ways[i].backlog = nil
+	}
+}
+
+// close closes all that the loop has open, but alive.
+func (l *loop) close() {
+	for _, p := range l.places {
+		if p.conn != nil && !p.conn.gone {
+			l.shut(p.conn)
+		}
+	}
+	_ = unix.Close(l.poll)
+	if l.listener >= 0 {
+		_ = unix.Close(l.listener)
+	}
+}
+
+// buffer returns room for a chunk.
+func (l *loop) buffer() []byte {
+	if n := len(l.free); n > 0 {
+		b := l.free[n-1]
+		l.free = l.free[:n-1]
+		return b
+	}
+	return make([]byte, chunkSize)
+}
+
+// recycle takes back the room of a chunk that has left.
+func (l *loop) recycle(k *chunk) {
+	if k.buf != nil {
+		l.free = append(l.free, k.buf[:chunkSize])
+		k.buf = nil
+	}
+}
+
+// transfer reads or sends on a socket that never makes its caller wait, without telling Go's scheduler.
+func transfer(call uintptr, fd int, b []byte, flags uintptr) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), flags, 0, 0)
+	return int(n), errno
+}
