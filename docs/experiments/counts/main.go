@@ -1,12 +1,13 @@
 // Command counts measures what needs no quiet machine, because it judges memory and counts and no times: what a
-// connection's memory is in each state (memory.md), and how many requests are lost when a server stops under load
-// (shutdown.md). tools/counts builds the servers and runs it, at the top of the tree.
+// connection's memory is in each state (memory.md), how many requests are lost when a server stops under load
+// (shutdown.md), and for how many a service works after their clients have gone (nobody.md). tools/counts builds the servers and runs it, at the top of the tree.
 //
 //	go run ./docs/experiments/counts memory [-connections 10000] [-repeats 2]
 //	go run ./docs/experiments/counts shutdown [-stops 200]
+//	go run ./docs/experiments/counts nobody [-rounds 6]
 //	go run ./docs/experiments/counts pages
 //
-// The first two write a record, memory.json or shutdown.json, after each round, and pages the tables of both pages.
+// All but the last write a record, as memory.json, after each round, and pages writes the tables of the pages.
 package main
 
 import (
@@ -56,10 +57,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case "shutdown":
 		stops := flags.Int("stops", 200, "stops of each server and way to stop, half of them with another seed")
 		measure = func() error { return measureStops(ctx, *stops, out) }
+	case "nobody":
+		rounds := flags.Int("rounds", 6, "rounds, with a fresh service for each cell; half of them have another seed")
+		measure = func() error { return measureNobody(ctx, *rounds, out) }
 	case "pages":
 		measure = func() error { return nil }
 	default:
-		return fmt.Errorf("got %q, want memory, shutdown or pages", what)
+		return fmt.Errorf("got %q, want memory, shutdown, nobody or pages", what)
 	}
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,9 +18,12 @@ import (
 // measuredPart is the part of a page that is made from its record.
 var measuredPart = regexp.MustCompile(`(?s)(<!-- measured: [^\n]* -->\n).*?(<!-- end -->)`)
 
-// writePages writes the tables of both pages from the records in a directory.
+// notMeasured stands on the page of an experiment that is planned.
+const notMeasured = "\nNot measured yet.\n"
+
+// writePages writes the tables of the pages from the records in a directory.
 func writePages(dir string) error {
-	for _, name := range []string{"memory", "shutdown"} {
+	for _, name := range []string{"memory", "shutdown", "nobody"} {
 		file := filepath.Join(dir, name+".md")
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -35,8 +40,11 @@ func writePages(dir string) error {
 	return nil
 }
 
-// pageOf returns a page's text with the table of its record.
+// pageOf returns a page's text with the table of its record. A planned page, which has no record yet, stays as it is.
 func pageOf(dir, name, text string) (string, error) {
+	if _, err := os.Stat(filepath.Join(dir, name+".json")); errors.Is(err, fs.ErrNotExist) && strings.Contains(text, notMeasured) {
+		return text, nil
+	}
 	var table string
 	switch name {
 	case "memory":
@@ -47,6 +55,12 @@ func pageOf(dir, name, text string) (string, error) {
 		table = r.markdown()
 	case "shutdown":
 		r, err := load[stopsRecord](dir, "shutdown.json")
+		if err != nil {
+			return "", err
+		}
+		table = r.markdown()
+	case "nobody":
+		r, err := load[nobodyRecord](dir, "nobody.json")
 		if err != nil {
 			return "", err
 		}

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"schedlab/internal/measuring/host"
+	"schedlab/internal/shared/workload"
+)
+
+// A nobodyRecord is nobody.json.
+type nobodyRecord struct {
+	Origin origin
+	Cells  []nobodyCell
+	Costs  []costCell
+}
+
+// A nobodyCell is a service that asks another, which hangs once in each round.
+type nobodyCell struct {
+	Server, Way, Clients, Method string
+	Rounds                       []nobodyRound
+}
+
+// A nobodyRound is what came of a round's requests: Taken were answered with 200, Refused with another status, Left have
+// a client that gave up, and Lost have no answer for another reason.
+type nobodyRound struct {
+	Seed                                 uint64
+	Requests, Taken, Refused, Left, Lost int
+	Worked                               int     // requests that the service did its work for
+	CPU                                  float64 // CPU time of the service, in seconds
+	Goroutines                           int     // most
+	P99                                  float64 // seconds until a request was answered, with whatever status, or its client left
+	Normal                               float64 // seconds from the end of the stall until response times were normal again
+	Never                                bool    // they were not, and Normal is the time that was measured
+}
+
+// nobody returns how many requests the service worked for without a client that took the answer.
+func (r nobodyRound) nobody() int { return r.Worked - r.Taken }
+
+// A costCell is a service that asks nobody and does no work, so that all of its CPU time is the library's.
+type costCell struct {
+	Server, Way string
+	Taken       []cost
+}
+
+// A cost is what one request takes.
+type cost struct {
+	Seed           uint64
+	CPU            float64 // seconds
+	Bytes, Objects float64 // allocated
+}
+
+// A round is a calm time, then the stall of the service that is asked, then the time after it.
+const (
+	nobodyRate  = 300 // requests a second, at random times (Poisson)
+	calmTime    = 400 * time.Millisecond
+	stallTime   = 2 * time.Second
+	afterTime   = 2200 * time.Millisecond
+	roundTime   = calmTime + stallTime + afterTime
+	askedTime   = 2 * time.Millisecond // of the service that is asked, for an answer while it does not hang
+	workTime    = time.Millisecond     // CPU time of a request's work
+	patience    = 500 * time.Millisecond
+	serverLimit = 400 * time.Millisecond // of deadlines and TimeoutHandlers
+)
+
+const (
+	costRequests, costClients = 10_000, 16
+	costsOfRound              = 2 // of each cell
+)
+
+// What clients do when an answer takes long.
+const (
+	clientsLeave = "leave after 500 ms"
+	clientsStay  = "stay"
+)
+
+// What the service does against a call that takes long. A deadline is of the call of the other service; passed on is the
+// request's own context, to that call; checked is a second look at the context, before the work.
+const (
+	doNothing     = "nothing"
+	deadline      = "deadline"
+	deadlineTwice = "deadline, checked"
+	timeout       = "TimeoutHandler"
+	timeoutPassed = "TimeoutHandler, context passed on"
+	passed        = "context passed on"
+	passedUnread  = "context passed on, body unread"
+	passedTwice   = "context passed on with a deadline, checked"
+)
+
+// callerFlags are the flags of loadtests/arms/caller for each way.
+var callerFlags = map[string]string{
+	doNothing: "", deadline: "-deadline", deadlineTwice: "-deadline -checked", timeout: "-timeouthandler",
+	timeoutPassed: "-timeouthandler -passed", passed: "-passed", passedUnread: "-passed", passedTwice: "-passed -deadline -checked",
+}
+
+// nobodyCells returns all cells.
+func nobodyCells() (cells []nobodyCell) {
+	add := func(server, clients string, ways ...string) {
+		for _, way := range ways {
+			c := nobodyCell{Server: server, Way: way, Clients: clients, Method: http.MethodGet}
+			if way == passedUnread {
+				c.Method = http.MethodPost
+			}
+			cells = append(cells, c)
+		}
+	}
+	add("net/http", clientsStay, doNothing)
+	add("net/http", clientsLeave, doNothing, passed, passedUnread, deadline, passedTwice, timeout, timeoutPassed)
+	add("fasthttp", clientsLeave, doNothing, passed, deadline, deadlineTwice, timeout)
+	return cells
+}
+
+// costCells returns the cells that tell what a TimeoutHandler costs; that of a server without one comes first.
+func costCells() (cells []costCell) {
+	for _, server := range []string{"net/http", "fasthttp"} {
+		cells = append(cells, costCell{Server: server, Way: doNothing}, costCell{Server: server, Way: timeout})
+	}
+	return cells
+}
+
+// startCaller starts loadtests/arms/caller with these flags on the server's CPUs. Go takes GOMAXPROCS from their number.
+func startCaller(ctx context.Context, sides host.Sides, library, way, flags string) (*server, error) {
+	return start(ctx, fmt.Sprintf("taskset -c %s bin/arms/caller -listen {addr} -admin {admin} -server %s -limit %v %s %s",
+		sides.Server, strings.ReplaceAll(library, "/", ""), serverLimit, callerFlags[way], flags))
+}
+
+// measureNobody measures all cells once a round, each in a fresh process and in an order of the round's own, and writes the
+// record after each round. Rounds have the two seeds by turns.
+func measureNobody(ctx context.Context, rounds int, out io.Writer) error {
+	from, err := newOrigin(ctx)
+	if err != nil {
+		return err
+	}
+	cpus, err := host.Affinity()
+	if err != nil {
+		return err
+	}
+	if len(cpus) < 2 {
+		return errors.New("nobody needs two CPUs, one of them for the service")
+	}
+	sides := host.Sides{Server: cpus[:1], Load: cpus[1:], Pin: true, Vegeta: true}
+	undo, err := sides.BindLoad()
+	defer undo()
+	if err != nil {
+		return err
+	}
+	r := nobodyRecord{Origin: from, Cells: nobodyCells(), Costs: costCells()}
+	iters := workload.Calibrate() // once, so that a request's work is the same everywhere
+	for round := range rounds {
+		seed := uint64(round%2) + 1
+		var jobs []func() error
+		for i := range r.Cells {
+			jobs = append(jobs, func() error { return r.Cells[i].measure(ctx, sides, iters, seed, round, out) })
+		}
+		for range costsOfRound {
+			for i := range r.Costs {
+				jobs = append(jobs, func() error { return r.Costs[i].measure(ctx, sides, seed, out) })
+			}
+		}
+		random := rand.New(rand.NewPCG(seed, uint64(round)))
+		random.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+		for _, job := range jobs {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := job(); err != nil {
+				return err
+			}
+		}
+		if err := save("nobody.json", r); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, round+1, "rounds")
+	}
+	return nil
+}
+
+// measure adds a round: a fresh service, the load, and what came of it when the last handler has ended.
+func (c *nobodyCell) measure(ctx context.Context, sides host.Sides, iters float64, seed uint64, round int, out io.Writer) (err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close() // again, where it is served
+	s, err := startCaller(ctx, sides, c.Server, c.Way, fmt.Sprintf("-work %v -iters %g -downstream %s", workTime, iters, l.Addr()))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, s.kill()); err != nil {
+			err = fmt.Errorf("%s, %s: %w", c.Server, c.Way, err)
+		}
+	}()
+	before, err := s.counts(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	stop := serveStall(l, began.Add(calmTime), began.Add(calmTime+stallTime))
+	replies := c.load(s.addr, began, dueTimes(rand.New(rand.NewPCG(seed, uint64(round)))))
+	after, ended := s.idle(ctx)
+	if err := errors.Join(ended, stop()); err != nil {
+		return err
+	}
+	got := reduce(replies)
+	got.Seed, got.Worked, got.Goroutines, got.CPU = seed, after.Worked-before.Worked, after.Goroutines, after.cpu-before.cpu
+	if tooMany := got.Requests/100 + 1; got.Lost > tooMany {
+		return fmt.Errorf("%d of %d requests lost, at most %d may be", got.Lost, got.Requests, tooMany)
+	}
+	c.Rounds = append(c.Rounds, got)
+	fmt.Fprintf(out, "%s, %s, clients %s: %+v\n", c.Server, c.Way, c.Clients, got)
+	return nil
+}
+
+// measure adds a cost: a fresh service, and requests in a closed loop.
+func (c *costCell) measure(ctx context.Context, sides host.Sides, seed uint64, out io.Writer) (err error) {
+	s, err := startCaller(ctx, sides, c.Server, c.Way, "-work 0")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, s.kill()); err != nil {
+			err = fmt.Errorf("%s, %s: %w", c.Server, c.Way, err)
+		}
+	}()
+	clients := make([]*raw, costClients)
+	for i := range clients {
+		clients[i] = newRaw(s.addr, http.MethodGet, "/")
+		defer clients[i].close()
+	}
+	if err := sendAll(clients, costRequests/10); err != nil { // its first requests fill pools
+		return err
+	}
+	before, err := s.counts(ctx)
+	if err != nil {
+		return err
+	}
+	if err := sendAll(clients, costRequests); err != nil {
+		return err
+	}
+	after, err := s.counts(ctx)
+	if err != nil {
+		return err
+	}
+	n := float64(after.Worked - before.Worked)
+	got := cost{seed, (after.cpu - before.cpu) / n, float64(after.Bytes-before.Bytes) / n, float64(after.Objects-before.Objects) / n}
+	c.Taken = append(c.Taken, got)
+	fmt.Fprintf(out, "cost of %s, %s: %.1f µs, %.0f bytes, %.1f objects\n", c.Server, c.Way, 1e6*got.CPU, got.Bytes, got.Objects)
+	return nil
+}
+
+// sendAll sends n requests, each client its part one after the other.
+func sendAll(clients []*raw, n int) error {
+	var all sync.WaitGroup
+	failed := make([]error, len(clients))
+	for i, c := range clients {
+		all.Go(func() {
+			for range n / len(clients) {
+				if failed[i] = c.send(); failed[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(failed...)
+}
+
+// callerCounts are what loadtests/arms/caller has at /counts, and its CPU time.
+type callerCounts struct {
+	Running, Worked, Goroutines int
+	Bytes, Objects              uint64
+	cpu                         float64 // CPU time of the process, in seconds
+}
+
+func (s *server) counts(ctx context.Context) (c callerCounts, err error) {
+	text, err := s.fetch(ctx, "/counts")
+	if err != nil {
+		return c, err
+	}
+	if c.cpu = host.ProcessCPU(s.cmd.Process.Pid); c.cpu < 0 {
+		return c, errors.New("the CPU time of the service is not known")
+	}
+	return c, json.Unmarshal([]byte(text), &c)
+}
+
+// idle returns the counts of a caller when none of its handlers runs any more.
+func (s *server) idle(ctx context.Context) (callerCounts, error) {
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		c, err := s.counts(ctx)
+		if err != nil || c.Running == 0 {
+			return c, err
+		}
+		if time.Since(began) > stopLimit {
+			return c, fmt.Errorf("%d handlers still run after %v", c.Running, stopLimit)
+		}
+	}
+}

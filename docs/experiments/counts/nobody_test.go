@@ -1,0 +1,92 @@
+package main
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Requests count by how they end, and response times are normal again after the last tenth of a second in which more
+// than one in ten was slow, unanswered or refused.
+func TestReduce(t *testing.T) {
+	t.Parallel()
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	stallsEnd := calmTime + stallTime
+	replies := []reply{
+		{due: 0, ended: ms(3), how: tookAnswer},
+		{due: calmTime, ended: calmTime + patience, how: leftWithout}, // of the stall, so it does not count as late
+		{due: stallsEnd + ms(1), ended: stallsEnd + ms(80), how: tookAnswer},
+		{due: stallsEnd + ms(250), ended: stallsEnd + ms(251), how: gotRefusal},
+		{due: stallsEnd + ms(310), ended: stallsEnd + ms(312), how: tookAnswer},
+	}
+	for i := range 9 { // with them the one late request of their tenth is a tenth
+		replies = append(replies, reply{due: stallsEnd + ms(400+i), ended: stallsEnd + ms(403+i), how: tookAnswer})
+	}
+	replies = append(replies, reply{due: stallsEnd + ms(450), ended: stallsEnd + ms(501), how: lostAnswer})
+	got := reduce(replies)
+	want := nobodyRound{Requests: 15, Taken: 12, Refused: 1, Left: 1, Lost: 1, P99: .5, Normal: .3}
+	if got.Requests != want.Requests || got.Taken != want.Taken || got.Refused != want.Refused || got.Left != want.Left || got.Lost != want.Lost ||
+		got.P99 != want.P99 || got.Normal != want.Normal || got.Never {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	replies = append(replies, reply{due: roundTime - 1, ended: roundTime + time.Second, how: tookAnswer})
+	if got := reduce(replies); got.Normal != afterTime.Seconds() || !got.Never {
+		t.Errorf("got normal after %v, never %v, want never in %v", got.Normal, got.Never, afterTime)
+	}
+}
+
+// The requests of a round come at random at the rate, and the same seed gives the same.
+func TestDueTimes(t *testing.T) {
+	t.Parallel()
+	due := dueTimes(rand.New(rand.NewPCG(1, 0)))
+	if mean := nobodyRate * roundTime.Seconds(); float64(len(due)) < mean*.85 || float64(len(due)) > mean*1.15 {
+		t.Errorf("got %d requests, want about %.0f", len(due), mean)
+	}
+	again := dueTimes(rand.New(rand.NewPCG(1, 0)))
+	for i := range due {
+		if due[i] != again[i] || due[i] >= roundTime || i > 0 && due[i] < due[i-1] {
+			t.Fatalf("request %d: due at %v, and %v", i, due[i], again[i])
+		}
+	}
+}
+
+// What the service did beyond the answers that were taken is for nobody, and the costs are compared by pairs.
+func TestNobodyTable(t *testing.T) {
+	t.Parallel()
+	c := nobodyCell{Server: "net/http", Way: doNothing, Clients: clientsLeave, Rounds: []nobodyRound{
+		{Seed: 1, Requests: 1400, Taken: 700, Worked: 1400, CPU: 1.4, Goroutines: 2400, P99: .5, Normal: 1.2},
+		{Seed: 2, Requests: 1360, Taken: 700, Worked: 1200, CPU: 1, Goroutines: 2500, P99: .5, Normal: 1.4, Lost: 2},
+	}}
+	r := nobodyRecord{Cells: []nobodyCell{c}, Costs: []costCell{
+		{Server: "net/http", Way: doNothing, Taken: []cost{{1, 20e-6, 1000, 10}, {2, 30e-6, 1000, 10}}},
+		{Server: "net/http", Way: timeout, Taken: []cost{{1, 25e-6, 2000, 20.5}, {2, 38e-6, 2000, 20.5}}},
+	}}
+	got := r.markdown()
+	for _, want := range []string{
+		"Medians of 2 rounds and,",
+		"1380 requests a round; medians of the two seeds differ by at most 200 requests for nobody.",
+		"client that left: 2 of all 2,760 requests.",
+		"| net/http | nothing | leave after 500 ms | 700 | 600 (500–700) | 50 | 6.7 (5.7–7.8) | 1.71 ms (1.43 ms–2.00 ms) | 2,450 (2,400–2,500) | 500 ms | 1.30 s (1.20 s–1.40 s) |\n",
+		"| net/http | nothing | 25.0 µs (20.0 µs–30.0 µs) | - | 1,000 | 10.0 |\n",
+		"| net/http | TimeoutHandler | 31.5 µs (25.0 µs–38.0 µs) | 6.50 µs (5.00 µs–8.00 µs) | 2,000 | 20.5 |\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	r.Cells[0].Rounds[1].Never = true
+	if want := "| not within 2.20 s in 1 of 2 rounds |\n"; !strings.Contains(r.markdown(), want) {
+		t.Errorf("no %q in\n%s", want, r.markdown())
+	}
+}
+
+// Every cell has flags of the program that it starts.
+func TestCallerFlags(t *testing.T) {
+	t.Parallel()
+	for _, c := range nobodyCells() {
+		if flags, ok := callerFlags[c.Way]; !ok || c.Way != doNothing && flags == "" {
+			t.Errorf("%s, %s: no flags", c.Server, c.Way)
+		}
+	}
+}
