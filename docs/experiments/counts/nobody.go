@@ -64,7 +64,7 @@ const (
 	nobodyRate  = 300 // requests a second, at random times (Poisson)
 	calmTime    = 400 * time.Millisecond
 	stallTime   = 2 * time.Second
-	afterTime   = 2200 * time.Millisecond
+	afterTime   = 2600 * time.Millisecond
 	roundTime   = calmTime + stallTime + afterTime
 	askedTime   = 2 * time.Millisecond // of the service that is asked, for an answer while it does not hang
 	workTime    = time.Millisecond     // CPU time of a request's work

@@ -67,7 +67,7 @@ func TestNobodyTable(t *testing.T) {
 		"Medians of 2 rounds and,",
 		"1380 requests a round; medians of the two seeds differ by at most 200 requests for nobody.",
 		"client that left: 2 of all 2,760 requests.",
-		"| net/http | nothing | leave after 500 ms | 700 | 600 (500–700) | 50 | 6.7 (5.7–7.8) | 1.71 ms (1.43 ms–2.00 ms) | 2,450 (2,400–2,500) | 500 ms | 1.30 s (1.20 s–1.40 s) |\n",
+		"| net/http | nothing | leave after 500 ms | 700 | 600 (500–700) | 50 | 6.8 (5.7–7.9) | 1.71 ms (1.43 ms–2.00 ms) | 2,450 (2,400–2,500) | 500 ms | 1.30 s (1.20 s–1.40 s) |\n",
 		"| net/http | nothing | 25.0 µs (20.0 µs–30.0 µs) | - | 1,000 | 10.0 |\n",
 		"| net/http | TimeoutHandler | 31.5 µs (25.0 µs–38.0 µs) | 6.50 µs (5.00 µs–8.00 µs) | 2,000 | 20.5 |\n",
 	} {
@@ -76,7 +76,7 @@ func TestNobodyTable(t *testing.T) {
 		}
 	}
 	r.Cells[0].Rounds[1].Never = true
-	if want := "| not within 2.20 s in 1 of 2 rounds |\n"; !strings.Contains(r.markdown(), want) {
+	if want := "| not within 2.60 s in 1 of 2 rounds |\n"; !strings.Contains(r.markdown(), want) {
 		t.Errorf("no %q in\n%s", want, r.markdown())
 	}
 }

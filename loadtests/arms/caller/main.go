@@ -2,7 +2,8 @@
 // flags choose what ends the asking. docs/experiments/counts asks it how many requests it worked for after their
 // clients had gone.
 //
-// Without -downstream it asks nobody. The admin address has /counts, what came of the requests so far, as JSON.
+// Without -downstream it asks nobody. The admin address serves /counts: the handlers that run, those
+// that did their work, and what was allocated, as JSON.
 package main
 
 import (
