@@ -20,8 +20,8 @@ func (r nobodyRecord) markdown() string {
 		}
 	}
 	fmt.Fprintf(&b, "%s. Medians of %s and, in brackets, their 95 %% intervals (below six rounds: least and greatest). ", r.Origin, prose.Plural(rounds, "round"))
-	fmt.Fprintf(&b, "%d requests a round; medians of the two seeds differ by at most %s for nobody. Without any answer for another reason than a client that left: %d of all %s requests.\n\n",
-		requests/(rounds*len(r.Cells)), prose.Plural(r.seedsDiffer(), "request"), lost, prose.Grouped(strconv.Itoa(requests)))
+	fmt.Fprintf(&b, "%d requests a round; medians of the two seeds differ by at most %s for nobody. Of all %s requests %d got no answer though their clients had not left.\n\n",
+		requests/(rounds*len(r.Cells)), prose.Plural(r.seedsDiffer(), "request"), prose.Grouped(strconv.Itoa(requests)), lost)
 	b.WriteString("| server | against a call that takes long | clients | answers taken | worked for nobody | of the CPU time, % | of the work if it hangs every 30 s, % | CPU time an answer | most goroutines | p99 | normal again after |\n")
 	b.WriteString("|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, c := range r.Cells {
