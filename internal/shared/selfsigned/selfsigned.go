@@ -54,6 +54,19 @@ func Certificate(from, until time.Duration, names ...string) (own tls.Certificat
 	return tls.Certificate{Certificate: [][]byte{cert}, PrivateKey: key, Leaf: leaf}, err
 }
 
+// Save writes a certificate and its key into a directory, as cert.pem and key.pem.
+func Save(dir string, own tls.Certificate) (Identity, error) {
+	id := Identity{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), Pair: own}
+	secret, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
+	if err != nil {
+		return id, err
+	}
+	if err := os.WriteFile(id.Cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]}), 0o600); err != nil {
+		return id, err
+	}
+	return id, os.WriteFile(id.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600)
+}
+
 // New makes an identity for names, which are host names and IP addresses. It is valid now.
 func New(t Test, names ...string) Identity {
 	t.Helper()
@@ -63,20 +76,14 @@ func New(t Test, names ...string) Identity {
 // Valid makes an identity that is valid between two times, as [Certificate] has them.
 func Valid(t Test, from, until time.Duration, names ...string) Identity {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	own, err := Certificate(from, until, names...)
-	must(err)
-	secret, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
-	must(err)
-	dir := t.TempDir()
-	id := Identity{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), Pair: own}
-	must(os.WriteFile(id.Cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]}), 0o600))
-	must(os.WriteFile(id.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := Save(t.TempDir(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return id
 }
 
