@@ -1,6 +1,6 @@
 // Command plain serves with net/http or fasthttp as they come, without the limits, counters and drain of
-// schedlab's modes and recipes. docs/experiments/counts asks it what a connection takes in each state, and
-// how many requests are lost when it stops.
+// schedlab's modes and recipes. docs/experiments/counts asks it what a connection takes in each state, how
+// many requests are lost when it stops, and what TLS and HTTP/2 cost.
 //
 //	/small   a few bytes, after it has read the body, and with -work after that time
 //	/large   1 MiB
@@ -15,6 +15,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -43,6 +44,7 @@ var (
 	telling atomic.Bool  // each answer ends its connection
 	reduce  = flag.Bool("reduce", false, "fasthttp's ReduceMemoryUsage")
 	work    = flag.Duration("work", 0, "how long a request of /small takes")
+	h2c     = flag.Bool("h2c", false, "nethttp speaks HTTP/2 without TLS, too")
 )
 
 // grace is how long a server goes on after SIGTERM where its way to stop has a wait.
@@ -76,6 +78,9 @@ func run(name, stop, addr, admin, protocol string) error {
 		"wait": func() { time.Sleep(grace) }, "tell": func() { telling.Store(true); time.Sleep(grace) }}[stop]
 	if !ok || stop == "off" && name != "nethttp" {
 		return fmt.Errorf("-stop %q is none of exit, shutdown, wait, tell and, of nethttp, off", stop)
+	}
+	if *h2c && (name != "nethttp" || protocol != "") {
+		return errors.New("-h2c is for -server nethttp without -tls")
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -154,6 +159,7 @@ func (s *standard) serve(l net.Listener) error {
 	s.Protocols = new(http.Protocols)
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetHTTP2(true)
+	s.Protocols.SetUnencryptedHTTP2(*h2c)
 	if err := s.Serve(l); err != http.ErrServerClosed {
 		return err
 	}
