@@ -31,21 +31,31 @@ type crowd struct {
 }
 
 func newCrowd(cell memoryCell, s *server) *crowd {
-	c := &crowd{cell: cell, server: s, scheme: "https", transport: &http.Transport{
+	c := &crowd{cell: cell, server: s}
+	c.transport, c.scheme = transportFor(cell.Protocol)
+	return c
+}
+
+// transportFor returns a client that speaks one protocol alone, and the scheme of its URLs.
+func transportFor(protocol string) (t *http.Transport, scheme string) {
+	t = &http.Transport{
 		Protocols:          new(http.Protocols),
 		TLSClientConfig:    &tls.Config{InsecureSkipVerify: true},
 		DisableCompression: true,
-	}}
-	switch cell.Protocol {
-	case plainHTTP:
-		c.scheme = "http"
-		c.transport.Protocols.SetHTTP1(true)
-	case overTLS:
-		c.transport.Protocols.SetHTTP1(true)
-	case overHTTP2:
-		c.transport.Protocols.SetHTTP2(true)
 	}
-	return c
+	switch protocol {
+	case plainHTTP:
+		t.Protocols.SetHTTP1(true)
+		return t, "http"
+	case overH2C:
+		t.Protocols.SetUnencryptedHTTP2(true)
+		return t, "http"
+	case overTLS:
+		t.Protocols.SetHTTP1(true)
+	case overHTTP2:
+		t.Protocols.SetHTTP2(true)
+	}
+	return t, "https"
 }
 
 // openAll brings all requests into the cell's state.

@@ -1,10 +1,12 @@
-// Command counts measures what needs no quiet machine, because it judges memory and counts and no times: what a
+// Command counts measures what needs no quiet machine, because it judges memory, counts and CPU time first: what a
 // connection's memory is in each state (memory.md), how many requests are lost when a server stops under load
-// (shutdown.md), and for how many a service works after their clients have gone (nobody.md). tools/counts builds the servers and runs it, at the top of the tree.
+// (shutdown.md), for how many a service works after their clients have gone (nobody.md), and what TLS and HTTP/2 cost
+// (tls.md). tools/counts builds the servers and runs it, at the top of the tree.
 //
 //	go run ./docs/experiments/counts memory [-connections 10000] [-repeats 2]
 //	go run ./docs/experiments/counts shutdown [-stops 200]
 //	go run ./docs/experiments/counts nobody [-rounds 6]
+//	go run ./docs/experiments/counts tls [-rounds 10] [-rate 2000] [-busy 6000] [-new 400]
 //	go run ./docs/experiments/counts pages
 //
 // All but the last write a record, as memory.json, after each round, and pages writes the tables of the pages.
@@ -60,10 +62,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case "nobody":
 		rounds := flags.Int("rounds", 6, "rounds, with a fresh service for each cell; half of them have another seed")
 		measure = func() error { return measureNobody(ctx, *rounds, out) }
+	case "tls":
+		rounds := flags.Int("rounds", 10, "rounds, with a fresh server for each cell; half of them have another seed")
+		var rates tlsRates
+		flags.Float64Var(&rates.kept, "rate", 2000, "requests a second on kept connections")
+		flags.Float64Var(&rates.busy, "busy", 6000, "requests a second of a busier server, on kept connections, too")
+		flags.Float64Var(&rates.fresh, "new", 400, "connections a second where each has one request")
+		measure = func() error { return measureTLS(ctx, *rounds, rates, out) }
 	case "pages":
 		measure = func() error { return nil }
 	default:
-		return fmt.Errorf("got %q, want memory, shutdown, nobody or pages", what)
+		return fmt.Errorf("got %q, want memory, shutdown, nobody, tls or pages", what)
 	}
 	if err := flags.Parse(args); err != nil {
 		return err

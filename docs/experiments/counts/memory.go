@@ -33,6 +33,7 @@ type memory struct {
 const (
 	plainHTTP = "HTTP/1.1"
 	overTLS   = "HTTP/1.1, TLS"
+	overH2C   = "HTTP/2"
 	overHTTP2 = "HTTP/2, TLS"
 )
 
@@ -81,16 +82,23 @@ func (c memoryCell) command() string {
 	if c.Server == "loop" {
 		return fmt.Sprintf("bin/schedlab serve --mode loop --addr {addr} --admin {admin} --iters 100 --max-conns %d --idle-timeout 1h --log-level error", c.Requests+64)
 	}
-	command := "bin/arms/plain -listen {addr} -admin {admin} -server "
-	switch c.Server {
+	return plainCommand(c.Server, c.Protocol) + " -admin {admin}"
+}
+
+// plainCommand returns the command of a server that is a library as it comes.
+func plainCommand(server, protocol string) string {
+	command := "bin/arms/plain -listen {addr} -server "
+	switch server {
 	case fasthttpReduced:
 		command += "fasthttp -reduce"
 	default:
-		command += strings.ReplaceAll(c.Server, "/", "")
+		command += strings.ReplaceAll(server, "/", "")
 	}
-	switch c.Protocol {
+	switch protocol {
 	case overTLS:
 		command += " -tls http/1.1"
+	case overH2C:
+		command += " -h2c"
 	case overHTTP2:
 		command += " -tls h2"
 	}

@@ -23,7 +23,7 @@ const notMeasured = "\nNot measured yet.\n"
 
 // writePages writes the tables of the pages from the records in a directory.
 func writePages(dir string) error {
-	for _, name := range []string{"memory", "shutdown", "nobody"} {
+	for _, name := range []string{"memory", "shutdown", "nobody", "tls"} {
 		file := filepath.Join(dir, name+".md")
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -61,6 +61,12 @@ func pageOf(dir, name, text string) (string, error) {
 		table = r.markdown()
 	case "nobody":
 		r, err := load[nobodyRecord](dir, "nobody.json")
+		if err != nil {
+			return "", err
+		}
+		table = r.markdown()
+	case "tls":
+		r, err := load[tlsRecord](dir, "tls.json")
 		if err != nil {
 			return "", err
 		}

@@ -14,6 +14,7 @@ func TestPagesAreOfTheRecords(t *testing.T) {
 		"memory":   regexp.MustCompile(`([\d.,]+) KiB`),
 		"shutdown": regexp.MustCompile(`\b(\d+) (?:of 200|requests were lost)`),
 		"nobody":   regexp.MustCompile(`([\d.,]+) (?:requests for nobody|goroutines|µs)`),
+		"tls":      regexp.MustCompile(`([\d.,]+) µs`),
 	} {
 		text, err := os.ReadFile(name + ".md")
 		if err != nil {

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"schedlab/internal/measuring/arrivals"
+	engine "schedlab/internal/measuring/load"
+)
+
+// keptConns is how many connections are opened before a window where each carries one request at a time. More are opened
+// when they do not suffice.
+const keptConns = 128
+
+// An asker is a client in an open loop: it sends each request when it is due, whether or not earlier ones are answered.
+type asker struct {
+	client    *http.Client
+	transport *http.Transport
+	url       string
+	major     int // of the protocol that answers have
+	first     int // requests at once that open the connections; 0: none
+	opened    atomic.Int64
+}
+
+// An asked is what was sent in a window. Every request of it was answered.
+type asked struct {
+	Requests int
+	Opened   int     // connections
+	Resumed  int     // connections that resumed a session of TLS, where each has one request
+	Seconds  float64 // until the last answer
+}
+
+// newAsker returns a client for a cell's server. It has a cache of TLS sessions of its own: Go's client looks sessions up
+// by the server's name without its port, so servers that share a cache would never resume.
+func newAsker(c tlsCell, addr string) *asker {
+	transport, scheme := transportFor(c.Protocol)
+	a := &asker{transport: transport, client: &http.Client{Transport: transport}, url: scheme + "://" + addr + c.path(), major: 1}
+	transport.MaxIdleConnsPerHost = 1 << 10
+	transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		a.opened.Add(1)
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	if c.Protocol == overH2C || c.Protocol == overHTTP2 {
+		a.major = 2
+	} else if c.Connections == connKept {
+		a.first = keptConns
+	}
+	if c.Connections != connKept {
+		transport.DisableKeepAlives = true
+		transport.TLSClientConfig.ClientSessionCache = forgetful{}
+	}
+	switch c.Connections {
+	case connClassic:
+		transport.TLSClientConfig.CurvePreferences = []tls.CurveID{tls.X25519}
+	case connFull12, connAgain12:
+		transport.TLSClientConfig.MaxVersion = tls.VersionTLS12
+	}
+	if c.Connections == connResumed || c.Connections == connAgain12 {
+		transport.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+	}
+	return a
+}
+
+// A forgetful cache keeps no session. A client with one asks for sessions as others do, which costs the server the making
+// of a ticket, and never resumes one.
+type forgetful struct{}
+
+func (forgetful) Get(string) (*tls.ClientSessionState, bool) { return nil, false }
+func (forgetful) Put(string, *tls.ClientSessionState)        {}
+
+func (a *asker) close() { a.transport.CloseIdleConnections() }
+
+// open opens the connections. The first request comes alone, because several at once would each dial a connection of
+// HTTP/2, and because the first handshake has no session to resume.
+func (a *asker) open(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	if _, err := a.one(ctx); err != nil {
+		return err
+	}
+	failed := make([]error, a.first)
+	var running sync.WaitGroup
+	for i := range failed {
+		running.Go(func() { _, failed[i] = a.one(ctx) })
+	}
+	running.Wait()
+	return errors.Join(failed...)
+}
+
+// ask sends requests at random times (Poisson) for a span and waits for all answers. The first that fails ends it.
+func (a *asker) ask(ctx context.Context, rate float64, span time.Duration, random *rand.Rand) (all asked, err error) {
+	limit := span + answerLimit
+	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%g requests a second for %v are not answered after %v: end other programs, or lower the rate", rate, span, limit))
+	defer stop()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var running sync.WaitGroup
+	var resumed atomic.Int64
+	opened, begin := a.opened.Load(), time.Now()
+	for due := range (arrivals.Process{}).Times(rate, span, random) {
+		for early := due - time.Since(begin); early > 0 && ctx.Err() == nil; early = due - time.Since(begin) {
+			engine.Sleep(early)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		all.Requests++
+		running.Go(func() {
+			switch again, err := a.one(ctx); {
+			case err != nil:
+				fail(err)
+			case again:
+				resumed.Add(1)
+			}
+		})
+	}
+	running.Wait()
+	all.Opened, all.Resumed = int(a.opened.Load()-opened), int(resumed.Load())
+	all.Seconds = time.Since(begin).Seconds()
+	return all, context.Cause(ctx)
+}
+
+// one sends a request, and reports whether its connection resumed a session of TLS.
+func (a *asker) one(ctx context.Context) (resumed bool, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url, nil)
+	if err != nil {
+		return false, err
+	}
+	res, err := a.client.Do(req)
+	if err != nil {
+		return false, err
+	}
+	defer res.Body.Close()
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		return false, err
+	}
+	if res.StatusCode != http.StatusOK || res.ProtoMajor != a.major {
+		return false, fmt.Errorf("%s: %s over %s", a.url, res.Status, res.Proto)
+	}
+	return res.TLS != nil && res.TLS.DidResume, nil
+}

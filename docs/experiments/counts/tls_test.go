@@ -1,0 +1,154 @@
+package main
+
+import (
+	"crypto/tls"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"schedlab/internal/shared/selfsigned"
+)
+
+// answering serves a few bytes over a cell's protocol, and returns the address.
+func answering(t *testing.T, c tlsCell) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok")) })}
+	s.Protocols.SetHTTP1(c.Protocol == plainHTTP || c.Protocol == overTLS)
+	s.Protocols.SetHTTP2(c.Protocol == overHTTP2)
+	s.Protocols.SetUnencryptedHTTP2(c.Protocol == overH2C)
+	if c.Protocol == overTLS || c.Protocol == overHTTP2 {
+		own, err := selfsigned.Certificate(-time.Hour, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		protocol := map[string]string{overTLS: "http/1.1", overHTTP2: "h2"}[c.Protocol]
+		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{own}, NextProtos: []string{protocol}})
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = s.Serve(l)
+	}()
+	t.Cleanup(func() {
+		s.Close()
+		<-ended
+	})
+	return l.Addr().String()
+}
+
+// Kept connections are opened before the window, and HTTP/2 has one. A new connection carries one request, and resumes a
+// session where its cell says so, and only there.
+func TestAsker(t *testing.T) {
+	t.Parallel()
+	for _, c := range tlsCells(tlsRates{kept: 400, fresh: 400}) {
+		if c.Server != standard || c.Rate == 0 {
+			continue
+		}
+		t.Run(c.Protocol+", "+c.Connections, func(t *testing.T) {
+			t.Parallel()
+			a := newAsker(c, answering(t, c))
+			defer a.close()
+			if err := a.open(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			before := int(a.opened.Load())
+			got, err := a.ask(t.Context(), c.Rate, 100*time.Millisecond, rand.New(rand.NewPCG(1, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Requests == 0 {
+				t.Fatal("no request was sent")
+			}
+			if c.Connections == connKept {
+				if a.major == 2 && before+got.Opened != 1 {
+					t.Errorf("got %d connections of HTTP/2, want one", before+got.Opened)
+				}
+				return
+			}
+			resumed := 0
+			if c.Connections == connResumed || c.Connections == connAgain12 {
+				resumed = got.Requests
+			}
+			if got.Opened != got.Requests || got.Resumed != resumed {
+				t.Errorf("%d requests on %d connections, of which %d resumed a session; want a connection each, %d resumed", got.Requests, got.Opened, got.Resumed, resumed)
+			}
+		})
+	}
+}
+
+// An answer over another protocol ends the measurement: it would be counted for the wrong one.
+func TestAskerRefusesAnotherProtocol(t *testing.T) {
+	t.Parallel()
+	a := newAsker(tlsCell{Server: standard, Protocol: plainHTTP, Connections: connKept}, answering(t, tlsCell{Protocol: plainHTTP}))
+	defer a.close()
+	a.major = 2
+	if _, err := a.ask(t.Context(), 400, 100*time.Millisecond, rand.New(rand.NewPCG(1, 1))); err == nil {
+		t.Error("got no error")
+	}
+}
+
+// Where a handler reads first, all uploads are answered, over both protocols; over HTTP/1.1 also where it waits first.
+func TestUploads(t *testing.T) {
+	t.Parallel()
+	own, err := selfsigned.Certificate(-time.Hour, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range uploadCells() {
+		if c.Order == waitFirst && c.Protocol == overHTTP2 {
+			continue // what comes of it is the question
+		}
+		t.Run(c.Protocol+", "+c.Order, func(t *testing.T) {
+			t.Parallel()
+			got, err := c.measure(t.Context(), own)
+			if err != nil || got.Answered != uploads || got.Seconds <= 0 {
+				t.Errorf("got %+v, %v, want %d answers", got, err, uploads)
+			}
+		})
+	}
+}
+
+func TestTLSTable(t *testing.T) {
+	t.Parallel()
+	cell := func(protocol, connections string, rate float64, micros ...float64) tlsCell {
+		c := tlsCell{Server: standard, Protocol: protocol, Connections: connections, Rate: rate}
+		for i, v := range micros {
+			c.Rounds = append(c.Rounds, tlsRound{Seed: uint64(1 + i%2), Planned: 1, CPU: 1000 * v / 1e6, asked: asked{Requests: 1000, Opened: i, Seconds: 1.02}})
+		}
+		if connections == connResumed {
+			c.Rounds[0].Resumed = 1000
+		}
+		return c
+	}
+	r := tlsRecord{ServerCPU: "0", Cells: []tlsCell{
+		cell(plainHTTP, connKept, 2000, 20, 20), cell(overTLS, connKept, 2000, 25, 25), cell(overHTTP2, connKept, 2000, 40, 40),
+		cell(plainHTTP, connKept, 6000, 10, 10), cell(overTLS, connKept, 6000, 15, 15),
+		cell(plainHTTP, connNew, 400, 100, 110), cell(overTLS, connFull, 400, 300, 310), cell(overTLS, connResumed, 400, 150, 160),
+	}, Uploads: []uploadCell{{Protocol: overHTTP2, Order: waitFirst, Rounds: []uploaded{{10, 1}, {13, 2}}}}}
+	got := r.markdown()
+	for _, want := range []string{
+		"The medians of the two seeds differ by at most 10 %.",
+		"At most 1 connection opened in a window, and the last answer of one came 2 % of its length late at most.",
+		"| net/http | 2,000/s | HTTP/1.1 | 20.0 (20.0 to 20.0) | - | - | - |\n",
+		"| net/http | 6,000/s | HTTP/1.1, TLS | 15.0 (15.0 to 15.0) | 5.0 (5.0 to 5.0) | +50 % (+50 % to +50 %) | - |\n",
+		"| net/http | 2,000/s | HTTP/1.1, TLS | 25.0 (25.0 to 25.0) | 5.0 (5.0 to 5.0) | +25 % (+25 % to +25 %) | - |\n",
+		"| net/http | 2,000/s | HTTP/2, TLS | 40.0 (40.0 to 40.0) | 20.0 (20.0 to 20.0) | +100 % (+100 % to +100 %) | +60 % (+60 % to +60 %) |\n",
+		"| new | 400/s | 105.0 (100.0 to 110.0) | - | - | - | - |\n",
+		"| new, full handshake | 400/s | 305.0 (300.0 to 310.0) | 200.0 (200.0 to 200.0) | 10.0 (10.0 to 10.0) | - | 0 of 2,000 |\n",
+		"| new, resumed | 400/s | 155.0 (150.0 to 160.0) | 50.0 (50.0 to 50.0) | 2.5 (2.5 to 2.5) | 25 % (25 % to 25 %) | 1,000 of 2,000 |\n",
+		"| HTTP/2, TLS | waits for the place, then reads its body | Go's own, 1 MiB | 11.5 (10–13) | 1.50 |\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
