@@ -94,7 +94,7 @@ func serverAddress(listen *net.TCPAddr) (string, error) {
 // detach starts carry and ends, so that carry is no child of the server: its CPU time is not the server's. It has the CPUs
 // that the server may not use, if there are any.
 func detach(args []string) error {
-	runtime.LockOSThread() // a process inherits the CPUs of the thread that starts it
+	runtime.LockOSThread() // a process inherits CPUs and priority of the thread that starts it
 	var servers, others unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &servers); err != nil {
 		return fmt.Errorf("reading the CPU affinity: %w", err)
@@ -108,6 +108,7 @@ func detach(args []string) error {
 	if err := unix.SchedSetaffinity(0, &others); err != nil && err != unix.EINVAL {
 		return fmt.Errorf("setting the CPU affinity: %w", err)
 	}
+	goFirst()
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -146,8 +147,7 @@ func carry(args []string) error {
 	// Buffers are used again, so little is left to collect, and a collection would make bytes late.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(512 << 20)
-	runtime.LockOSThread()
-	late := newLateness(delay, goFirst())
+	late := newLateness(delay, wentFirst())
 	l, err := newLoop(listenerFD, aliveFD, address, delay, true, late.observe)
 	if err != nil {
 		return err
@@ -174,9 +174,17 @@ func carry(args []string) error {
 	return nil
 }
 
-// goFirst lets this thread run before all that are not real-time, as a kernel's own work for the network does, and before
-// a load that shares its CPU (SCHED_RR, 1). It reports whether that is permitted. Other threads of this process stay as they are.
-func goFirst() bool {
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // waits end up to 50 µs late without it
-	return unix.SchedSetAttr(0, &unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 2, Flags: unix.SCHED_FLAG_RESET_ON_FORK}, 0) == nil
+// goFirst lets this thread, and what it starts, run before all that are not real-time, as a kernel's own work for the network
+// does, and before a load that shares its CPU (SCHED_RR, 1). Where that is not permitted, wentFirst tells.
+//
+// All threads of carry must have it: Go's runtime stops a goroutine that runs for 10 ms, and another thread may go on with it.
+func goFirst() {
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // waits end up to 50 µs late without it, unless they are real-time
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 2}, 0)
+}
+
+// wentFirst reports whether this thread is real-time.
+func wentFirst() bool {
+	attr, err := unix.SchedGetAttr(0, 0)
+	return err == nil && attr.Policy == unix.SCHED_FIFO
 }
