@@ -86,7 +86,7 @@ type (
 
 var (
 	trialOfNoSearch  = fact.Plain("trial-of-no-search", 0, `it does not belong to this search`)
-	lowXMax          = fact.New[aboveMost]("low-x-max", 0, `it kept {{per .Low}}, more than its X_max of {{per .XMax}}, the throughput of closed-loop clients before the search: the machine was slower then, or they were too few`)
+	lowXMax          = fact.New[aboveMost]("low-x-max", 0, `it kept {{per .Low}}, more than the {{per .XMax}} of clients in a closed loop before the search: the machine was slower then, or they were too few`)
 	windowsRefused   = fact.New[refusedWindows]("windows-refused", 100, `{{count .Refused}} of {{plural .Windows "window"}} are refused and count for nothing, the last for {{template "because" .}}`)
 	ruleBroken       = fact.New[broken]("rule-broken", 0, `{{.Rule}}: {{printf "%.3g" .Value}}, limit {{printf "%.3g" .Limit}}`)
 	rateOff          = fact.New[offRate]("rate-off", 0, `rate off (ratio): {{printf "%.3g" .Value}}, limit {{printf "%.3g" .Limit}}`)

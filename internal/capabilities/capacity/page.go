@@ -392,7 +392,7 @@ const (
 // is a dash. The counts of windows tell how well a bound is supported: "3 of 3" kept at the low
 // end, "2 of 3" not kept at the high end.
 func (s *Search) table() [][]string {
-	rows := [][]string{{"arm", "capacity", "estimate", "verified", "refuted", "saturation (extrapolated)", "X_max", "recovers", "CPU a request"}}
+	rows := [][]string{{"arm", "capacity", "estimate", "verified", "refuted", "saturation (extrapolated)", "closed loop", "recovers", "CPU a request"}}
 	for _, a := range s.Arms {
 		capacity, most, recovers := interval(a), measured(a.XMax, say.Rate), windowsOf(a.AgainKept, a.AgainOf)
 		if !a.Starves.None() {
@@ -492,7 +492,7 @@ func (s *Search) lines() (lines []string) {
 	}
 	lines = append(lines, s.compared()...)
 	if len(rates) > 0 {
-		lines = append(lines, fmt.Sprintf("CPU a request is the median of windows at %s to %s, where a server sleeps and wakes between requests; for X_max, in a closed loop, it may never sleep, and a request costs less: X_max may be above what this CPU time allows",
+		lines = append(lines, fmt.Sprintf("CPU a request is the median of windows at %s to %s, where a server sleeps and wakes between requests; in the closed loop it may never sleep, and a request costs less: its rate may be above what this CPU time allows",
 			strings.TrimSuffix(say.Rate(slices.Min(rates)), "/s"), say.Rate(slices.Max(rates))))
 	}
 	return lines
@@ -531,8 +531,8 @@ func (s *Search) compared() []string {
 		}
 	}
 	if len(beyond) > 0 {
-		notes = append(notes, strings.Join(beyond, ", ")+": the interval reaches above X_max, because it ends at the lowest rate that was offered and broke the objective; "+
-			"expect no more than X_max, which one short probe tells to about 10"+say.NBSP+"%")
+		notes = append(notes, strings.Join(beyond, ", ")+": the interval reaches above the rate of the closed loop, because it ends at the lowest rate that was offered and broke the objective; "+
+			"expect no more than that, which one short probe tells to about 10"+say.NBSP+"%")
 	}
 	return slices.Concat(lines, notes, broken)
 }

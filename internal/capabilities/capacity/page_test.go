@@ -206,7 +206,7 @@ func TestAnIntervalAboveXMaxIsExplained(t *testing.T) {
 			t.Fatal(err)
 		}
 		for form, text := range map[string]string{"text": rendered(t, "text", r), "markdown": rendered(t, "markdown", r), "brief": brief.String()} {
-			said := strings.Contains(strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "\\", ""), "nethttp: the interval reaches above X_max")
+			said := strings.Contains(strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "\\", ""), "nethttp: the interval reaches above the rate of the closed loop")
 			if said != want {
 				t.Errorf("%s with an X_max of %v/s: explained is %v, want %v:\n%s", form, xmax, said, want, text)
 			}

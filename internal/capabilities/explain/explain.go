@@ -154,6 +154,9 @@ func (c *Case) Explain(from, to string, modes map[string]mode.Mode) (*Explanatio
 		return x, nil
 	}
 	x.Slower = all[0].slower(from, to)
+	x.Undecided = slices.ContainsFunc(c.Result.Answer.Standings, func(s record.Standing) bool {
+		return s.Place == record.Place{Outcome: outcome.Open} && (s.Baseline == from && s.Arm == to || s.Baseline == to && s.Arm == from)
+	})
 	// Causes are sought for one slower arm only. Once there are causes, or where the mean differs too, only
 	// rules about the tail alone can add a cause: a cause of the mean lengthens the tail as well.
 	s, err := sideOf(c.arms[x.Slower], c.scenario, modes)
@@ -247,7 +250,7 @@ func (c *Case) whatDiffers(x *Explanation) (all []difference, why []fact.Fact) {
 	var copied Explanation
 	noise := "" // who differs by that much
 	if arms := c.Result.Arms; len(arms) > 1 && arms[1].Role == record.Copy {
-		copied, noise = *c.waterfalls(arms[0].Name, arms[1].Name), arms[0].Name+" and its own copy may differ"
+		copied, noise = *c.waterfalls(arms[0].Name, arms[1].Name), arms[0].Name+", run twice as a check, differs from itself"
 	}
 	for _, d := range []struct {
 		of, copied stats.Step

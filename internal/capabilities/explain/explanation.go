@@ -34,14 +34,15 @@ func (x *Explanation) Key() string { return "explained" }
 // An Explanation is the output of `schedlab explain --output json`: where the time between two
 // arms of a run went, and why. Times are seconds of a good request.
 type Explanation struct {
-	Schema   int    `json:"schema"`
-	Run      string `json:"run"`
-	Dir      string `json:"dir"`
-	Scenario string `json:"scenario"`
-	From     string `json:"from"`             // the arm compared with
-	To       string `json:"to"`               // the arm whose difference from From is explained
-	Slower   string `json:"slower,omitempty"` // the arm with the extra time or losses that the causes explain; "" if the arms hardly differ
-	Blocks   int    `json:"blocks"`           // valid blocks; the intervals are over them
+	Schema    int    `json:"schema"`
+	Run       string `json:"run"`
+	Dir       string `json:"dir"`
+	Scenario  string `json:"scenario"`
+	From      string `json:"from"`                // the arm compared with
+	To        string `json:"to"`                  // the arm whose difference from From is explained
+	Slower    string `json:"slower,omitempty"`    // the arm with the extra time or losses that the causes explain; "" if the arms hardly differ
+	Undecided bool   `json:"undecided,omitempty"` // the run decided none of its own verdicts on the two, which are on quantiles
+	Blocks    int    `json:"blocks"`              // valid blocks; the intervals are over them
 
 	Mean record.Waterfall `json:"mean"`
 	Tail record.Waterfall `json:"tail"` // of the slowest 1 % of each window

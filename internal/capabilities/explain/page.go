@@ -148,8 +148,12 @@ func gap(x *Explanation) string {
 	if tail {
 		s, where = x.Tail.Step, "in its slowest 1"+say.NBSP+"% of requests"
 	}
-	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s)", x.Slower, x.faster(),
-		say.Seconds(math.Abs(s.By)), where, say.Seconds(max(s.From, s.To)), say.Seconds(min(s.From, s.To)))
+	left := ""
+	if x.Undecided {
+		left = "; the run's own verdict, on quantiles, is open"
+	}
+	return fmt.Sprintf("%s is slower than %s by %s %s (%s instead of %s%s)", x.Slower, x.faster(),
+		say.Seconds(math.Abs(s.By)), where, say.Seconds(max(s.From, s.To)), say.Seconds(min(s.From, s.To)), left)
 }
 
 // proof describes the test of a cause: how its stretch changed in the extra blocks with the knob, a setting

@@ -231,7 +231,7 @@ func TestTimesBesideLosses(t *testing.T) {
 	}
 }
 
-// What the baseline and its own copy may differ by, or the load itself adds, is not explained.
+// What the baseline, run twice, differs by from itself, or the load itself adds, is not explained.
 func TestNoCauseOfNoise(t *testing.T) {
 	t.Parallel()
 	e := evidence["cause-workers"]
@@ -247,7 +247,7 @@ func TestNoCauseOfNoise(t *testing.T) {
 		why    string // said of the mean
 	}{
 		{"a copy like the baseline", quick, &record.Floor{P50: 40e-6}, "slow", ""},
-		{"a copy that is as far off", apart, nil, "", "on average they differ by 5.10 ms, and fast and its own copy may differ by up to 5.51 ms"},
+		{"a copy that is as far off", apart, nil, "", "on average they differ by 5.10 ms, and fast, run twice as a check, differs from itself by up to 5.51 ms"},
 		{"a load that adds more", quick, &record.Floor{P50: 6e-3}, "", "on average they differ by 5.10 ms, and the load engine itself adds to a time by up to 6.00 ms"},
 	} {
 		made := madeCase(quick, e.pro, e.asked, "")

@@ -207,7 +207,7 @@ func fewBlocks(p record.Plan, budget time.Duration) (few string, needs time.Dura
 // A record may come from anybody, and an explanation starts the commands in it. It counts as
 // the user's own if this user signed plan, the plan that the record has now: an edit breaks the
 // signature. Errors are wrong usage; the one about foreign programs lists them.
-func (e *explaining) mayRun(ctx context.Context, dir *record.Dir, plan any, s scenario.Scenario) error {
+func (e *explaining) mayRun(ctx context.Context, dir *record.Dir, plan record.Plan, s scenario.Scenario) error {
 	arms := s.Contestants()
 	if !e.AllowRemote {
 		if err := stayLocal(ctx, arms); err != nil {

@@ -203,6 +203,14 @@ func (c *conduct) withArms(s scenario.Scenario) (scenario.Scenario, error) {
 	if c.every {
 		c.withEveryMode(&s)
 	}
+	// A scenario's question is about its own arms.
+	switch {
+	case c.Adhoc.given():
+	case c.every:
+		s.Question += " (run with every mode that fits)"
+	case len(names)+len(added) > 0:
+		s.Question += " (run with " + strings.Join(s.ArmNames(), ", ") + ")"
+	}
 	// The scenario's own word on connections gives way.
 	if c.Close {
 		s.Keep(false)

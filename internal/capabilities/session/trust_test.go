@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,27 +54,60 @@ func TestForeignRecordsAreAskedAbout(t *testing.T) {
 		t.Errorf("another machine: got %v, want --allow-remote", err)
 	}
 
-	if err := dir.Sign(plan); err != nil {
-		t.Fatal(err)
+	write := func(plan string) {
+		t.Helper()
+		run := fmt.Sprintf(`{"schema": %d, "name": %q, "plan": %s}`, record.Schema, dir.Name(), plan)
+		if err := os.WriteFile(filepath.Join(dir.Path(), "run.json"), []byte(run), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	text, err := json.Marshal(plan)
+	read := func() {
+		t.Helper()
+		_, run, err := record.Open(dir.Path(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan = run.Plan
+	}
+	asText, err := json.Marshal(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read record.Plan
-	if err := json.Unmarshal(text, &read); err != nil || !dir.Signed(read) {
-		t.Errorf("a signed plan, read from its record: %v, want it known", err)
+	// As another program wrote it: words and seconds that this one writes differently, and a key that it does not know.
+	own := strings.Replace(string(asText), `"doubts":[]`, `"doubts":[{"code":"overloaded","text":"as it was said then"}],"gone":"<3.3000000000000003>"`, 1)
+	own = strings.Replace(own, `"window":0`, `"window":0.30000000000000004`, 1)
+	write(own)
+	if err := dir.Sign(); err != nil {
+		t.Fatal(err)
+	}
+	read()
+	if !dir.Signed(plan) {
+		t.Error("a signed plan, read from its record, is not known")
 	}
 	for _, text := range foreign {
 		if err := ask(text, false); err != nil {
 			t.Errorf("%s of an own record: %v", text, err)
 		}
 	}
+	other := strings.Replace(own, `"./a"`, `"./b"`, 1)
+	for name, edited := range map[string]string{
+		"a changed command": other, "a changed doubt": strings.Replace(own, "as it was", "as it is", 1),
+		"a second plan":        own + `, "plan": ` + other,
+		"a second plan before": other + `, "plan": ` + own,
+	} {
+		write(edited)
+		read()
+		if ours := ask(foreign[0], false) == nil; ours && plan.Arms[0].Command[0] != "./a" || ours && !strings.HasSuffix(edited, own) {
+			t.Errorf("%s: the record is the user's own", name)
+		}
+	}
+	write(own)
+	read()
 	plan.Arms[0].Command[0] = "./b"
 	if ask(foreign[0], false) == nil {
-		t.Error("a changed plan is the user's own")
+		t.Error("another plan than the record's is the user's own")
 	}
-	plan.Arms[0].Command[0] = "./a"
+	read()
 	configured, err := os.UserConfigDir()
 	if err != nil {
 		t.Fatal(err)

@@ -190,8 +190,8 @@ var (
 	causeOverload   = fact.New[doubt.Overload]("overload", 0, `overload: the backlog of {{.Arm}} grows all through the window, so only its goodput can be compared{{template "overload others" .}}`)
 	causeUnsent     = fact.New[unsentShare]("unsent", 0, `requests not sent: the paced clients of {{.Arm}} did not send {{percent .Unsent}} of their requests, which have no times`)
 	causeTaken      = fact.New[share]("cpu-taken", 0, `busy machine: other programs used {{percent .Share}} of the servers' CPU time, and of two servers that wait for a CPU the one that needs less of it is quicker`)
-	causeAA         = fact.New[resolution]("aa", 0, `{{range .Because}}its own copy: {{say .}}{{else}}{{.Baseline}} differs from its own copy at {{.Metric}} by {{change .Low}} to {{change .High}}, and only a difference beyond that stands{{end}}`)
-	gateNoise       = fact.New[noise]("gate-noise", 0, `{{.Baseline}} against its own copy is {{change .Low}} to {{change .High}} at {{.Metric}}, where {{change .Allowed}} is allowed: equal builds differ too much here to tell`)
+	causeAA         = fact.New[resolution]("aa", 0, `{{range .Because}}run twice as a check: {{say .}}{{else}}{{.Baseline}}, run twice as a check, differs from itself at {{.Metric}} by {{change .Low}} to {{change .High}}, and only a difference beyond that stands{{end}}`)
+	gateNoise       = fact.New[noise]("gate-noise", 0, `{{.Baseline}}, run twice as a check, differs from itself by {{change .Low}} to {{change .High}} at {{.Metric}}, where {{change .Allowed}} is allowed: equal builds differ too much here to tell`)
 	causeDrift      = fact.New[drifting]("drift", 0, `drift: against {{.Baseline}} it is {{change .First}} in the first half of the blocks and {{change .Last}} in the last`)
 	causeImbalance  = fact.New[unequal]("imbalance", 0, `imbalance: {{if .Share}}{{.Share}} differs between {{.Baseline}} and {{.Arm}} by {{percentf "%+.1f" .More}} of the CPU time, and the ratio follows it by enough to make the verdict`+
 		`{{else}}{{.Arm}} was asked later than {{.Baseline}} by {{millisf "%.3g" .More}} at {{.Metric}}, which is enough to make the verdict{{end}}`)

@@ -209,7 +209,7 @@ func TestRunRules(t *testing.T) {
 			"errors: nethttp failed 24 of 14400 requests (0.17 %), above 0.1 %: status 500",
 			"errors: nethttp failed 24 of 14400 requests (0.17 %) and pool failed 24 of 14400 requests (0.17 %), above 0.1 %: status 500"},
 		{"errors of the copy", synthetic{edit: at("nethttp'", some(500, func(r *request.Request) { r.Status = 503 }))},
-			"its own copy: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: status 503", "its own copy: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: status 503"},
+			"run twice as a check: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: status 503", "run twice as a check: errors: nethttp' failed 24 of 14400 requests (0.17 %), above 0.1 %: status 503"},
 		{"few enough errors", synthetic{edit: at("pool", some(1200, func(r *request.Request) { r.Status = 503 }))}, "", ""},
 		{"status mix", synthetic{edit: at("pool", some(100, func(r *request.Request) { r.Status = 304 }))}, "",
 			"status mix: pool answers 200 in 99.00 %, nethttp in 100.00 % of requests"},
@@ -240,7 +240,7 @@ func TestRunRules(t *testing.T) {
 		if got := decisions(r, "pool"); got["p50"] != "SAME" || got["p99"] != "refused" {
 			t.Errorf("got %v, want p99 alone refused", got)
 		}
-		want := "nethttp differs from its own copy at p99 by +20 % (+20 % to +20 %), and only a difference beyond that stands"
+		want := "nethttp, run twice as a check, differs from itself at p99 by +20 % (+20 % to +20 %), and only a difference beyond that stands"
 		if got := words(verdictOf(t, r.Verdicts, "pool", "p99").Reason); got[:50] != want[:50] {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -49,11 +49,20 @@ func againOf(r record.Result) step {
 			return again("for longer, to find what is open", "budget "+typed(longer))
 		}
 	case *record.Comparison:
+		if tooFast(r) {
+			return again("at a rate that all arms can carry", "rate 0.6x")
+		}
 		if flags := longer(r); flags != nil {
 			return again("for longer, to decide what is open", flags...)
 		}
 	}
 	return step{}
+}
+
+// tooFast reports whether an answer is missing and an arm was overloaded, so that the same rate would tell no more.
+// The rate of a cell is the grid's.
+func tooFast(r *record.Comparison) bool {
+	return !r.Answer.Outcome.Decided() && len(r.Cell) == 0 && slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Behind })
 }
 
 // hasWaited reports whether a run waited for a quiet machine before it started.

@@ -24,6 +24,10 @@ func TestNextCommand(t *testing.T) {
 	open, slower, same := stats.Decision{Outcome: outcome.Open}, stats.Decided(stats.Slower), stats.Decided(stats.Same)
 	room := doubt.BudgetEnded.Of(doubt.Ended{Needed: 180, Room: 20, Budget: 75, Blocks: 10, Open: 1})
 	busy := doubt.MachineBusy.Of(doubt.Taken{Side: "server", CPUs: 1, Share: .4, OfProgram: &doubt.OfProgram{Program: "cc1"}, Open: true})
+	overloaded := ran("schedlab compare --rate 900/s", verdict(open, 20), room)
+	overloaded.Answer.Outcome, overloaded.Arms[0].Behind = outcome.Open, true
+	cell := ran("schedlab compare --grid rate=900/s", verdict(open, 20), room)
+	cell.Answer.Outcome, cell.Arms[0].Behind, cell.Cell = outcome.Open, true, []record.Level{{}}
 	cut := ran("schedlab compare", verdict(open, 0))
 	cut.Status = record.Interrupted
 	for _, c := range []struct {
@@ -37,6 +41,8 @@ func TestNextCommand(t *testing.T) {
 		{"quoted", ran("schedlab compare --arm 'x=./x {addr}'", verdict(open, 20), room), "schedlab compare --arm 'x=./x {addr}' --budget 3m"},
 		{"busy", ran("schedlab compare", verdict(open, 20), busy), "schedlab compare --wait-idle 2m"},
 		{"busy, though it waited", ran("schedlab compare --wait-idle 1m", verdict(open, 20), busy), ""},
+		{"overloaded", overloaded, "schedlab compare --rate 0.6x"},
+		{"overloaded in a cell of a grid", cell, "schedlab compare --grid rate=900/s --budget 3m"},
 		{"interrupted", cut, "schedlab compare"},
 		{"differ", ran("schedlab compare", verdict(slower, 0)), "schedlab explain 20261107-123005-quick-beef"},
 		{"the same", ran("schedlab compare", verdict(same, 0)), ""},

@@ -164,11 +164,11 @@ func TestControlThatWasNotJudged(t *testing.T) {
 		{Metric: stats.P50, Baseline: "a", Arm: "a'", Verdict: decision("SAME"), Ratio: 1.01, Low: .98, High: 1.03},
 		{Metric: stats.P99, Baseline: "a", Arm: "a'", Verdict: decision("refused"), Reason: said("too few requests")},
 	}
-	if got, want := aaBriefly(aa, 12), "a and its own copy do not differ in p50"; got != want {
+	if got, want := aaBriefly(aa, 12), "a, run twice as a check, does not differ from itself in p50"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	aa[0].Verdict, aa[0].Low = decision("SLOWER"), 1.005
-	if got, want := aaBriefly(aa, 12), "a DIFFERS from its own copy in p50, and only a difference beyond that stands"; got != want {
+	if got, want := aaBriefly(aa, 12), "a, run twice as a check, DIFFERS from itself in p50, and only a difference beyond that stands"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -183,7 +183,7 @@ func TestTinyLoss(t *testing.T) {
 }
 
 // tableRow is a row of figures, or a head.
-var tableRow = regexp.MustCompile(`(\d|s|-|%)  +\S*\d|law  |goodput  |client  |ideal \(|X_max  |late at p50  `)
+var tableRow = regexp.MustCompile(`(\d|s|-|%)  +\S*\d|law  |goodput  |client  |ideal \(|highest  |late at p50  `)
 
 func TestTextFitsItsWidthAndTerminal(t *testing.T) {
 	t.Parallel()

@@ -312,7 +312,7 @@ var placeWords = map[record.Place]struct {
 	record.Placed(stats.Higher):                            {"keeps up better", string(stats.Faster), "keeps up better", "keep up better", " than "},
 	record.Placed(stats.Lower):                             {"falls behind", string(stats.Slower), "does not keep up", "do not keep up", " with "},
 	record.Placed(stats.Trade):                             {"trade", "open", "is both better and worse", "are both better and worse", " than "},
-	{Outcome: outcome.Open, Rank: stats.Same}:              {"partly the same", "open", "is partly the same", "are partly the same", " as "},
+	{Outcome: outcome.Open, Rank: stats.Same}:              {"same so far", "open", "is so far the same", "are so far the same", " as "},
 	{Outcome: outcome.Open}:                                {"open", "open", "is open", "are open", " against "},
 	{Outcome: outcome.Refused, Why: record.StarvesClients}: {"starves", "refused", "starves connections", "starve connections", ""},
 	{Outcome: outcome.Refused, Why: record.NoTimesBeside}:  {"refused", "refused", "is not comparable", "are not comparable", " with "},

@@ -186,7 +186,7 @@ func moreFigures(r *record.Comparison) document.Part {
 	fairness := func(a record.Arm) *record.Fairness { return a.Fairness }
 	sessions := func(a record.Arm) *record.SessionTimes { return a.Sessions }
 	return tableOf(r.Arms,
-		optional("X_max", func(a record.Arm) *float64 { return a.XMax }, say.Rate),
+		optional("highest", func(a record.Arm) *float64 { return a.XMax }, say.Rate),
 		positive("halves apart", func(a record.Arm) float64 { return cmp.Or(a.Apart, -1) }, func(v float64) string { return say.Percent("%.0f", v) }),
 		armField{"errors", nil, func(a record.Arm) string { return say.Count(a.Errors) + " of " + say.Count(a.Requests) }},
 		positive("too late", func(a record.Arm) float64 { return float64(a.TooLate) }, say.CountLabel),

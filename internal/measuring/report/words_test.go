@@ -14,7 +14,7 @@ import (
 )
 
 // A rate that the generator limits is not left to look like the share that was asked
-// for, and X_max has its spread beside it.
+// for, and the highest rate has its spread beside it.
 func TestRateOfTheGeneratorIsTold(t *testing.T) {
 	t.Parallel()
 	r := &record.Comparison{Rate: 31900, Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{XMax: new(92000.), Apart: .042}}, {Contestant: record.Contestant{Name: "b"}, Figures: record.Figures{XMax: new(82125.)}}}, Common: record.Common{Env: record.Env{LoadCPUs: "1"}}}
@@ -30,7 +30,7 @@ func TestRateOfTheGeneratorIsTold(t *testing.T) {
 			t.Errorf("got %q, want %q first", got, c.want)
 		}
 	}
-	if got, want := plainText(fmt.Sprint(moreFigures(r))), "[[arm X_max halves apart errors] [a 92,000/s 4 % 0 of 0] [b 82,125/s - 0 of 0]]"; !strings.Contains(got, want) {
+	if got, want := plainText(fmt.Sprint(moreFigures(r))), "[[arm highest halves apart errors] [a 92,000/s 4 % 0 of 0] [b 82,125/s - 0 of 0]]"; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s in it", got, want)
 	}
 }

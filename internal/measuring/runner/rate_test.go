@@ -54,7 +54,7 @@ func TestChooseRate(t *testing.T) {
 	if err != nil || capped.Rate != 31000 || capped.Sendable != 31000 {
 		t.Errorf("a generator that can send 31000/s: got %v/s, %v", capped.Rate, err)
 	}
-	if want := "31,000/s are what the load's CPU 1 can send, less than the share of X_max that was asked for: the servers have time to spare; give the load more CPUs (--cpus) or ask for more work"; !slices.Contains(doubts(capped.recorded()), want) {
+	if want := "31,000/s are what the load's CPU 1 can send, less than the share of the highest rate that was asked for: the servers have time to spare; give the load more CPUs (--cpus) or ask for more work"; !slices.Contains(doubts(capped.recorded()), want) {
 		t.Errorf("a generator that can send 31000/s: got %q, want %q among them", doubts(capped.recorded()), want)
 	}
 	if p, err := p.offered(findings{xmax: xmax, sendable: 1e5}); err != nil || p.Rate != 64150 || p.Sendable != 0 {

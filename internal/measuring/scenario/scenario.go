@@ -383,8 +383,8 @@ func (s *Scenario) Contestants() (all []Arm) {
 	return all
 }
 
-// armNames returns the names of the arms as they run.
-func (s *Scenario) armNames() (names []string) {
+// ArmNames returns the names of the arms as they run.
+func (s *Scenario) ArmNames() (names []string) {
 	for _, a := range s.Contestants() {
 		names = append(names, a.Name)
 	}
@@ -435,7 +435,7 @@ var (
 
 // Assert adds an assertion to a parsed scenario. The assertion may name any arm that the scenario has at that time.
 func (s *Scenario) Assert(e expect.Expectation) error {
-	if err := s.checkNames(e, s.armNames()); err != nil {
+	if err := s.checkNames(e, s.ArmNames()); err != nil {
 		return fmt.Errorf("%s: %w", e, err)
 	}
 	// Clip makes append copy, so that scenarios copied from this one keep their own list.
@@ -462,7 +462,7 @@ func (s *Scenario) checkNames(of namer, arms []string) error {
 
 // checkExpectations checks that the assertions and claims of a scenario name its arms, as they run after expansion.
 func (s *Scenario) checkExpectations() *FieldError {
-	arms := s.armNames()
+	arms := s.ArmNames()
 	for i, e := range s.Expect {
 		if err := s.checkNames(e, arms); err != nil {
 			return mistake(fmt.Sprintf("expect[%d]", i), e.String(), err)

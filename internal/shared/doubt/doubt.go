@@ -103,7 +103,7 @@ type Probe struct {
 }
 
 // DisturbedProbe is the doubt that an arm's highest rate was measured too low.
-var DisturbedProbe = fact.New[Probe]("disturbed-probe", 190, `others took {{percent .Taken}} of its CPU time{{with .Most}} (most: {{.}}){{end}} in every measurement of its highest rate (X_max): it may do more, so a rate that is a share of X_max may be a smaller share; end them and run it again`)
+var DisturbedProbe = fact.New[Probe]("disturbed-probe", 190, `others took {{percent .Taken}} of its CPU time{{with .Most}} (most: {{.}}){{end}} in every measurement of its highest rate: it may do more, so a rate that is a share of it may be a smaller share; end them and run it again`)
 
 // FewWorkers is the rate of a run in which one arm has too few workers. All arms are offered the same rate.
 type FewWorkers struct {

@@ -344,12 +344,13 @@ const (
 // mostSignature bounds a signature when it is read, in bytes.
 const mostSignature = 1 << 10
 
-// signature returns a plan's signature. It makes the key if there is none yet.
-// It is the HMAC-SHA256 (RFC 2104) of the plan's JSON, in hexadecimal with a line end.
-func signature(plan any) ([]byte, error) {
+// signature returns the plan's JSON as run.json has it, and its signature: the HMAC-SHA256 (RFC 2104) of
+// it without white space, in hexadecimal with a line end. Words and forms that a later program writes
+// differently change nothing. It makes the key if there is none yet.
+func (d *Dir) signature() (plan json.RawMessage, signature []byte, err error) {
 	home, err := os.UserConfigDir()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	path := filepath.Join(home, "schedlab", keyFile)
 	key, err := os.ReadFile(path)
@@ -360,15 +361,21 @@ func signature(plan any) ([]byte, error) {
 		err = fmt.Errorf("%q is no key of %d bytes", path, keyBytes)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	text, err := json.Marshal(plan)
+	var run struct {
+		Plan json.RawMessage `json:"plan"`
+	}
+	if err := readJSON(filepath.Join(d.path, runFile), &run); err != nil {
+		return nil, nil, err
+	}
+	text, err := json.Marshal(run.Plan)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	sum := hmac.New(sha256.New, key)
 	sum.Write(text)
-	return fmt.Appendf(nil, "%x\n", sum.Sum(nil)), nil
+	return run.Plan, fmt.Appendf(nil, "%x\n", sum.Sum(nil)), nil
 }
 
 // makeKey writes a new key that only this user can read. If several processes make one at once, the first wins.
@@ -395,23 +402,34 @@ func makeKey(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Sign writes the user's signature of a plan into the record, if this user can have a key.
-func (d *Dir) Sign(plan any) error {
-	sum, err := signature(plan)
+// Sign writes the user's signature of the plan that the record has, if this user can have a key.
+func (d *Dir) Sign() error {
+	_, sum, err := d.signature()
 	if err != nil {
 		return nil // without a key a record is asked about when it is run again
 	}
 	return d.WriteFile(signatureFile, func(w io.Writer) error { _, err := w.Write(sum); return err })
 }
 
-// Signed reports whether this user made the record with this plan. It compares in constant time.
-func (d *Dir) Signed(plan any) bool {
-	kept, err := readAll(filepath.Join(d.Path(), signatureFile), mostSignature)
+// Signed reports whether this user signed the record with this plan, which was read from it: an edit
+// breaks the signature. It compares in constant time.
+func (d *Dir) Signed(plan Plan) bool {
+	kept, err := readAll(filepath.Join(d.path, signatureFile), mostSignature)
 	if err != nil {
 		return false
 	}
-	sum, err := signature(plan)
-	return err == nil && hmac.Equal(kept, sum)
+	text, sum, err := d.signature()
+	if err != nil || !hmac.Equal(kept, sum) {
+		return false
+	}
+	// A file can have a second plan, or have changed: what was read must be what was signed.
+	var signed Plan
+	if err := json.Unmarshal(text, &signed); err != nil {
+		return false
+	}
+	was, errWas := json.Marshal(signed)
+	is, errIs := json.Marshal(plan)
+	return errWas == nil && errIs == nil && bytes.Equal(was, is)
 }
 
 // WriteProfile writes one of an arm's profiles, or a picture of it, and returns its path below

@@ -89,7 +89,7 @@ func TestPipesInARecord(t *testing.T) {
 		_, explained := d.ReadJSON("why.json", &struct{}{})
 		_, _, opened := Open(filepath.Base(d.Path()), root)
 		switch failure := errors.Join(append(errs, explained, opened)...); {
-		case d.Signed(1):
+		case d.Signed(Plan{}):
 			t.Error("a pipe is a signature")
 		case file == "signature":
 		case failure == nil || !strings.Contains(failure.Error(), "not a regular file"):

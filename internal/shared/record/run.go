@@ -1,7 +1,6 @@
 package record
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
 	"time"
@@ -92,10 +91,9 @@ type Plan struct {
 	// Pack is the identity that the runs of one pack or grid share; "" for a run alone.
 	Pack string `json:"pack,omitempty"`
 	// Cell is where the run lies on a grid; nil if it is no cell of one.
-	Cell     []Level `json:"cell,omitempty"`
-	Protocol string  `json:"protocol,omitempty"` // only in old records, whose signature has it
-	Blocks   int     `json:"blocks"`             // most blocks
-	Looks    []int   `json:"looks,omitempty"`    // numbers of blocks after which verdicts may be decided; the run ends at the first where all are
+	Cell   []Level `json:"cell,omitempty"`
+	Blocks int     `json:"blocks"`          // most blocks
+	Looks  []int   `json:"looks,omitempty"` // numbers of blocks after which verdicts may be decided; the run ends at the first where all are
 	// Feasible tells what rate, window and budget can decide; nil in a search.
 	Feasible *Feasibility `json:"feasible,omitempty"`
 	Warmup   Span         `json:"warmup"`
@@ -282,21 +280,13 @@ const (
 )
 
 // A Span is a length of time that somebody chose, as a window's or a budget's. JSON has it in seconds.
-type Span struct {
-	time.Duration
-	// was is the number of seconds as an older record has it, where a Duration cannot hold it exactly. It is written
-	// again as it was, because the record's signature covers it.
-	was float64
-}
+type Span struct{ time.Duration }
 
 // Lasting returns a duration as a Span.
 func Lasting(d time.Duration) Span { return Span{Duration: d} }
 
-// Equal reports whether both are written alike.
-func (s Span) Equal(other Span) bool { return s == other }
-
 // MarshalJSON writes the seconds.
-func (s Span) MarshalJSON() ([]byte, error) { return json.Marshal(cmp.Or(s.was, s.Seconds())) }
+func (s Span) MarshalJSON() ([]byte, error) { return json.Marshal(s.Seconds()) }
 
 // UnmarshalJSON reads seconds, to the nearest nanosecond.
 func (s *Span) UnmarshalJSON(data []byte) error {
@@ -305,9 +295,6 @@ func (s *Span) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*s = Lasting(time.Duration(math.Round(seconds * float64(time.Second))))
-	if s.Seconds() != seconds {
-		s.was = seconds
-	}
 	return nil
 }
 

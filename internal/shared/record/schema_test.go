@@ -329,26 +329,12 @@ func TestRunsKeepTheSchema(t *testing.T) {
 	if err != nil || len(archives) == 0 {
 		t.Fatalf("no records (%v)", err)
 	}
-	all, signed, results, searches := schemas(t), 0, 0, 0
+	all, results, searches := schemas(t), 0, 0
 	for _, archive := range archives {
 		for _, text := range runsIn(t, archive) {
 			var run record.Run
 			if err := json.Unmarshal(text, &run); err != nil {
 				t.Fatalf("%s: %v", archive, err)
-			}
-			// The record's signature is of its plan, written again: it holds but for plans with predictions, which are gone.
-			var was struct{ Plan json.RawMessage }
-			var plan bytes.Buffer
-			err := json.Unmarshal(text, &was)
-			if err == nil {
-				err = record.WriteJSON(&plan, run.Plan)
-			}
-			predicts := bytes.Contains(was.Plan, []byte(`"predict"`)) || bytes.Contains(was.Plan, []byte(`"expected"`))
-			if !predicts {
-				signed++
-			}
-			if diff := cmp.Diff(compact(t, was.Plan), compact(t, plan.Bytes())); err != nil || diff != "" && !predicts {
-				t.Errorf("%s: %v, its plan, read and written again: %s", archive, err, diff)
 			}
 			again, err := json.Marshal(run)
 			if err != nil {
@@ -377,19 +363,9 @@ func TestRunsKeepTheSchema(t *testing.T) {
 			}
 		}
 	}
-	if signed < 5 || results == 0 || searches == 0 {
-		t.Errorf("%d plans as they were signed, %d runs with a result, %d of them searches: want some of each", signed, results, searches)
+	if results == 0 || searches == 0 {
+		t.Errorf("%d runs with a result, %d of them searches: want some of each", results, searches)
 	}
-}
-
-// compact returns a JSON text without white space between its parts.
-func compact(t *testing.T, text []byte) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := json.Compact(&b, text); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }
 
 // Results of schema 1 are read: a comparison has its arms' figures, and each arm of a search its own load and capacity,
