@@ -17,8 +17,8 @@ import (
 	engine "schedlab/internal/measuring/load"
 )
 
-// keptConns is how many connections are opened before a window where each carries one request at a time. More are opened
-// when they do not suffice.
+// keptConns is how many kept connections there are where each carries one request at a time. All are opened before a
+// window, so that it has no handshake; a request waits in the client while all are in use.
 const keptConns = 128
 
 // An asker is a client in an open loop: it sends each request when it is due, whether or not earlier ones are answered.
@@ -26,8 +26,9 @@ type asker struct {
 	client    *http.Client
 	transport *http.Transport
 	url       string
-	major     int // of the protocol that answers have
-	first     int // requests at once that open the connections; 0: none
+	major     int           // of the protocol that answers have
+	first     int           // connections that are opened before a window
+	dialling  chan struct{} // closed when as many are being dialled
 	opened    atomic.Int64
 }
 
@@ -43,16 +44,24 @@ type asked struct {
 // by the server's name without its port, so servers that share a cache would never resume.
 func newAsker(c tlsCell, addr string) *asker {
 	transport, scheme := transportFor(c.Protocol)
-	a := &asker{transport: transport, client: &http.Client{Transport: transport}, url: scheme + "://" + addr + c.path(), major: 1}
-	transport.MaxIdleConnsPerHost = 1 << 10
+	a := &asker{transport: transport, client: &http.Client{Transport: transport}, url: scheme + "://" + addr + c.path(), major: 1, first: 1, dialling: make(chan struct{})}
+	transport.MaxIdleConnsPerHost = keptConns
 	transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		a.opened.Add(1)
+		if n := a.opened.Add(1); n == int64(a.first) {
+			close(a.dialling)
+		}
+		select {
+		case <-a.dialling:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}
 	if c.Protocol == overH2C || c.Protocol == overHTTP2 {
 		a.major = 2
 	} else if c.Connections == connKept {
 		a.first = keptConns
+		transport.MaxConnsPerHost = keptConns
 	}
 	if c.Connections != connKept {
 		transport.DisableKeepAlives = true
@@ -79,14 +88,11 @@ func (forgetful) Put(string, *tls.ClientSessionState)        {}
 
 func (a *asker) close() { a.transport.CloseIdleConnections() }
 
-// open opens the connections. The first request comes alone, because several at once would each dial a connection of
-// HTTP/2, and because the first handshake has no session to resume.
+// open opens the connections, by a request on each at once: none is dialled before all are, so that none can take a
+// second request. HTTP/2 has one, and so has a client whose later handshakes resume the session of its first.
 func (a *asker) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	if _, err := a.one(ctx); err != nil {
-		return err
-	}
 	failed := make([]error, a.first)
 	var running sync.WaitGroup
 	for i := range failed {
