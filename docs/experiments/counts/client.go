@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -109,11 +110,17 @@ func (r *raw) send() error {
 		}
 		return errLost{seen(err), r.kept}
 	}
-	// An error here is seen below, when there is no answer.
-	_, _ = r.conn.Write(r.body)
+	// The kernel tells of a reset once: a write that fails with it, even one of no bytes, leaves a clean end to the read.
+	var unsent error
+	if len(r.body) > 0 {
+		_, unsent = r.conn.Write(r.body)
+	}
 	res, err := http.ReadResponse(r.replies, nil)
 	if err == nil {
 		_, err = io.Copy(io.Discard, res.Body)
+	}
+	if err != nil {
+		err = cmp.Or(unsent, err)
 	}
 	switch {
 	case err != nil:
