@@ -318,7 +318,8 @@ func figure(metric string, v float64) string {
 		factor float64
 	}{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}} {
 		if v >= unit.factor*(1-1e-9) || unit.name == "µs" {
-			return digits(v/unit.factor, 3) + " " + unit.name
+			three, _ := strconv.ParseFloat(strconv.FormatFloat(v/unit.factor, 'g', 3, 64), 64)
+			return digits(three, 3) + " " + unit.name
 		}
 	}
 	return ""
