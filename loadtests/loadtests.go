@@ -27,6 +27,7 @@ func Groups() []Group {
 		{"Several CPUs, several runtimes", []string{"cpu-limit", "cpu-limit-half", "cpu-limit-more", "runtime-shards", "shards", "use-cases"}},
 		{"Many connections", []string{"crowd", "crowd-json", "idle-baseline", "many-idle", "pipelined", "pipelined-crowd", "close-silently"}},
 		{"Locks and stores", []string{"kv-locks", "kv-locks-short", "kv-locks-free", "kv-misses", "lock"}},
+		{"What five logs left open", []string{"logs-bend", "logs-beside", "logs-bursts", "logs-close", "logs-cold", "logs-json", "logs-kept", "logs-one", "logs-os-threads", "logs-put", "logs-sixteen", "logs-skew", "logs-switches", "logs-threads", "logs-threads-less", "logs-two-cpus", "logs-two-cpus-sixteen"}},
 		{"Theory, and what a load can show", []string{"client-server", "many-conns", "mm1", "omission", "twin"}},
 	}
 }
