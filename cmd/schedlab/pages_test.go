@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,15 +49,32 @@ func sections(t *testing.T) (all []section) {
 		}
 		all = append(all, section{name: r.Scenario, rows: []experiments.Row{r}})
 	}
+	// The plan looks for the ready arms, which 'make arms' builds below the tree's top.
+	tree, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	arms, err := filepath.Glob(filepath.Join(tree, "loadtests", "arms", "*", "main*.go"))
+	if err != nil || len(arms) == 0 {
+		t.Fatalf("ready arms: %v, %v", arms, err)
+	}
+	here := t.TempDir()
+	for _, arm := range arms {
+		path := filepath.Join(here, "bin", "arms", filepath.Base(filepath.Dir(arm)))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(here)
+	defer t.Chdir(filepath.Join(tree, "cmd", "schedlab"))
 	for i := range all {
 		p := &all[i]
-		name := p.name
-		// Those of the ready arms lie beside them, and not in the binary.
-		if file, _ := filepath.Glob("../../loadtests/arms/*/" + name + ".yaml"); len(file) == 1 {
-			name = file[0]
+		file, err := experiments.ScenarioFile(tree, p.name)
+		if err != nil {
+			t.Fatalf("answers.tsv has figures without a scenario: %v", err)
 		}
-		if p.scenario, err = session.Find(name); err != nil {
-			t.Fatalf("answers.tsv: figures without a scenario: %v", err)
+		if p.scenario, err = session.Find(file); err != nil {
+			t.Fatal(err)
 		}
 		s := p.scenario
 		s.Needs = scenario.Needs{} // planned here all the same
@@ -153,13 +171,16 @@ func planned(t *testing.T) (names []string) {
 	return names
 }
 
-// The experiments that have been run take at most three hours and a quarter; those that are planned come on top.
+// The experiments of the binary take at most the time that scenarios.md gives 'compare all'. Those beside the ready arms, and
+// for rows of the logs, come on top.
 func TestThePackFitsIntoItsTotal(t *testing.T) {
 	sum := 0.0
 	for _, p := range sections(t) {
-		sum += p.plan.Estimate.Seconds()
+		if slices.Contains(session.Scenarios.Names(), p.name) {
+			sum += p.plan.Estimate.Seconds()
+		}
 	}
-	if sum > (3*time.Hour + 15*time.Minute).Seconds() {
+	if sum > (4*time.Hour + 15*time.Minute).Seconds() {
 		t.Errorf("the budgets come to %.0f s", sum)
 	}
 }

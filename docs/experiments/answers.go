@@ -9,6 +9,7 @@ import (
 	_ "embed" // for answers
 	"encoding/csv"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,4 +122,15 @@ func With(all []Row, scenario string, rows []Row) []Row {
 	kept = append(kept, rows...)
 	slices.SortStableFunc(kept, func(a, b Row) int { return cmp.Compare(a.Scenario, b.Scenario) })
 	return kept
+}
+
+// ScenarioFile returns the file of a scenario in the tree at top: one that the binary has, one for a row of the logs, or one
+// that lies beside a ready arm.
+func ScenarioFile(top, name string) (string, error) {
+	for _, dir := range []string{".", "logs", "arms/*"} {
+		if files, err := filepath.Glob(filepath.Join(top, "loadtests", dir, name+".yaml")); err != nil || len(files) > 0 {
+			return strings.Join(files, ", "), err
+		}
+	}
+	return "", fmt.Errorf("%s.yaml lies neither in loadtests, nor in loadtests/logs, nor beside a ready arm", name)
 }

@@ -129,13 +129,8 @@ func TestPlannedPagesHaveNoResults(t *testing.T) {
 		sections := strings.Split(text, "\n## ")[1:]
 		for _, section := range sections {
 			scenario, _, _ := strings.Cut(section, "\n")
-			// Those of the ready arms lie beside them.
-			beside, err := filepath.Glob(filepath.Join(top, "loadtests", "arms", "*", scenario+".yaml"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := os.Stat(filepath.Join(top, "loadtests", scenario+".yaml")); err != nil && len(beside) != 1 {
-				t.Errorf("%s.md: %v, and %d files beside a ready arm", name, err, len(beside))
+			if _, err := experiments.ScenarioFile(top, scenario); err != nil {
+				t.Errorf("%s.md: %v", name, err)
 			}
 			if len(of(rows, scenario)) > 0 {
 				t.Errorf("%s.md has no figures of %s, which was measured", name, scenario)

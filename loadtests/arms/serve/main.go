@@ -3,9 +3,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"log"
 	"maps"
+	"os"
 	"os/signal"
 	"slices"
 	"strings"
@@ -31,10 +33,39 @@ func main() {
 	sockets := flag.Int("sockets", 2, "listening sockets of reuseport")
 	heavy := flag.Int("heavy", 0, "places for requests of a million iterations or more; 0: no bound")
 	yield := flag.Bool("yield", false, "let other goroutines run every 100,000 iterations of a request")
+	count := flag.String("count", "", "count requests: mutex, sharded or atomic; none without")
+	lines := flag.String("log", "", "write a line for each request: locked, each with a write of its own, or buffered; none without")
+	logFile := flag.String("log-file", os.DevNull, "file that -log writes")
 	app, addr := arm.App()
 	answer := bounded(app.Serve, *heavy)
 	if *yield {
 		answer = yielding(answer)
+	}
+	if *count != "" {
+		kind, ok := counters[*count]
+		if !ok {
+			log.Fatalf("-count %q is none of %s", *count, strings.Join(slices.Sorted(maps.Keys(counters)), ", "))
+		}
+		c := kind()
+		answer = counted(answer, c)
+		defer func() { log.Printf("counted %d requests", c.sum()) }()
+	}
+	if *lines != "" {
+		kind, ok := logs[*lines]
+		if !ok {
+			log.Fatalf("-log %q is none of %s", *lines, strings.Join(slices.Sorted(maps.Keys(logs)), ", "))
+		}
+		file, err := os.Create(*logFile)
+		if err != nil {
+			log.Fatal(err)
+		}
+		l := kind(file)
+		answer = logged(answer, l)
+		defer func() {
+			if err := errors.Join(l.end(), file.Close()); err != nil {
+				log.Print("writing the log: ", err)
+			}
+		}()
 	}
 	h := arm.Handler(answer)
 	f := func(rc *fast.RequestCtx) { arm.Fast(answer, &rc.Request, &rc.Response) }
