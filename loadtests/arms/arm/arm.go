@@ -1,4 +1,4 @@
-// Package arm is what the programs of loadtests/arms share: the flag -listen, the answers of
+// Package arm is what the programs of loadtests/arms share: the flags -listen and -heap, the answers of
 // schedlab's own endpoints (internal/shared/workload, so that a request costs and returns the same),
 // and the end at SIGTERM. It knows no framework.
 package arm
@@ -36,10 +36,14 @@ const MaxBody = workload.DefaultMaxBody
 const drainTime = 15 * time.Second
 
 // App parses the flags, after a program has declared its own, and returns the handlers
-// and the address to listen on.
+// and the address to listen on. The live heap that -heap asks for is there when it returns.
 func App() (app *workload.App, addr string) {
 	listen := flag.String("listen", "127.0.0.1:8080", "address to serve on")
+	heap := flag.Uint("heap", 0, "MiB of small objects with pointers to keep alive, as a cache does: work for the garbage collector")
 	flag.Parse()
+	if *heap > 0 {
+		live = hold(int(*heap) << 20)
+	}
 	return workload.New(workload.Options{}), *listen
 }
 
