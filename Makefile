@@ -40,8 +40,10 @@ SHORT = $(shell cat tools/release/short)
 build: ## build bin/schedlab, static, reproducible and stripped
 	$(if $(PLAIN),,CGO_ENABLED=0) go build $(if $(PLAIN),,-trimpath $(SHORT)) -ldflags '-s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)' -o bin/schedlab ./cmd/schedlab
 
+# serve-no-green-tea is serve with the garbage collector that Go had before 1.26, for loadtests/arms/serve/gc*.yaml.
 arms: ## build the ready arms, echo, gin and others, into bin/arms (docs/guide/ready-arms.md)
 	cd loadtests/arms && CGO_ENABLED=0 go build -trimpath -o ../../bin/arms/ ./...
+	cd loadtests/arms && GOEXPERIMENT=nogreenteagc CGO_ENABLED=0 go build -trimpath -o ../../bin/arms/serve-no-green-tea ./serve
 
 run: ## go run ./cmd/schedlab $(ARGS)
 	go run ./cmd/schedlab $(ARGS)
