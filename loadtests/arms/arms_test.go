@@ -138,7 +138,7 @@ var requests = []string{
 var answering = []string{
 	"ants", "chi", "echo", "fiber", "gin", "hertz", "pond",
 	"serve -recipe nethttp", "serve -recipe nethttp-gate", "serve -recipe fasthttp", "serve -recipe goroutine",
-	"serve -recipe nethttp -heavy 1", "serve -recipe nethttp -yield", "serve -recipe reuseport", "serve -recipe semaphore", "serve -recipe pool", "serve -recipe pool-request",
+	"serve -recipe nethttp -heap 10", "serve -recipe nethttp -heavy 1", "serve -recipe nethttp -yield", "serve -recipe reuseport", "serve -recipe semaphore", "serve -recipe pool", "serve -recipe pool-request",
 }
 
 // Every program answers as schedlab does, twice on a kept connection, and ends at SIGTERM.
@@ -217,7 +217,11 @@ func TestScenariosAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"plaintext", "cpu", "sleep", "relay/round-trip-order", "relay/round-trip-hand-off", "relay/round-trip-keep-alive"} {
+	// The build without Green Tea is only looked for, so any program does.
+	if err := os.Symlink("serve", filepath.Join(built, "serve-no-green-tea")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"plaintext", "cpu", "sleep", "serve/gc", "serve/gc-large", "serve/gc-seldom", "relay/round-trip-order", "relay/round-trip-hand-off", "relay/round-trip-keep-alive"} {
 		cmd := exec.Command(filepath.Join(built, "schedlab"), "scenarios", "./loadtests/arms/"+name+".yaml")
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
