@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -14,6 +15,7 @@ const (
 	chunkSize = 16 << 10 // most bytes of one read
 	mostUnder = 1 << 20  // bytes under way in a direction of a connection, beyond which nothing is read of it
 	eventRoom = 256      // events taken at a time
+	mostOpen  = 1 << 16  // descriptors that there is room for from the start
 )
 
 // The two ends of a connection.
@@ -24,10 +26,12 @@ const (
 
 // A loop carries the bytes of all connections on one thread. It is not safe for concurrent use.
 //
+// Its sockets never make it wait, so it tells Go's scheduler of no system call but the wait for events.
+//
 // Each connection passes two lines: opening until its client knows that it is open, a round trip, and then moving, as
 // every chunk does, with a dial of the server ahead of the first one.
 type loop struct {
-	server   unix.SockaddrInet4
+	server   unix.RawSockaddrInet4
 	poll     int
 	listener int // -1 when it is closed
 	alive    int // a pipe; its other end closes when the server has ended
@@ -87,24 +91,48 @@ const (
 // needs another P.
 func newLoop(listener, alive int, server *net.TCPAddr, delay time.Duration, raw bool, observe func(time.Duration)) (*loop, error) {
 	l := &loop{listener: listener, alive: alive, raw: raw, observe: observe}
-	l.server.Port = server.Port
+	l.server.Family = unix.AF_INET
+	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&l.server.Port))[:], uint16(server.Port))
 	copy(l.server.Addr[:], server.IP.To4())
 	l.opening.delay, l.moving.delay = 2*int64(delay), int64(delay)
 	var err error
 	if l.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("epoll_create1: %w", err)
 	}
+	if err := reserve(l.poll); err != nil {
+		return nil, err
+	}
 	for _, fd := range []int{listener, alive} {
 		if err := errors.Join(unix.SetNonblock(fd, true), l.watch(fd, unix.EPOLLIN)); err != nil {
 			return nil, err
 		}
 	}
+	// With Nagle's algorithm bytes would be late. What is accepted inherits this.
+	if err := unix.SetsockoptInt(listener, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+		return nil, fmt.Errorf("TCP_NODELAY: %w", err)
+	}
 	return l, nil
 }
 
+// reserve makes room for descriptors. The kernel doubles a process's table of them when it is full, and where the process
+// has threads, the one that opens a descriptor then waits until all CPUs have passed a point of rest (synchronize_rcu):
+// tens of milliseconds.
+func reserve(fd int) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("getrlimit: %w", err)
+	}
+	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, int(min(limit.Cur, mostOpen)-1))
+	if err != nil {
+		return fmt.Errorf("fcntl: %w", err)
+	}
+	return unix.Close(high)
+}
+
 func (l *loop) watch(fd int, what uint32) error {
-	if err := unix.EpollCtl(l.poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: what, Fd: int32(fd)}); err != nil {
-		return fmt.Errorf("epoll_ctl: %w", err)
+	event := unix.EpollEvent{Events: what, Fd: int32(fd)}
+	if _, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(l.poll), unix.EPOLL_CTL_ADD, uintptr(fd), uintptr(unsafe.Pointer(&event)), 0, 0); errno != 0 {
+		return fmt.Errorf("epoll_ctl: %w", errno)
 	}
 	return nil
 }
@@ -220,30 +248,29 @@ func (l *loop) turn(accepts bool) error {
 // accept takes the connections that wait. Nothing is read of them before their clients would know that they are open.
 func (l *loop) accept() error {
 	for {
-		fd, _, err := unix.Accept4(l.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-		switch err {
-		case nil:
+		fd, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(l.listener), 0, 0, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+		switch errno {
+		case 0:
 		case unix.EAGAIN:
 			return nil
 		case unix.EINTR, unix.ECONNABORTED:
 			continue
 		default:
-			return fmt.Errorf("accepting: %w", err)
+			return fmt.Errorf("accepting: %w", errno)
 		}
-		c := &conn{fds: [2]int{fd, -1}}
+		c := &conn{fds: [2]int{int(fd), -1}}
 		l.settle(c, client)
 		l.opening.put(now(), c)
 	}
 }
 
-// settle notes which connection a new descriptor is an end of, and has it send without waiting for more to send.
+// settle notes which connection a new descriptor is an end of.
 func (l *loop) settle(c *conn, end int) {
 	fd := c.fds[end]
 	for fd >= len(l.places) {
 		l.places = append(l.places, place{})
 	}
 	l.places[fd] = place{c, end}
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) // without it, bytes are late
 }
 
 // ready has the loop told of an end's bytes, its end, and its room to write.
@@ -287,17 +314,23 @@ func (l *loop) release() error {
 
 // dial connects to the server, which over loopback takes no time.
 func (l *loop) dial(c *conn) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("socket: %w", err)
+	fd, _, errno := unix.RawSyscall(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if errno != 0 {
+		return fmt.Errorf("socket: %w", errno)
 	}
-	c.fds[server] = fd
+	c.fds[server] = int(fd)
 	l.settle(c, server)
-	if err := unix.Connect(fd, &l.server); err != nil && err != unix.EINPROGRESS {
+	on := int32(1)
+	_, _, errno = unix.RawSyscall6(unix.SYS_SETSOCKOPT, fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
+	if errno != 0 {
+		return fmt.Errorf("TCP_NODELAY: %w", errno)
+	}
+	_, _, errno = unix.RawSyscall(unix.SYS_CONNECT, fd, uintptr(unsafe.Pointer(&l.server)), unsafe.Sizeof(l.server))
+	if errno != 0 && errno != unix.EINPROGRESS {
 		l.broke(c, server)
 		return nil
 	}
-	return l.ready(fd)
+	return l.ready(int(fd))
 }
 
 // read reads what an end has sent. hung: its end has come, or an error.
@@ -352,7 +385,7 @@ func (l *loop) handOn(k *chunk) bool {
 	if k.kind == isEnd {
 		l.recycle(k)
 		w.closed = true
-		_ = unix.Shutdown(to, unix.SHUT_WR) // fails where the end is gone already, as its read tells
+		_, _, _ = unix.RawSyscall(unix.SYS_SHUTDOWN, uintptr(to), unix.SHUT_WR, 0) // fails where the end is gone already, as its read tells
 		if c.ways[1-k.from].closed {
 			l.shut(c)
 		}
@@ -403,7 +436,7 @@ func (l *loop) shut(c *conn) {
 	for end, fd := range c.fds {
 		if fd >= 0 {
 			l.places[fd] = place{}
-			_ = unix.Close(fd)
+			_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 			c.fds[end] = -1
 		}
 	}
