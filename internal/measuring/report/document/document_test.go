@@ -136,3 +136,16 @@ func TestHarmless(t *testing.T) {
 		}
 	}
 }
+
+// Names that leave no room for the words beside them have the words below.
+func TestLongNamesOfChips(t *testing.T) {
+	t.Parallel()
+	d := Document{Chips: []Chip{
+		{Name: "uring,connections=2000,pipeline=16 against epoll,connections=2000,pipeline=16", Mark: "FASTER", Text: "p50 -6.5 %", Bar: "├●┤ ┊"},
+		{Name: "gnet", Mark: "open"},
+	}}
+	want := "uring,connections=2000,pipeline=16 against epoll,connections=2000,pipeline=16  FASTER\n    p50 -6.5 %\ngnet  open\n"
+	if got := d.Text(Options{Width: 90}); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

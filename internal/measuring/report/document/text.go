@@ -63,19 +63,28 @@ type text struct {
 	b strings.Builder
 }
 
-// chips writes a line for each chip, with names, words and bars in columns, and above the bars their axis. If all chips are
-// told, it writes none.
+// chips writes a line for each chip, with names, words and bars in columns, and above the bars their axis. Names that leave
+// no room have their words below. If all chips are told, it writes none.
 func (t *text) chips(chips []Chip, axis string) {
 	if !slices.ContainsFunc(chips, func(c Chip) bool { return !c.Told }) {
 		return
 	}
-	const room = 30 // columns that a bar must leave for the words
+	const room = 30 // columns that names and bars must leave for the words
 	names, marks, bars := 0, 0, 0
 	for _, c := range chips {
 		names, marks = max(names, utf8.RuneCountInString(c.Name)), max(marks, utf8.RuneCountInString(c.Mark))
 		if c.Bar != "" {
 			bars = utf8.RuneCountInString(c.Bar) + 2
 		}
+	}
+	if t.Width-names-marks-4 < room {
+		for _, c := range chips {
+			t.line(c.Name+"  ", c.Mark)
+			for _, l := range Wrap(c.Text, t.Width-4, 0) {
+				t.line("    ", l)
+			}
+		}
+		return
 	}
 	// A bar must not cost a line: if it makes words wrap, no bar is drawn.
 	wraps := func(c Chip) bool {
