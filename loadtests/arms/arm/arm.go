@@ -41,10 +41,11 @@ func App() (app *workload.App, addr string) {
 	listen := flag.String("listen", "127.0.0.1:8080", "address to serve on")
 	heap := flag.Uint("heap", 0, "MiB of small objects with pointers to keep alive, as a cache does: work for the garbage collector")
 	flag.Parse()
+	app = workload.New(workload.Options{})
 	if *heap > 0 {
-		live = hold(int(*heap) << 20)
+		live = hold(app, int(*heap)<<20)
 	}
-	return workload.New(workload.Options{}), *listen
+	return app, *listen
 }
 
 // Workers declares the flag -workers, for a pool of that size; call it before App. The flag must be 1 or

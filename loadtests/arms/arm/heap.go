@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+
+	"schedlab/internal/shared/workload"
 )
 
 // An entry is one value of a cache, an object that points to its parts, and its place in the list of all values. Entries
@@ -27,13 +29,23 @@ const entrySize = 8*256 + 8
 // live is what -heap asked for. It stays reachable until the process ends.
 var live []*entry
 
-// hold returns entries of n bytes in all, with their index: a cache that has been in use for long. An entry and its parts
+// hold returns a live heap of n bytes. It leaves the process as minutes of requests that allocate do: the kernel has given
+// it the memory that it uses between two collections. Until then each request would pay for new pages, as much as for all
+// else that it needs.
+func hold(app *workload.App, n int) []*entry {
+	// The collector is off meanwhile, or it would mark the growing heap again and again. A GOMEMLIMIT still counts.
+	gogc := debug.SetGCPercent(-1)
+	index := cache(n)
+	spend(app, garbage(n, gogc))
+	debug.SetGCPercent(gogc)
+	runtime.GC() // the first collection under load starts from the live heap
+	return index
+}
+
+// cache returns entries of n bytes in all, with their index: a cache that has been in use for long. An entry and its parts
 // lie together, as they were allocated. The order of the index and of the list is random in memory, always the same
 // order, so the collector finds each entry at a place of its own.
-func hold(n int) []*entry {
-	// The collector is off meanwhile, or it would mark the growing heap again and again. A GOMEMLIMIT still counts.
-	defer runtime.GC() // last: the first collection under load starts from the whole heap
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+func cache(n int) []*entry {
 	index := make([]*entry, n/entrySize)
 	for i := range index {
 		e := new(entry)
@@ -49,4 +61,30 @@ func hold(n int) []*entry {
 		e.newer = index[(i+1)%len(index)]
 	}
 	return index
+}
+
+// garbage returns how many bytes lie beside a live heap of n bytes at the end of a collection, at most. gogc is as
+// [debug.SetGCPercent] returns it. What requests drop while the collector marks stays until the next collection: it was
+// up to 0.37 of the live heap, and GOGC counts it as live. Without GOGC a limit ends the garbage earlier.
+func garbage(n, gogc int) int {
+	if gogc < 0 {
+		return 8 * n
+	}
+	return n*14/10*(100+gogc)/100 - n
+}
+
+// spend answers requests that allocate n bytes in all and drop them. It ends with the first collection.
+func spend(app *workload.App, n int) {
+	const each = 64 << 10
+	began := collections()
+	for used := 0; used < n && collections() == began; used += each {
+		app.Serve(&workload.Exchange{Method: "GET", Path: "/work", Query: "alloc=64KiB"})
+	}
+}
+
+// collections returns how many collections have ended.
+func collections() uint32 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.NumGC
 }
