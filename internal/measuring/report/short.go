@@ -165,15 +165,18 @@ const (
 	labelWidth = 3 // of p99
 )
 
-// telling returns the verdict on a time that tells most about where an arm stands: of those with the rank of its place the one
-// with the largest change, else the highest quantile that has an interval.
+// telling returns the verdict on a time that tells most about where an arm stands: of those with the rank of its place, or with
+// any rank for a trade, the one with the largest change, else the highest quantile that has an interval.
 func telling(r *record.Comparison, s record.Standing) (best record.Verdict) {
 	size := func(v record.Verdict) float64 { return max(v.Ratio, 1/v.Ratio) }
+	shows := func(v record.Verdict) bool {
+		return differs(v) && (v.Verdict.Rank == s.Place.Rank || s.Place.Rank == stats.Trade)
+	}
 	for _, v := range r.Verdicts {
 		if v.Arm != s.Arm || v.Baseline != s.Baseline || !v.Primary || v.Low <= 0 || v.Ratio <= 0 {
 			continue
 		}
-		ranked, was := v.Verdict.Rank == s.Place.Rank && differs(v), best.Verdict.Rank == s.Place.Rank && differs(best)
+		ranked, was := shows(v), shows(best)
 		if best.Arm == "" || ranked && (!was || size(v) > size(best)) || !was && !ranked {
 			best = v
 		}

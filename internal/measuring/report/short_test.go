@@ -210,3 +210,18 @@ func TestNothingOfTheHeadlineIsLost(t *testing.T) {
 		}
 	}
 }
+
+// The bar of a trade is of the time that changes most, and not of one that the words do not name.
+func TestTheBarOfATradeIsOfADecidedTime(t *testing.T) {
+	t.Parallel()
+	r := standingAt(record.ATrade, map[string]record.Place{"a": record.Placed(stats.Trade)}, "a")
+	add := func(metric stats.Figure, is stats.Decision, ratio, low, high float64) {
+		r.Verdicts = append(r.Verdicts, record.Verdict{Metric: metric, Primary: true, Arm: "a", Baseline: "base", Verdict: is, Ratio: ratio, Low: low, High: high})
+	}
+	add(stats.P50, stats.Decided(stats.Slower), 1.12, 1.08, 1.15)
+	add(stats.P90, stats.Decided(stats.Faster), .82, .78, .94)
+	add(stats.P99, stats.Decision{Outcome: outcome.Open}, 1.7, .3, 3)
+	if got := telling(r, r.Answer.Standings[0]); got.Metric != stats.P90 {
+		t.Errorf("got the bar of %v, want that of p90", got.Metric)
+	}
+}

@@ -35,7 +35,7 @@ func TestFactInWords(t *testing.T) {
 	t.Parallel()
 	for want, text := range map[string]string{
 		"1 worker cannot keep up: by Little's law 500/s x 2.5 ms held keeps 1.25 busy, so give it 2 or more": `{"code": "too-few-workers", "values": {"workers": 1, "rate": 500, "held": 0.0025, "busy": 1.25, "needed": 2}}`,
-		"run twice as a check: too few requests: p99 needs 1100 (--window)":                                          `{"code": "aa", "because": [{"code": "few-requests", "metric": "p99", "values": {"needed": 1100}}]}`,
+		"run twice as a check: too few requests: p99 needs 1100 (--window)":                                  `{"code": "aa", "because": [{"code": "few-requests", "metric": "p99", "values": {"needed": 1100}}]}`,
 		"36 == 64 in the median; true in 0 of 10 blocks":                                                     `{"code": "tally", "values": {"yes": 0, "blocks": 10}, "names": {"sides": "36 == 64"}}`,
 		"3 of 10 blocks outside: 2 below, 1 above":                                                           `{"code": "tally", "values": {"yes": 7, "blocks": 10, "outside": 3, "below": 2, "above": 1}}`,
 		"words of a newer version":                                                                           `{"code": "unheard-of", "text": "words of a newer version"}`,

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -77,6 +78,9 @@ func (s *server) ready(poll int, events []unix.EpollEvent) (int, error) {
 			return 0, fmt.Errorf("epoll_pwait: %w", errno)
 		case errno == 0 && n > 0:
 			return int(n), nil
+		case errno == unix.EINTR:
+			// The runtime sends a signal to stop the thread, as for a garbage collection. It stops here.
+			runtime.Gosched()
 		case !s.raw:
 			call, wait = unix.Syscall6, -1
 		}
