@@ -91,6 +91,9 @@ func writeModes(cmd *cobra.Command, modes []model.Mode) error {
 // Flags that every mode has are left out.
 func writeMode(cmd *cobra.Command, m model.Mode) error {
 	rows := [][]string{{m.Name, m.Summary}, {"axes", fmt.Sprint(m.Axes)}, {"imitates", m.Imitates}, {"wins", m.Wins}, {"starves", m.Starves}}
+	if m.Do != "" {
+		rows = append(rows, []string{"do", m.Do})
+	}
 	// The flags' help and defaults come from the declarations of serve.
 	var f serveFlags
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)

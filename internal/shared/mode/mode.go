@@ -33,9 +33,10 @@ type Mode struct {
 	Name     string `json:"name"`    // the value of --mode
 	Summary  string `json:"summary"` // one line for lists
 	Axes     Axes   `json:"axes"`
-	Imitates string `json:"imitates"` // the real servers or libraries that it stands for
-	Wins     string `json:"wins"`     // the loads on which it does well
-	Starves  string `json:"starves"`  // the clients or requests that it makes wait, and when
+	Imitates string `json:"imitates"`     // the real servers or libraries that it stands for
+	Wins     string `json:"wins"`         // the loads on which it does well
+	Starves  string `json:"starves"`      // the clients or requests that it makes wait, and when
+	Do       string `json:"do,omitempty"` // what the experiments say to do with it; "" for nothing in particular
 	// Flags lists the flags of serve that this mode has and some other modes do not.
 	Flags []string `json:"flags"`
 	// Parts are what flags may exchange in the mode, in the order in which they change it. The other
