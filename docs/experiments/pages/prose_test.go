@@ -87,7 +87,10 @@ func TestFindingsNameOlderBuilds(t *testing.T) {
 			older = append(older, number)
 		}
 	}
-	want := "for findings " + strings.Join(older[:len(older)-1], ", ") + " and " + older[len(older)-1] + " with an older build"
+	want := "for finding " + older[0] + " with an older build"
+	if last := len(older) - 1; last > 0 {
+		want = "for findings " + strings.Join(older[:last], ", ") + " and " + older[last] + " with an older build"
+	}
 	if !strings.Contains(strings.Join(strings.Fields(head), " "), want) {
 		t.Errorf("findings.md does not say %q", want)
 	}

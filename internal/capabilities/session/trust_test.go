@@ -73,9 +73,16 @@ func TestForeignRecordsAreAskedAbout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	replaced := func(text, was, is string) string {
+		t.Helper()
+		if strings.Count(text, was) != 1 {
+			t.Fatalf("%q is not once in %s", was, text)
+		}
+		return strings.Replace(text, was, is, 1)
+	}
 	// As another program wrote it: words and seconds that this one writes differently, and a key that it does not know.
-	own := strings.Replace(string(asText), `"doubts":[]`, `"doubts":[{"code":"overloaded","text":"as it was said then"}],"gone":"<3.3000000000000003>"`, 1)
-	own = strings.Replace(own, `"window":0`, `"window":0.30000000000000004`, 1)
+	own := replaced(string(asText), `"doubts":[]`, `"doubts":[{"code":"overloaded","text":"as it was said then"}],"gone":"<3.3000000000000003>"`)
+	own = replaced(own, `"window":0`, `"window":0.30000000000000004`)
 	write(own)
 	if err := dir.Sign(); err != nil {
 		t.Fatal(err)
@@ -89,16 +96,20 @@ func TestForeignRecordsAreAskedAbout(t *testing.T) {
 			t.Errorf("%s of an own record: %v", text, err)
 		}
 	}
-	other := strings.Replace(own, `"./a"`, `"./b"`, 1)
-	for name, edited := range map[string]string{
-		"a changed command": other, "a changed doubt": strings.Replace(own, "as it was", "as it is", 1),
-		"a second plan":        own + `, "plan": ` + other,
-		"a second plan before": other + `, "plan": ` + own,
+	other := replaced(own, `"./a"`, `"./b"`)
+	for _, c := range []struct {
+		name, plan string
+		own        bool
+	}{
+		{"a changed command", other, false},
+		{"a changed doubt", replaced(own, "as it was", "as it is"), false},
+		{"a second plan, which is the one that counts", own + `, "plan": ` + other, false},
+		{"a second plan before the one that counts", other + `, "plan": ` + own, true},
 	} {
-		write(edited)
+		write(c.plan)
 		read()
-		if ours := ask(foreign[0], false) == nil; ours && plan.Arms[0].Command[0] != "./a" || ours && !strings.HasSuffix(edited, own) {
-			t.Errorf("%s: the record is the user's own", name)
+		if got := ask(foreign[0], false) == nil; got != c.own || got && plan.Arms[0].Command[0] != "./a" {
+			t.Errorf("%s: the record is the user's own: %v, runs %s", c.name, got, plan.Arms[0].Command)
 		}
 	}
 	write(own)

@@ -344,13 +344,11 @@ const (
 // mostSignature bounds a signature when it is read, in bytes.
 const mostSignature = 1 << 10
 
-// signature returns the plan's JSON as run.json has it, and its signature: the HMAC-SHA256 (RFC 2104) of
-// it without white space, in hexadecimal with a line end. Words and forms that a later program writes
-// differently change nothing. It makes the key if there is none yet.
-func (d *Dir) signature() (plan json.RawMessage, signature []byte, err error) {
+// userKey returns this user's key. It makes one if there is none yet.
+func userKey() ([]byte, error) {
 	home, err := os.UserConfigDir()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	path := filepath.Join(home, "schedlab", keyFile)
 	key, err := os.ReadFile(path)
@@ -360,9 +358,13 @@ func (d *Dir) signature() (plan json.RawMessage, signature []byte, err error) {
 	if err == nil && len(key) != keyBytes {
 		err = fmt.Errorf("%q is no key of %d bytes", path, keyBytes)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
+	return key, err
+}
+
+// signature returns the plan's JSON as run.json has it, and its signature: the HMAC-SHA256 (RFC 2104), in hexadecimal with
+// a line end. It covers the file's text as json.Marshal writes it (no white space; <, > and & escaped), not this program's
+// types: a later schedlab that words a plan differently still knows it.
+func (d *Dir) signature(key []byte) (plan json.RawMessage, signature []byte, err error) {
 	var run struct {
 		Plan json.RawMessage `json:"plan"`
 	}
@@ -404,9 +406,13 @@ func makeKey(path string) ([]byte, error) {
 
 // Sign writes the user's signature of the plan that the record has, if this user can have a key.
 func (d *Dir) Sign() error {
-	_, sum, err := d.signature()
+	key, err := userKey()
 	if err != nil {
 		return nil // without a key a record is asked about when it is run again
+	}
+	_, sum, err := d.signature(key)
+	if err != nil {
+		return err
 	}
 	return d.WriteFile(signatureFile, func(w io.Writer) error { _, err := w.Write(sum); return err })
 }
@@ -418,7 +424,11 @@ func (d *Dir) Signed(plan Plan) bool {
 	if err != nil {
 		return false
 	}
-	text, sum, err := d.signature()
+	key, err := userKey()
+	if err != nil {
+		return false
+	}
+	text, sum, err := d.signature(key)
 	if err != nil || !hmac.Equal(kept, sum) {
 		return false
 	}

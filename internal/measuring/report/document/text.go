@@ -63,8 +63,8 @@ type text struct {
 	b strings.Builder
 }
 
-// chips writes a line for each chip, with names, words and bars in columns, and above the bars their axis. Names that leave
-// no room have their words below. If all chips are told, it writes none.
+// chips writes a line for each chip, with names, words and bars in columns, and above the bars their axis. If names and marks
+// leave little room, each chip's words stand below its name. If all chips are told, it writes none.
 func (t *text) chips(chips []Chip, axis string) {
 	if !slices.ContainsFunc(chips, func(c Chip) bool { return !c.Told }) {
 		return
@@ -77,7 +77,8 @@ func (t *text) chips(chips []Chip, axis string) {
 			bars = utf8.RuneCountInString(c.Bar) + 2
 		}
 	}
-	if t.Width-names-marks-4 < room {
+	left := t.Width - names - marks - 4
+	if left < room {
 		for _, c := range chips {
 			t.line(c.Name+"  ", c.Mark)
 			for _, l := range Wrap(c.Text, t.Width-4, 0) {
@@ -88,17 +89,16 @@ func (t *text) chips(chips []Chip, axis string) {
 	}
 	// A bar must not cost a line: if it makes words wrap, no bar is drawn.
 	wraps := func(c Chip) bool {
-		left := t.Width - names - marks - 4
 		return len(Wrap(c.Text, left-bars, 0)) > len(Wrap(c.Text, left, 0))
 	}
-	if t.Width-names-marks-4-bars < room || slices.ContainsFunc(chips, wraps) {
+	if left-bars < room || slices.ContainsFunc(chips, wraps) {
 		bars = 0
 	}
 	if bars > 0 && axis != "" {
 		t.line(strings.Repeat(" ", names+marks+4)+axis, "")
 	}
 	for _, c := range chips {
-		lines := Wrap(c.Text, t.Width-names-marks-4-bars, 0)
+		lines := Wrap(c.Text, left-bars, 0)
 		if len(lines) == 0 {
 			lines = []string{""}
 		}
