@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log"
 	"maps"
 	"os"
@@ -27,37 +28,44 @@ import (
 )
 
 func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
 	recipe := flag.String("recipe", "nethttp", "mode to serve with")
 	workers := flag.Int("workers", 64, "workers, places or turns, where the recipe has them")
 	queue := flag.Int("queue", 1024, "connections or requests that may wait for a worker")
 	sockets := flag.Int("sockets", 2, "listening sockets of reuseport")
-	heavy := flag.Int("heavy", 0, "places for requests of a million iterations or more; 0: no bound")
+	heavy := flag.Uint("heavy", 0, "places for requests of a million iterations or more; 0: no bound")
 	yield := flag.Bool("yield", false, "let other goroutines run every 100,000 iterations of a request")
 	count := flag.String("count", "", "count requests: mutex, sharded or atomic; none without")
 	lines := flag.String("log", "", "write a line for each request: locked, each with a write of its own, or buffered; none without")
 	logFile := flag.String("log-file", os.DevNull, "file that -log writes")
 	app, addr := arm.App()
-	answer := bounded(app.Serve, *heavy)
+	answer := app.Serve
 	if *yield {
 		answer = yielding(answer)
 	}
+	answer = bounded(answer, int(*heavy)) // before yielding cuts a request in slices
 	if *count != "" {
-		kind, ok := counters[*count]
-		if !ok {
-			log.Fatalf("-count %q is none of %s", *count, strings.Join(slices.Sorted(maps.Keys(counters)), ", "))
+		kind, err := choose("count", *count, counters)
+		if err != nil {
+			return err
 		}
 		c := kind()
 		answer = counted(answer, c)
 		defer func() { log.Printf("counted %d requests", c.sum()) }()
 	}
 	if *lines != "" {
-		kind, ok := logs[*lines]
-		if !ok {
-			log.Fatalf("-log %q is none of %s", *lines, strings.Join(slices.Sorted(maps.Keys(logs)), ", "))
+		kind, err := choose("log", *lines, logs)
+		if err != nil {
+			return err
 		}
 		file, err := os.Create(*logFile)
 		if err != nil {
-			log.Fatal(err)
+			return err
 		}
 		l := kind(file)
 		answer = logged(answer, l)
@@ -71,7 +79,7 @@ func main() {
 	f := func(rc *fast.RequestCtx) { arm.Fast(answer, &rc.Request, &rc.Response) }
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	serve := map[string]func() error{
+	serve, err := choose("recipe", *recipe, map[string]func() error{
 		"nethttp":      func() error { return nethttp.ListenAndServe(ctx, addr, h) },
 		"nethttp-gate": func() error { return nethttpgate.ListenAndServe(ctx, addr, h, *workers) },
 		"fasthttp":     func() error { return fasthttp.ListenAndServe(ctx, addr, f) },
@@ -80,12 +88,18 @@ func main() {
 		"semaphore":    func() error { return semaphore.ListenAndServe(ctx, addr, f, *workers) },
 		"pool":         func() error { return pool.ListenAndServe(ctx, addr, f, *workers, *queue) },
 		"pool-request": func() error { return poolrequest.ListenAndServe(ctx, addr, f, *workers, *queue) },
+	})
+	if err != nil {
+		return err
 	}
-	run, ok := serve[*recipe]
+	return serve()
+}
+
+// choose returns the value that has a flag's name.
+func choose[V any](flag, name string, of map[string]V) (V, error) {
+	v, ok := of[name]
 	if !ok {
-		log.Fatalf("-recipe %q is none of %s", *recipe, strings.Join(slices.Sorted(maps.Keys(serve)), ", "))
+		return v, fmt.Errorf("-%s %q is none of %s", flag, name, strings.Join(slices.Sorted(maps.Keys(of)), ", "))
 	}
-	if err := run(); err != nil {
-		log.Fatal(err)
-	}
+	return v, nil
 }

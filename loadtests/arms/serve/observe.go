@@ -63,8 +63,8 @@ var counters = map[string]func() counter{
 // buffer is how many bytes of lines the log "buffered" keeps before it writes them.
 const buffer = 64 << 10
 
-// A lineLog writes a line for each request under a lock. With a flush it keeps lines in memory, and flush writes the rest.
-// It keeps the first error of w, and then writes nothing more.
+// A lineLog writes a line for each request to w, under a lock; flush writes what w still keeps. It keeps the first error of
+// w, and then writes nothing more.
 type lineLog struct {
 	mu    sync.Mutex
 	w     io.Writer
