@@ -1,9 +1,11 @@
 package arm
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 
 	"schedlab/internal/shared/workload"
 )
@@ -63,12 +65,16 @@ func cache(n int) []*entry {
 	return index
 }
 
-// garbage returns how many bytes lie beside a live heap of n bytes at the end of a collection, at most. gogc is as
+// garbage returns the most bytes of dropped objects that a heap with n live bytes holds when a collection ends. gogc is as
 // [debug.SetGCPercent] returns it. What requests drop while the collector marks stays until the next collection: it was
-// up to 0.37 of the live heap, and GOGC counts it as live. Without GOGC a limit ends the garbage earlier.
+// up to 0.37 of the live heap, and GOGC counts it as live. Without GOGC there is less garbage than the memory limit, and
+// without a limit no collection.
 func garbage(n, gogc int) int {
 	if gogc < 0 {
-		return 8 * n
+		if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+			return int(limit)
+		}
+		return 0
 	}
 	return n*14/10*(100+gogc)/100 - n
 }
@@ -82,9 +88,9 @@ func spend(app *workload.App, n int) {
 	}
 }
 
-// collections returns how many collections have ended.
-func collections() uint32 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.NumGC
+// collections returns how many collections have ended. Unlike [runtime.ReadMemStats] it stops no other thread.
+func collections() uint64 {
+	ended := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+	metrics.Read(ended)
+	return ended[0].Value.Uint64()
 }
