@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"schedlab/loadtests/arms/quiet"
 )
 
 // become starts the process that carries the bytes, and replaces this one by the command. It returns only with an error.
@@ -142,8 +144,7 @@ func carry(args []string) error {
 	}
 	// The server ends at these, and then this process does.
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	// A thread that waits without telling Go's scheduler keeps its P: the rest of the runtime needs another.
-	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
+	quiet.SecondP()
 	// Buffers are used again, so little is left to collect, and a collection would make bytes late.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(512 << 20)

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"schedlab/loadtests/arms/quiet"
 )
 
 const (
@@ -103,7 +105,7 @@ func newLoop(listener, alive int, server *net.TCPAddr, delay time.Duration, raw 
 		return nil, err
 	}
 	for _, fd := range []int{listener, alive} {
-		if err := errors.Join(unix.SetNonblock(fd, true), l.watch(fd, unix.EPOLLIN)); err != nil {
+		if err := errors.Join(unix.SetNonblock(fd, true), quiet.Watch(l.poll, unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN)); err != nil {
 			return nil, err
 		}
 	}
@@ -130,14 +132,6 @@ func reserve(fd int) error {
 	return unix.Close(high)
 }
 
-func (l *loop) watch(fd int, what uint32) error {
-	event := unix.EpollEvent{Events: what, Fd: int32(fd)}
-	if _, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(l.poll), unix.EPOLL_CTL_ADD, uintptr(fd), uintptr(unsafe.Pointer(&event)), 0, 0); errno != 0 {
-		return fmt.Errorf("epoll_ctl: %w", errno)
-	}
-	return nil
-}
-
 var started = time.Now()
 
 // now returns the time in nanoseconds since the program's start.
@@ -147,11 +141,7 @@ func now() int64 { return int64(time.Since(started)) }
 func (l *loop) run() error {
 	defer l.close()
 	for {
-		wait, due := l.untilDue(now())
-		if l.ending && !due {
-			wait, due = 0, true
-		}
-		n, err := l.wait(wait, due)
+		n, err := quiet.Wait(l.poll, l.events[:], l.untilDue(now()), l.raw)
 		if err != nil {
 			return err
 		}
@@ -175,43 +165,17 @@ func (l *loop) run() error {
 	}
 }
 
-// untilDue returns how long it takes until something is due, at least 0; some is false when nothing is kept.
-func (l *loop) untilDue(now int64) (wait int64, some bool) {
-	opens, opening := l.opening.next()
-	moves, moving := l.moving.next()
-	switch {
-	case opening && moving:
-		moves = min(moves, opens)
-	case opening:
-		moves = opens
+// untilDue returns the time until something is due. When nothing is kept that is nil, or 0 once the server has ended.
+func (l *loop) untilDue(now int64) *unix.Timespec {
+	due, some := l.moving.next()
+	if opens, opening := l.opening.next(); opening && (!some || opens < due) {
+		due, some = opens, true
 	}
-	return max(0, moves-now), opening || moving
-}
-
-// wait fills events with those that came within a time in nanoseconds, or at all when limited is false, and returns their
-// number.
-func (l *loop) wait(nanos int64, limited bool) (n int, err error) {
-	l.limit = unix.NsecToTimespec(nanos)
-	limit := &l.limit
-	if !limited {
-		limit = nil
+	if !some && !l.ending {
+		return nil
 	}
-	var (
-		got   uintptr
-		errno unix.Errno
-	)
-	if l.raw || limited && nanos == 0 { // without a wait there is nothing to tell Go's scheduler
-		got, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.poll), uintptr(unsafe.Pointer(&l.events)), eventRoom, uintptr(unsafe.Pointer(limit)), 0, 0)
-	} else {
-		got, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.poll), uintptr(unsafe.Pointer(&l.events)), eventRoom, uintptr(unsafe.Pointer(limit)), 0, 0)
-	}
-	switch errno {
-	case 0:
-		return int(got), nil
-	case unix.EINTR: // Go's runtime interrupts goroutines that run for long
-		return 0, nil
-	}
-	return 0, fmt.Errorf("epoll_pwait2, which Linux has since 5.11: %w", errno)
+	l.limit = unix.NsecToTimespec(max(0, due-now))
+	return &l.limit
 }
 
 // handle does what an event asks for.
@@ -276,7 +240,7 @@ func (l *loop) settle(c *conn, end int) {
 
 // ready has the loop told of an end's bytes, its end, and its room to write.
 func (l *loop) ready(fd int) error {
-	return l.watch(fd, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET)
+	return quiet.Watch(l.poll, unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN|unix.EPOLLOUT|unix.EPOLLRDHUP|unix.EPOLLET)
 }
 
 // release lets everything leave that is due.
@@ -342,7 +306,7 @@ func (l *loop) read(c *conn, from int, hung bool) {
 			return
 		}
 		buf := l.buffer()
-		n, errno := transfer(unix.SYS_READ, c.fds[from], buf, 0)
+		n, errno := quiet.Transfer(unix.SYS_READ, c.fds[from], buf, 0)
 		k := chunk{conn: c, from: from, buf: buf[:max(0, n)]}
 		switch {
 		case errno == unix.EAGAIN:
@@ -393,7 +357,7 @@ func (l *loop) handOn(k *chunk) bool {
 		return true
 	}
 	for k.at < len(k.buf) {
-		n, errno := transfer(unix.SYS_SENDTO, to, k.buf[k.at:], unix.MSG_NOSIGNAL)
+		n, errno := quiet.Transfer(unix.SYS_SENDTO, to, k.buf[k.at:], unix.MSG_NOSIGNAL)
 		switch errno {
 		case 0:
 			k.at += n
@@ -478,10 +442,4 @@ func (l *loop) recycle(k *chunk) {
 		l.free = append(l.free, k.buf[:chunkSize])
 		k.buf = nil
 	}
-}
-
-// transfer reads or sends on a socket that never makes its caller wait, without telling Go's scheduler.
-func transfer(call uintptr, fd int, b []byte, flags uintptr) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), flags, 0, 0)
-	return int(n), errno
 }

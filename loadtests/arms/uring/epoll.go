@@ -4,10 +4,10 @@ package main
 
 import (
 	"fmt"
-	"runtime"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"schedlab/loadtests/arms/quiet"
 )
 
 // serveEpoll is serveRing with the same connections and answers over epoll: it is told which sockets are ready, and
@@ -18,7 +18,7 @@ func (s *server) serveEpoll() error {
 		return fmt.Errorf("epoll_create1: %w", err)
 	}
 	for _, fd := range []int{s.listener, s.stopped} {
-		if err := watch(poll, unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN); err != nil {
+		if err := quiet.Watch(poll, unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN); err != nil {
 			return err
 		}
 	}
@@ -36,20 +36,13 @@ func (s *server) serveEpoll() error {
 			case s.stopped:
 				return nil
 			case s.listener:
-				for {
-					fd, _, err := unix.Accept4(s.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-					if err != nil {
-						break
-					}
-					s.connection(fd)
-					if err := watch(poll, unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN); err != nil {
-						return err
-					}
+				if err := s.accept(poll); err != nil {
+					return err
 				}
 			default:
 				c := s.conns[fd]
 				if !c.blocked {
-					n, errno := transfer(unix.SYS_READ, fd, buffer[:])
+					n, errno := quiet.Transfer(unix.SYS_READ, fd, buffer[:], 0)
 					switch {
 					case n > 0:
 						s.answer(c, buffer[:n])
@@ -65,24 +58,34 @@ func (s *server) serveEpoll() error {
 	}
 }
 
-// ready waits until a socket is ready. It asks first without waiting, which Go's scheduler need not be told of.
-func (s *server) ready(poll int, events []unix.EpollEvent) (int, error) {
-	call, wait := unix.RawSyscall6, 0
-	if s.raw {
-		wait = -1
+// ready waits until a socket is ready. With raw Go's scheduler is told of nothing; else it is told only if a first look finds
+// none.
+func (s *server) ready(poll int, events []unix.EpollEvent) (n int, err error) {
+	if !s.raw {
+		n, err = quiet.Wait(poll, events, &unix.Timespec{}, false)
 	}
+	for n == 0 && err == nil {
+		n, err = quiet.Wait(poll, events, nil, s.raw)
+	}
+	return n, err
+}
+
+// accept takes the connections that wait.
+func (s *server) accept(poll int) error {
 	for {
-		n, _, errno := call(unix.SYS_EPOLL_PWAIT, uintptr(poll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(wait), 0, 0)
-		switch {
-		case errno != 0 && errno != unix.EINTR:
-			return 0, fmt.Errorf("epoll_pwait: %w", errno)
-		case errno == 0 && n > 0:
-			return int(n), nil
-		case errno == unix.EINTR:
-			// The runtime sends a signal to stop the thread, as for a garbage collection. It stops here.
-			runtime.Gosched()
-		case !s.raw:
-			call, wait = unix.Syscall6, -1
+		fd, _, err := unix.Accept4(s.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+		case unix.EAGAIN:
+			return nil
+		case unix.EINTR, unix.ECONNABORTED:
+			continue
+		default:
+			return fmt.Errorf("accepting: %w", err)
+		}
+		s.connection(fd)
+		if err := quiet.Watch(poll, unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN); err != nil {
+			return err
 		}
 	}
 }
@@ -90,7 +93,7 @@ func (s *server) ready(poll int, events []unix.EpollEvent) (int, error) {
 // write writes what waits. What the socket does not take waits until it does, and nothing is read meanwhile.
 func (s *server) write(poll int, c *conn) error {
 	for len(c.out) > 0 {
-		n, errno := transfer(unix.SYS_WRITE, c.fd, c.out)
+		n, errno := quiet.Transfer(unix.SYS_WRITE, c.fd, c.out, 0)
 		if errno == unix.EAGAIN || errno == unix.EINTR {
 			break
 		}
@@ -105,23 +108,10 @@ func (s *server) write(poll int, c *conn) error {
 		s.close(c)
 	case waits && !c.blocked:
 		c.blocked = true
-		return watch(poll, unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLOUT)
+		return quiet.Watch(poll, unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLOUT)
 	case !waits && c.blocked:
 		c.blocked = false
-		return watch(poll, unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLIN)
+		return quiet.Watch(poll, unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLIN)
 	}
 	return nil
-}
-
-func watch(poll, how, fd int, what uint32) error {
-	if err := unix.EpollCtl(poll, how, fd, &unix.EpollEvent{Events: what, Fd: int32(fd)}); err != nil {
-		return fmt.Errorf("epoll_ctl: %w", err)
-	}
-	return nil
-}
-
-// transfer reads or writes on a socket that never makes its caller wait, without telling Go's scheduler.
-func transfer(call uintptr, fd int, b []byte) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
-	return int(n), errno
 }

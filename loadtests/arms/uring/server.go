@@ -19,6 +19,7 @@ import (
 
 	"schedlab/internal/shared/workload"
 	"schedlab/loadtests/arms/arm"
+	"schedlab/loadtests/arms/quiet"
 )
 
 // A server is one loop. Its thread alone touches connections.
@@ -74,8 +75,7 @@ func newServer(app *workload.App, addr string, epoll, raw bool) (*server, error)
 	}
 	s.in, s.out = bufio.NewReader(&s.bytes), bufio.NewWriter(io.Discard)
 	if raw {
-		// A thread that waits like this keeps its P: the rest of the runtime needs another.
-		runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
+		quiet.SecondP()
 	}
 	return s, nil
 }
