@@ -94,7 +94,7 @@ func serverAddress(listen *net.TCPAddr) (string, error) {
 }
 
 // detach starts carry and ends, so that carry is no child of the server: its CPU time is not the server's. It has the CPUs
-// that the server may not use, if there are any.
+// that the server may not use, and where there are no others the server's.
 func detach(args []string) error {
 	runtime.LockOSThread() // a process inherits CPUs and priority of the thread that starts it
 	var servers, others unix.CPUSet
@@ -106,7 +106,7 @@ func detach(args []string) error {
 			others.Set(cpu)
 		}
 	}
-	// EINVAL: there are no others.
+	// EINVAL: there are no others, so it keeps the server's.
 	if err := unix.SchedSetaffinity(0, &others); err != nil && err != unix.EINVAL {
 		return fmt.Errorf("setting the CPU affinity: %w", err)
 	}
@@ -117,7 +117,11 @@ func detach(args []string) error {
 	}
 	cmd := exec.Command(self, append([]string{carryWord}, args...)...)
 	cmd.Stderr = os.Stderr
-	for fd := range len(args) { // as many as arguments
+	fds := 2
+	if len(args) > 2 { // hasAdmin
+		fds++
+	}
+	for fd := range fds {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(listenerFD+fd), "inherited"))
 	}
 	return cmd.Start()

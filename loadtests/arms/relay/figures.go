@@ -62,13 +62,13 @@ func (c counts) within(share float64) string {
 
 // A carried is what the relay did in trials of one arm.
 type carried struct {
-	late   counts
+	late   counts  // of chunks: bytes of one read, and each opening, dial, end and reset of a connection
 	cpu    float64 // seconds
 	trials int
 }
 
 // printFigures writes a table of a recorded run: how late the relay's chunks were in each arm that has one, from the scrape
-// before the load to the one after it, summed over all trials.
+// before the load to the one after it, summed over all trials. A chunk that then waits for room in a socket is no later here.
 func printFigures(to io.Writer, run string) error {
 	trials, err := filepath.Glob(filepath.Join(run, "trials", "*", "trial.json"))
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	cpuName  = "relay_cpu_seconds_total"
 )
 
-// A lateness counts by how much chunks left after they were due. It is safe for concurrent use.
+// A lateness counts by how much chunks had their turn after they were due. It is safe for concurrent use.
 type lateness struct {
 	registry *prometheus.Registry
 	late     prometheus.Histogram
@@ -30,7 +30,7 @@ type lateness struct {
 func newLateness(delay time.Duration, first bool) *lateness {
 	l := &lateness{registry: prometheus.NewRegistry(), delay: delay, first: first}
 	l.late = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: lateName, Help: "From when a chunk of bytes was due until it was handed on.",
+		Name: lateName, Help: "From when a chunk was due, its delay after it was read, until its turn to be handed on.",
 		Buckets: prometheus.ExponentialBuckets(1e-6, 2, 20), // 1 µs to half a second
 	})
 	gauge := func(name, help string, value float64) prometheus.Collector {

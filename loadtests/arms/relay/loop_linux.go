@@ -28,7 +28,7 @@ const (
 
 // A loop carries the bytes of all connections on one thread. It is not safe for concurrent use.
 //
-// Its sockets never make it wait, so it tells Go's scheduler of no system call but the wait for events.
+// Its sockets never make it wait, so while it carries it tells Go's scheduler of no system call but the wait for events.
 //
 // Each connection passes two lines: opening until its client knows that it is open, a round trip, and then moving, as
 // every chunk does, with a dial of the server ahead of the first one.
@@ -45,7 +45,7 @@ type loop struct {
 	free     [][]byte      // buffers that are not in use
 	opening  line[*conn]
 	moving   line[chunk]
-	observe  func(late time.Duration) // called for each chunk that leaves
+	observe  func(late time.Duration) // called at the turn of each chunk, and of each connection that opens
 }
 
 // A place is what a descriptor is: one end of a connection.
@@ -137,7 +137,8 @@ var started = time.Now()
 // now returns the time in nanoseconds since the program's start.
 func now() int64 { return int64(time.Since(started)) }
 
-// run carries until the server has ended and all that it sent has left.
+// run carries until the server has ended and all that it sent has had its turn. What a slow client has not taken by then is
+// lost.
 func (l *loop) run() error {
 	defer l.close()
 	for {
@@ -247,10 +248,11 @@ func (l *loop) ready(fd int) error {
 func (l *loop) release() error {
 	for {
 		at := now()
-		if c, _, ok := l.opening.take(at); ok {
+		if c, late, ok := l.opening.take(at); ok {
 			if c.gone {
 				continue
 			}
+			l.observe(time.Duration(late))
 			l.moving.put(at, chunk{conn: c, kind: isDial})
 			if err := l.ready(c.fds[client]); err != nil {
 				return err
@@ -261,10 +263,12 @@ func (l *loop) release() error {
 		if !ok {
 			return nil
 		}
+		if k.conn.gone {
+			l.recycle(&k)
+			continue
+		}
 		l.observe(time.Duration(late))
 		switch w := &k.conn.ways[k.from]; {
-		case k.conn.gone:
-			l.recycle(&k)
 		case k.kind == isReset: // it overtakes what waits, as everywhere
 			l.reset(k.conn)
 		case k.kind == isDial:

@@ -211,7 +211,12 @@ func TestClientsCloseArrives(t *testing.T) {
 			if err := then.leave(c); err != nil {
 				t.Fatal(err)
 			}
-			e := <-ends
+			var e end
+			select {
+			case e = <-ends:
+			case <-time.After(time.Minute):
+				t.Fatal("no connection has ended at the server")
+			}
 			if !errors.Is(e.err, then.want) || then.want == nil && string(e.got) != "hello" {
 				t.Errorf("the server got %q, %v, want the end %v", e.got, e.err, then.want)
 			}

@@ -4,12 +4,12 @@
 //	relay -delay 1ms -listen 127.0.0.1:8080 -- schedlab serve --mode loop --addr {server}
 //
 // A new connection takes a round trip before its client's first byte sets out. The delay is for both directions and all
-// connections; there is no loss, no jitter, no limit on the bytes a second, and no congestion window.
+// connections, with no loss, no jitter and no congestion window; at most 1 MiB is under way in each direction of a connection.
 //
 // The process becomes the server: signals reach the server, and its CPU time, memory and end are the process's. The bytes
-// are carried by a second process, which is no child of the first. It runs on the CPUs that the server may not use, before
-// all that is not real-time (SCHED_FIFO, where that is permitted), and ends when the server has ended and its last bytes
-// have arrived.
+// are carried by a second process, which is no child of the first. It runs on the CPUs that the server may not use, or on the
+// server's where there are no others, before all that is not real-time (SCHED_FIFO, where that is permitted). It ends when the
+// server has ended and its last bytes were due; what a slow client has not taken by then is lost.
 //
 // -admin serves Prometheus metrics: how late chunks of bytes set out, and the CPU time of carrying them.
 // 'relay figures RUN' prints them of a recorded run, for each arm.
