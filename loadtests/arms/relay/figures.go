@@ -1,12 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +16,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"schedlab/internal/shared/record"
 )
 
 // counts are the chunks in each bucket of a histogram, not cumulative. The last has no upper bound.
@@ -29,7 +31,7 @@ func countsOf(h *dto.Histogram) (c counts) {
 	below := uint64(0)
 	for _, b := range h.GetBucket() {
 		c.chunks = append(c.chunks, b.GetCumulativeCount()-below)
-		if below = b.GetCumulativeCount(); b.GetUpperBound() > 1e9 { // +Inf, which a text has and a histogram has not
+		if below = b.GetCumulativeCount(); math.IsInf(b.GetUpperBound(), 1) { // +Inf, which a text has and a histogram has not
 			return c
 		}
 		c.bounds = append(c.bounds, b.GetUpperBound())
@@ -70,27 +72,20 @@ type carried struct {
 // printFigures writes a table of a recorded run: how late the relay's chunks were in each arm that has one, from the scrape
 // before the load to the one after it, summed over all trials. A chunk that then waits for room in a socket is no later here.
 func printFigures(to io.Writer, run string) error {
-	trials, err := filepath.Glob(filepath.Join(run, "trials", "*", "trial.json"))
+	dir, _, err := record.Open(run, record.DefaultRoot)
 	if err != nil {
 		return err
 	}
 	arms := map[string]*carried{}
-	for _, trial := range trials {
-		var of struct {
-			Arm string `json:"arm"`
-		}
-		text, err := os.ReadFile(trial)
-		if err == nil {
-			err = json.Unmarshal(text, &of)
-		}
+	for t, err := range dir.Trials() {
 		if err != nil {
-			return fmt.Errorf("reading %s: %w", trial, err)
+			return err
 		}
-		if arms[of.Arm] == nil {
-			arms[of.Arm] = &carried{}
+		if arms[t.Arm] == nil {
+			arms[t.Arm] = &carried{}
 		}
-		if err := arms[of.Arm].add(filepath.Dir(trial)); err != nil {
-			return fmt.Errorf("reading %s: %w", filepath.Dir(trial), err)
+		if err := arms[t.Arm].add(t.Path); err != nil {
+			return fmt.Errorf("reading %s: %w", t.Path, err)
 		}
 	}
 	maps.DeleteFunc(arms, func(_ string, c *carried) bool { return c.trials == 0 })
@@ -116,8 +111,11 @@ func (c *carried) add(trial string) error {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && after.bounds == nil {
 		return nil
 	}
-	before, cpuBefore, err2 := scraped(filepath.Join(trial, "metrics-before.om"))
-	if err := errors.Join(err, err2); err != nil {
+	if err != nil {
+		return err
+	}
+	before, cpuBefore, err := scraped(filepath.Join(trial, "metrics-before.om"))
+	if err != nil {
 		return err
 	}
 	if !slices.Equal(before.bounds, after.bounds) || c.trials > 0 && !slices.Equal(c.late.bounds, after.bounds) {

@@ -1,53 +1,62 @@
 package main
 
 import (
+	"errors"
+	"math/rand/v2"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"schedlab/internal/shared/record"
 )
 
-// write writes a file of a trial.
-func write(t *testing.T, file, text string) {
+// recorded returns a run with a trial of each arm, in this order.
+func recorded(t *testing.T, arms []string, files func(arm string) record.Files) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	d, err := record.Create(t.TempDir(), "round-trip", time.Now(), rand.Uint32)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+	err = d.WriteRun(record.Run{})
+	for i, arm := range arms {
+		err = errors.Join(err, d.WriteTrial(record.Trial{Number: i + 1, Arm: arm}, nil, files(arm)))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
+	return d.Path()
 }
 
 // Chunks of the trials' load alone are counted, by arm, and arms without a relay are left out.
 func TestFigures(t *testing.T) {
 	t.Parallel()
-	run := t.TempDir()
 	l := newLateness(time.Millisecond, true)
-	scrape := func() string {
+	scrape := func() []byte {
 		w := httptest.NewRecorder()
 		l.page().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-		return w.Body.String()
+		return w.Body.Bytes()
 	}
-	for _, trial := range []string{"001-near", "002-near", "003-far"} {
-		dir := filepath.Join(run, "trials", trial)
-		write(t, filepath.Join(dir, "trial.json"), `{"arm": "`+trial[4:]+`"}`)
+	run := recorded(t, []string{"near", "near", "far", "direct", "other"}, func(arm string) (f record.Files) {
+		switch arm {
+		case "direct":
+			return f
+		case "other":
+			return record.Files{Metrics: []byte("requests_total 5\n")}
+		}
 		l.observe(time.Second) // while the server started
-		write(t, filepath.Join(dir, "metrics-before.om"), scrape())
+		f.Before = scrape()
 		for range 98 {
 			l.observe(3 * time.Microsecond)
 		}
 		l.observe(20 * time.Microsecond)
 		l.observe(20 * time.Microsecond)
-		if trial == "003-far" {
+		if arm == "far" {
 			l.observe(2 * time.Second)
 		}
-		write(t, filepath.Join(dir, "metrics.om"), scrape())
-	}
-	write(t, filepath.Join(run, "trials", "004-direct", "trial.json"), `{"arm": "direct"}`)
-	write(t, filepath.Join(run, "trials", "005-other", "trial.json"), `{"arm": "other"}`)
-	write(t, filepath.Join(run, "trials", "005-other", "metrics.om"), "requests_total 5\n")
+		f.Metrics = scrape()
+		return f
+	})
 	var out strings.Builder
 	if err := printFigures(&out, run); err != nil {
 		t.Fatal(err)
@@ -70,8 +79,9 @@ func TestFigures(t *testing.T) {
 // A run without a relay has no figures.
 func TestNoFigures(t *testing.T) {
 	t.Parallel()
-	if err := printFigures(&strings.Builder{}, t.TempDir()); err == nil {
-		t.Error("got a table of nothing")
+	run := recorded(t, []string{"direct"}, func(string) (f record.Files) { return f })
+	if err := printFigures(&strings.Builder{}, run); err == nil || !strings.Contains(err.Error(), "no trial") {
+		t.Errorf("got %v, want an error that no trial has metrics of a relay", err)
 	}
 }
 
