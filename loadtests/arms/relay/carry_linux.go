@@ -110,7 +110,7 @@ func detach(args []string) error {
 	if err := unix.SchedSetaffinity(0, &others); err != nil && err != unix.EINVAL {
 		return fmt.Errorf("setting the CPU affinity: %w", err)
 	}
-	goFirst()
+	setRealtime()
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func carry(args []string) error {
 	// Buffers are used again, so little is left to collect, and a collection would make bytes late.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(512 << 20)
-	late := newLateness(delay, wentFirst())
+	late := newLateness(delay, isRealtime())
 	l, err := newLoop(listenerFD, aliveFD, address, delay, true, late.observe)
 	if err != nil {
 		return err
@@ -179,17 +179,17 @@ func carry(args []string) error {
 	return nil
 }
 
-// goFirst lets this thread, and what it starts, run before all that are not real-time, as a kernel's own work for the network
-// does, and before a load that shares its CPU (SCHED_RR, 1). Where that is not permitted, wentFirst tells.
+// setRealtime lets this thread, and what it starts, run before all that are not real-time, as a kernel's own work for the network
+// does, and before a load that shares its CPU (SCHED_RR, 1). Where that is not permitted, isRealtime tells.
 //
 // All threads of carry must have it: Go's runtime stops a goroutine that runs for 10 ms, and another thread may go on with it.
-func goFirst() {
+func setRealtime() {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // waits end up to 50 µs late without it, unless they are real-time
 	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Policy: unix.SCHED_FIFO, Priority: 2}, 0)
 }
 
-// wentFirst reports whether this thread is real-time.
-func wentFirst() bool {
+// isRealtime reports whether this thread is real-time.
+func isRealtime() bool {
 	attr, err := unix.SchedGetAttr(0, 0)
 	return err == nil && attr.Policy == unix.SCHED_FIFO
 }

@@ -23,12 +23,12 @@ type lateness struct {
 	registry *prometheus.Registry
 	late     prometheus.Histogram
 	delay    time.Duration
-	first    bool
+	realtime bool
 }
 
-// newLateness returns a lateness without chunks. first: the relay runs before all that is not real-time.
-func newLateness(delay time.Duration, first bool) *lateness {
-	l := &lateness{registry: prometheus.NewRegistry(), delay: delay, first: first}
+// newLateness returns a lateness without chunks. realtime: the relay runs before all that is not real-time.
+func newLateness(delay time.Duration, realtime bool) *lateness {
+	l := &lateness{registry: prometheus.NewRegistry(), delay: delay, realtime: realtime}
 	l.late = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: lateName, Help: "From when a chunk was due, its delay after it was read, until its turn to be handed on.",
 		Buckets: prometheus.ExponentialBuckets(1e-6, 2, 20), // 1 µs to half a second
@@ -36,14 +36,14 @@ func newLateness(delay time.Duration, first bool) *lateness {
 	gauge := func(name, help string, value float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value })
 	}
-	realtime := 0.
-	if first {
-		realtime = 1
+	priority := 0.
+	if realtime {
+		priority = 1
 	}
 	l.registry.MustRegister(l.late,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: cpuName, Help: "CPU time of the relay, which is no part of the server's."}, cpuSeconds),
 		gauge("relay_delay_seconds", "The delay of each direction.", delay.Seconds()),
-		gauge("relay_realtime", "1 if the relay has real-time priority (SCHED_FIFO).", realtime))
+		gauge("relay_realtime", "1 if the relay has real-time priority (SCHED_FIFO).", priority))
 	return l
 }
 
@@ -73,7 +73,7 @@ func (l *lateness) summary() string {
 		return err.Error()
 	}
 	priority := "without real-time priority"
-	if l.first {
+	if l.realtime {
 		priority = "with real-time priority"
 	}
 	c := countsOf(m.GetHistogram())

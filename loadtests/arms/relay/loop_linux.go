@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	chunkSize = 16 << 10 // most bytes of one read
-	mostUnder = 1 << 20  // bytes under way in a direction of a connection, beyond which nothing is read of it
-	eventRoom = 256      // events taken at a time
-	mostOpen  = 1 << 16  // descriptors that there is room for from the start
+	chunkSize  = 16 << 10 // most bytes of one read
+	mostUnsent = 1 << 20  // bytes under way in a direction of a connection, beyond which nothing is read of it
+	eventRoom  = 256      // events taken at a time
+	mostOpen   = 1 << 16  // descriptors that there is room for from the start
 )
 
 // The two ends of a connection.
@@ -33,38 +33,38 @@ const (
 // Each connection passes two lines: opening until its client knows that it is open, a round trip, and then moving, as
 // every chunk does, with a dial of the server ahead of the first one.
 type loop struct {
-	server   unix.RawSockaddrInet4
-	poll     int
-	listener int // -1 when it is closed
-	alive    int // a pipe; its other end closes when the server has ended
-	raw      bool
-	ending   bool // the server has ended
-	places   []place
-	events   [eventRoom]unix.EpollEvent
-	limit    unix.Timespec // of a wait
-	free     [][]byte      // buffers that are not in use
-	opening  line[*conn]
-	moving   line[chunk]
-	observe  func(late time.Duration) // called at the turn of each chunk, and of each connection that opens
+	server    unix.RawSockaddrInet4
+	poll      int
+	listener  int // -1 when it is closed
+	alive     int // a pipe; its other end closes when the server has ended
+	raw       bool
+	ending    bool // the server has ended
+	endpoints []endpoint
+	events    [eventRoom]unix.EpollEvent
+	limit     unix.Timespec // of a wait
+	free      [][]byte      // buffers that are not in use
+	opening   line[*conn]
+	moving    line[chunk]
+	observe   func(late time.Duration) // called at the turn of each chunk, and of each connection that opens
 }
 
-// A place is what a descriptor is: one end of a connection.
-type place struct {
+// An endpoint is what a descriptor is: one end of a connection.
+type endpoint struct {
 	conn *conn
 	end  int
 }
 
-// A conn is a connection of a client and, once it is dialled, of the server. ways[i] carries what comes from fds[i].
+// A conn is a connection of a client and, once it is dialled, of the server. directions[i] carries what comes from fds[i].
 type conn struct {
-	fds  [2]int // -1 before the dial
-	ways [2]way
-	gone bool // both descriptors are closed
+	fds        [2]int // -1 before the dial
+	directions [2]direction
+	gone       bool // both descriptors are closed
 }
 
-// A way is one direction of a connection.
-type way struct {
-	under   int     // bytes that were read and are not handed on
-	paused  bool    // mostUnder was reached, so bytes may lie unread
+// A direction of a connection carries what comes from one of its ends.
+type direction struct {
+	unsent  int     // bytes that were read and are not handed on
+	paused  bool    // mostUnsent was reached, so bytes may lie unread
 	ended   bool    // nothing more is read
 	closed  bool    // the end was handed on
 	backlog []chunk // due, but the socket takes no more
@@ -157,7 +157,7 @@ func (l *loop) run() error {
 			case l.alive:
 				l.ending = true
 			default:
-				l.handle(l.places[fd], e.Events)
+				l.handle(l.endpoints[fd], e.Events)
 			}
 		}
 		if err := l.turn(accepts); err != nil {
@@ -180,16 +180,16 @@ func (l *loop) untilDue(now int64) *unix.Timespec {
 }
 
 // handle does what an event asks for.
-func (l *loop) handle(p place, what uint32) {
-	if p.conn == nil {
+func (l *loop) handle(e endpoint, what uint32) {
+	if e.conn == nil {
 		return // closed by an event before this one
 	}
 	if what&unix.EPOLLOUT != 0 {
-		l.drain(p.conn, 1-p.end)
+		l.drain(e.conn, 1-e.end)
 	}
 	const hung = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
-	if what&(unix.EPOLLIN|hung) != 0 && !p.conn.gone {
-		l.read(p.conn, p.end, what&hung != 0)
+	if what&(unix.EPOLLIN|hung) != 0 && !e.conn.gone {
+		l.read(e.conn, e.end, what&hung != 0)
 	}
 }
 
@@ -233,10 +233,10 @@ func (l *loop) accept() error {
 // settle notes which connection a new descriptor is an end of.
 func (l *loop) settle(c *conn, end int) {
 	fd := c.fds[end]
-	for fd >= len(l.places) {
-		l.places = append(l.places, place{})
+	for fd >= len(l.endpoints) {
+		l.endpoints = append(l.endpoints, endpoint{})
 	}
-	l.places[fd] = place{c, end}
+	l.endpoints[fd] = endpoint{c, end}
 }
 
 // ready has the loop told of an end's bytes, its end, and its room to write.
@@ -268,15 +268,15 @@ func (l *loop) release() error {
 			continue
 		}
 		l.observe(time.Duration(late))
-		switch w := &k.conn.ways[k.from]; {
+		switch d := &k.conn.directions[k.from]; {
 		case k.kind == isReset: // it overtakes what waits, as everywhere
 			l.reset(k.conn)
 		case k.kind == isDial:
 			if err := l.dial(k.conn); err != nil {
 				return err
 			}
-		case len(w.backlog) > 0 || !l.handOn(&k):
-			w.backlog = append(w.backlog, k)
+		case len(d.backlog) > 0 || !l.handOn(&k):
+			d.backlog = append(d.backlog, k)
 		}
 	}
 }
@@ -304,9 +304,9 @@ func (l *loop) dial(c *conn) error {
 
 // read reads what an end has sent. hung: its end has come, or an error.
 func (l *loop) read(c *conn, from int, hung bool) {
-	for w := &c.ways[from]; !w.ended; {
-		if w.under >= mostUnder {
-			w.paused = true
+	for d := &c.directions[from]; !d.ended; {
+		if d.unsent >= mostUnsent {
+			d.paused = true
 			return
 		}
 		buf := l.buffer()
@@ -324,9 +324,9 @@ func (l *loop) read(c *conn, from int, hung bool) {
 			l.broke(c, from)
 			return
 		case n == 0:
-			k.kind, w.ended = isEnd, true
+			k.kind, d.ended = isEnd, true
 		}
-		w.under += len(k.buf)
+		d.unsent += len(k.buf)
 		l.moving.put(now(), k)
 		// Less than was asked for is all that there was: the next bytes are another event.
 		if len(k.buf) < chunkSize && !hung {
@@ -337,25 +337,25 @@ func (l *loop) read(c *conn, from int, hung bool) {
 
 // drain hands on what waited until an end takes more. from is the other end.
 func (l *loop) drain(c *conn, from int) {
-	w := &c.ways[from]
-	for len(w.backlog) > 0 && l.handOn(&w.backlog[0]) {
+	d := &c.directions[from]
+	for len(d.backlog) > 0 && l.handOn(&d.backlog[0]) {
 		if c.gone {
 			return
 		}
-		w.backlog[0] = chunk{}
-		w.backlog = w.backlog[1:]
+		d.backlog[0] = chunk{}
+		d.backlog = d.backlog[1:]
 	}
 }
 
 // handOn gives a chunk to the other end. It returns false if that takes no more: the rest waits then.
 func (l *loop) handOn(k *chunk) bool {
-	c, w := k.conn, &k.conn.ways[k.from]
+	c, d := k.conn, &k.conn.directions[k.from]
 	to := c.fds[1-k.from]
 	if k.kind == isEnd {
 		l.recycle(k)
-		w.closed = true
+		d.closed = true
 		_, _, _ = unix.RawSyscall(unix.SYS_SHUTDOWN, uintptr(to), unix.SHUT_WR, 0) // fails where the end is gone already, as its read tells
-		if c.ways[1-k.from].closed {
+		if c.directions[1-k.from].closed {
 			l.shut(c)
 		}
 		return true
@@ -365,7 +365,7 @@ func (l *loop) handOn(k *chunk) bool {
 		switch errno {
 		case 0:
 			k.at += n
-			w.under -= n
+			d.unsent -= n
 		case unix.EINTR:
 		case unix.EAGAIN:
 			return false
@@ -376,8 +376,8 @@ func (l *loop) handOn(k *chunk) bool {
 		}
 	}
 	l.recycle(k)
-	if w.paused && w.under <= mostUnder/2 {
-		w.paused = false
+	if d.paused && d.unsent <= mostUnsent/2 {
+		d.paused = false
 		l.read(c, k.from, true)
 	}
 	return true
@@ -385,7 +385,7 @@ func (l *loop) handOn(k *chunk) bool {
 
 // broke notes that an end of a connection is gone. The other end is told after the delay.
 func (l *loop) broke(c *conn, end int) {
-	c.ways[end].ended = true
+	c.directions[end].ended = true
 	l.moving.put(now(), chunk{conn: c, from: end, kind: isReset})
 }
 
@@ -404,24 +404,24 @@ func (l *loop) shut(c *conn) {
 	c.gone = true
 	for end, fd := range c.fds {
 		if fd >= 0 {
-			l.places[fd] = place{}
+			l.endpoints[fd] = endpoint{}
 			_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 			c.fds[end] = -1
 		}
 	}
-	for i := range c.ways {
-		for j := range c.ways[i].backlog {
-			l.recycle(&c.ways[i].backlog[j])
+	for i := range c.directions {
+		for j := range c.directions[i].backlog {
+			l.recycle(&c.directions[i].backlog[j])
 		}
-		c.ways[i].backlog = nil
+		c.directions[i].backlog = nil
 	}
 }
 
 // close closes all that the loop has open, but alive.
 func (l *loop) close() {
-	for _, p := range l.places {
-		if p.conn != nil && !p.conn.gone {
-			l.shut(p.conn)
+	for _, e := range l.endpoints {
+		if e.conn != nil && !e.conn.gone {
+			l.shut(e.conn)
 		}
 	}
 	_ = unix.Close(l.poll)

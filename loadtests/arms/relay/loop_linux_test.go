@@ -131,7 +131,7 @@ func TestNothingArrivesEarly(t *testing.T) {
 	}
 }
 
-// More bytes than sockets and a way hold arrive whole and in order, both ways at a time, on several connections, and so
+// More bytes than sockets and a direction hold arrive whole and in order, in both directions at a time, on several connections, and so
 // does their end.
 func TestBytesArriveWholeAndInOrder(t *testing.T) {
 	t.Parallel()

@@ -64,9 +64,12 @@ func run(words []string) error {
 		fmt.Fprintf(flag.CommandLine.Output(), "usage: relay [flags] -- COMMAND, which listens at %s\n       relay figures RUN\n", serverMark)
 		flag.PrintDefaults()
 	}
-	flag.Parse()
+	_ = flag.CommandLine.Parse(words) // ends the process at a mistake
 	command := flag.Args()
 	switch {
+	case len(words) > 0 && words[0] == figuresWord: // without a run, or with several
+		flag.Usage()
+		os.Exit(2)
 	case *delay < 0:
 		return fmt.Errorf("-delay %v: must not be negative", *delay)
 	case !slices.ContainsFunc(command, func(word string) bool { return strings.Contains(word, serverMark) }):
