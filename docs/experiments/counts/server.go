@@ -8,15 +8,26 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
+
+	"schedlab/internal/measuring/host"
 )
 
 // A server is a process that listens on addr, and on admin if its command has {admin}.
 type server struct {
 	addr, admin string
 	cmd         *exec.Cmd
+	said        tail
 	ended       chan error
+}
+
+// A tail keeps the last 2,000 bytes that a server wrote to its standard error. Read it when the server has ended.
+type tail []byte
+
+func (t *tail) Write(p []byte) (int, error) {
+	*t = append(*t, p...)
+	*t = (*t)[max(0, len(*t)-2000):]
+	return len(p), nil
 }
 
 // startLimit and stopLimit are how long a server may take to listen and to end on a busy machine.
@@ -32,7 +43,8 @@ func start(ctx context.Context, command string) (*server, error) {
 	s := &server{addr: addrs[0], admin: addrs[1], ended: make(chan error, 1)}
 	words := strings.Fields(strings.NewReplacer("{addr}", s.addr, "{admin}", s.admin).Replace(command))
 	s.cmd = exec.Command(words[0], words[1:]...)
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program, which then ends it
+	s.cmd.Stderr = &s.said
+	host.Isolate(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %q: %w; build the servers with tools/counts", command, err)
 	}
@@ -49,7 +61,7 @@ func start(ctx context.Context, command string) (*server, error) {
 		}
 		select {
 		case err := <-s.ended:
-			return nil, fmt.Errorf("%q ended before it listened: %v", command, err)
+			return nil, fmt.Errorf("%q ended before it listened: %v: %s", command, err, s.said)
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), s.kill())
 		case <-limit:
@@ -83,12 +95,15 @@ func freeAddrs(n int) (addrs []string, err error) {
 	return addrs, nil
 }
 
-// kill ends the server at once and waits for it.
+// kill ends the server at once and waits for it. It returns an error if the server had ended by itself.
 func (s *server) kill() error {
-	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
+	killed := s.cmd.Process.Kill()
+	if killed != nil && !errors.Is(killed, os.ErrProcessDone) {
+		return killed
 	}
-	<-s.ended
+	if err := <-s.ended; killed != nil {
+		return fmt.Errorf("%s ended by itself: %v: %s", s.cmd.Path, err, s.said)
+	}
 	return nil
 }
 
