@@ -58,16 +58,27 @@ var starting sync.Mutex
 // then end at SIGTERM with exit code 0. It returns the program's URL.
 func start(t *testing.T, command string) string {
 	t.Helper()
+	url, _ := startAdmin(t, command)
+	return url
+}
+
+// startAdmin is start for a program that has an {admin} address, too. It returns both URLs.
+func startAdmin(t *testing.T, command string) (url, admin string) {
+	t.Helper()
 	starting.Lock()
 	defer starting.Unlock()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var free [2]net.Listener
+	for i := range free {
+		var err error
+		if free[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	addr := l.Addr().String()
-	l.Close()
+	addr, admin := free[0].Addr().String(), free[1].Addr().String()
+	free[0].Close()
+	free[1].Close()
 	host, port, _ := net.SplitHostPort(addr)
-	words := strings.Fields(strings.NewReplacer("{addr}", addr, "{host}", host, "{port}", port).Replace(command))
+	words := strings.Fields(strings.NewReplacer("{addr}", addr, "{host}", host, "{port}", port, "{admin}", admin).Replace(command))
 	if !filepath.IsAbs(words[0]) {
 		words[0] = filepath.Join(built, words[0])
 	}
@@ -95,7 +106,7 @@ func start(t *testing.T, command string) string {
 		if c, err := net.Dial("tcp", addr); err == nil {
 			c.Close()
 			if c.LocalAddr().String() != addr { // a connection to itself, of a port that nobody listens on
-				return "http://" + addr
+				return "http://" + addr, "http://" + admin
 			}
 		}
 		if time.Since(began) > limit {

@@ -3,7 +3,6 @@ package arms_test
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -47,8 +46,7 @@ func TestCaller(t *testing.T) {
 				}
 			}))
 			t.Cleanup(downstream.Close)
-			admin := freeAddr(t)
-			url := start(t, "caller -listen {addr} -limit 50ms -iters 100 -admin "+admin+" -downstream "+strings.TrimPrefix(downstream.URL, "http://")+" "+tc.flags)
+			url, admin := startAdmin(t, "caller -listen {addr} -admin {admin} -limit 50ms -iters 100 -downstream "+strings.TrimPrefix(downstream.URL, "http://")+" "+tc.flags)
 
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
@@ -96,22 +94,11 @@ type callerCounts struct {
 	Bytes, Objects              uint64
 }
 
-// freeAddr returns an address of loopback on which nobody listens.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // ended returns the counts of a caller when none of its handlers runs, and one has worked if it works at all.
 func ended(t *testing.T, admin string, works bool) (counts callerCounts) {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		res, err := http.Get("http://" + admin + "/counts")
+		res, err := http.Get(admin + "/counts")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package arms_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -32,10 +33,15 @@ func TestPlain(t *testing.T) {
 			})
 		}
 	}
-	for _, wrong := range []string{"-server gin", "-server fasthttp -stop off", "-stop soon"} {
-		err := exec.Command(filepath.Join(built, "plain"), append(strings.Fields(wrong), "-listen", "127.0.0.1:0")...).Run()
-		if _, failed := errors.AsType[*exec.ExitError](err); !failed {
-			t.Errorf("plain %s: got %v, want an exit code that is not 0", wrong, err)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	for _, wrong := range []string{
+		"-server gin", "-server fasthttp -stop off", "-stop soon",
+		"-server fasthttp -tls h2", "-tls h3", "-h2c -tls h2", "-server fasthttp -h2c",
+	} {
+		err := exec.CommandContext(ctx, filepath.Join(built, "plain"), append(strings.Fields(wrong), "-listen", "127.0.0.1:0")...).Run()
+		if failed, ok := errors.AsType[*exec.ExitError](err); !ok || failed.ExitCode() != 1 {
+			t.Errorf("plain %s: got %v, want exit code 1", wrong, err)
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"net/http"
 	_ "net/http/pprof" // for the admin address
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -61,7 +62,7 @@ func main() {
 	stop := flag.String("stop", "exit", "what SIGTERM does: exit, shutdown, off (of nethttp: keep-alives off, 250 ms, shutdown), wait (250 ms, shutdown), or tell (250 ms of answers with Connection: close, shutdown)")
 	addr := flag.String("listen", "127.0.0.1:8080", "address to serve on")
 	admin := flag.String("admin", "", "address of profiles; empty: none")
-	protocol := flag.String("tls", "", "http/1.1 or h2: speak it over TLS, with a certificate made at the start; empty: no TLS")
+	protocol := flag.String("tls", "", "http/1.1 or, of nethttp, h2: speak it over TLS, with a certificate made at the start; empty: no TLS")
 	flag.Parse()
 	if err := run(*name, *stop, *addr, *admin, *protocol); err != nil {
 		log.Fatal(err)
@@ -78,6 +79,9 @@ func run(name, stop, addr, admin, protocol string) error {
 		"wait": func() { time.Sleep(grace) }, "tell": func() { telling.Store(true); time.Sleep(grace) }}[stop]
 	if !ok || stop == "off" && name != "nethttp" {
 		return fmt.Errorf("-stop %q is none of exit, shutdown, wait, tell and, of nethttp, off", stop)
+	}
+	if !slices.Contains([]string{"", "http/1.1", "h2"}, protocol) || protocol == "h2" && name != "nethttp" {
+		return fmt.Errorf("-tls %q is neither http/1.1 nor, of nethttp, h2", protocol)
 	}
 	if *h2c && (name != "nethttp" || protocol != "") {
 		return errors.New("-h2c is for -server nethttp without -tls")
