@@ -23,13 +23,13 @@ const keptConns = 128
 
 // An asker is a client in an open loop: it sends each request when it is due, whether or not earlier ones are answered.
 type asker struct {
-	client    *http.Client
-	transport *http.Transport
-	url       string
-	major     int           // of the protocol that answers have
-	first     int           // connections that are opened before a window
-	dialling  chan struct{} // closed when as many are being dialled
-	opened    atomic.Int64
+	transport          *http.Transport
+	conn               *http.ClientConn // of HTTP/2
+	scheme, addr, path string
+	major              int           // of the protocol that answers have
+	first              int           // connections that are opened before a window
+	dialling           chan struct{} // closed when as many are being dialled
+	opened             atomic.Int64
 }
 
 // An asked is what was sent in a window. Every request of it was answered.
@@ -44,7 +44,7 @@ type asked struct {
 // by the server's name without its port, so servers that share a cache would never resume.
 func newAsker(c tlsCell, addr string) *asker {
 	transport, scheme := transportFor(c.Protocol)
-	a := &asker{transport: transport, client: &http.Client{Transport: transport}, url: scheme + "://" + addr + c.path(), major: 1, first: 1, dialling: make(chan struct{})}
+	a := &asker{transport: transport, scheme: scheme, addr: addr, path: c.path(), major: 1, first: 1, dialling: make(chan struct{})}
 	transport.MaxIdleConnsPerHost = keptConns
 	transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if n := a.opened.Add(1); n == int64(a.first) {
@@ -86,13 +86,26 @@ type forgetful struct{}
 func (forgetful) Get(string) (*tls.ClientSessionState, bool) { return nil, false }
 func (forgetful) Put(string, *tls.ClientSessionState)        {}
 
-func (a *asker) close() { a.transport.CloseIdleConnections() }
+func (a *asker) close() {
+	if a.conn != nil {
+		_ = a.conn.Close()
+	}
+	a.transport.CloseIdleConnections()
+}
 
 // open opens the connections, by a request on each at once: none is dialled before all are, so that none can take a
 // second request. HTTP/2 has one, and so has a client whose later handshakes resume the session of its first.
 func (a *asker) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
+	if a.major == 2 {
+		// Note: a Transport dials another one when all streams are in use. With StrictMaxConcurrentRequests it does not, but
+		// (Go 1.26.8) counts waiting requests among those in use, and no longer sends any once as many wait as may be in use.
+		var err error
+		if a.conn, err = a.transport.NewClientConn(ctx, a.scheme, a.addr); err != nil {
+			return err
+		}
+	}
 	failed := make([]error, a.first)
 	var running sync.WaitGroup
 	for i := range failed {
@@ -137,11 +150,15 @@ func (a *asker) ask(ctx context.Context, rate float64, span time.Duration, rando
 
 // one sends a request, and reports whether its connection resumed a session of TLS.
 func (a *asker) one(ctx context.Context) (resumed bool, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.scheme+"://"+a.addr+a.path, nil)
 	if err != nil {
 		return false, err
 	}
-	res, err := a.client.Do(req)
+	roundTrip := a.transport.RoundTrip
+	if a.conn != nil {
+		roundTrip = a.conn.RoundTrip
+	}
+	res, err := roundTrip(req)
 	if err != nil {
 		return false, err
 	}
@@ -150,7 +167,7 @@ func (a *asker) one(ctx context.Context) (resumed bool, err error) {
 		return false, err
 	}
 	if res.StatusCode != http.StatusOK || res.ProtoMajor != a.major {
-		return false, fmt.Errorf("%s: %s over %s", a.url, res.Status, res.Proto)
+		return false, fmt.Errorf("%s: %s over %s", req.URL, res.Status, res.Proto)
 	}
 	return res.TLS != nil && res.TLS.DidResume, nil
 }

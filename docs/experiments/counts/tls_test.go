@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"log"
@@ -8,30 +9,30 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"schedlab/internal/shared/selfsigned"
 )
 
-// answering serves a few bytes over a cell's protocol, and returns the address.
-func answering(t *testing.T, c tlsCell) string {
+func ok(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok")) }
+
+// answering serves a handler over a protocol, and returns the address. A connection of HTTP/2 has two streams at most.
+func answering(t *testing.T, protocol string, h http.HandlerFunc) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok")) })}
-	s.Protocols.SetHTTP1(c.Protocol == plainHTTP || c.Protocol == overTLS)
-	s.Protocols.SetHTTP2(c.Protocol == overHTTP2)
-	s.Protocols.SetUnencryptedHTTP2(c.Protocol == overH2C)
-	if c.Protocol == overTLS || c.Protocol == overHTTP2 {
-		own, err := selfsigned.Certificate(-time.Hour, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		protocol := map[string]string{overTLS: "http/1.1", overHTTP2: "h2"}[c.Protocol]
-		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{own}, NextProtos: []string{protocol}})
+	s := &http.Server{Protocols: new(http.Protocols), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 2}, ErrorLog: log.New(io.Discard, "", 0), Handler: h}
+	s.Protocols.SetHTTP1(protocol == plainHTTP || protocol == overTLS)
+	s.Protocols.SetHTTP2(protocol == overHTTP2)
+	s.Protocols.SetUnencryptedHTTP2(protocol == overH2C)
+	if next := map[string]string{overTLS: "http/1.1", overHTTP2: "h2"}[protocol]; next != "" {
+		config := selfsigned.New(t).Server()
+		config.NextProtos = []string{next}
+		l = tls.NewListener(l, config)
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -55,7 +56,7 @@ func TestAsker(t *testing.T) {
 		}
 		t.Run(c.Protocol+", "+c.Connections, func(t *testing.T) {
 			t.Parallel()
-			a := newAsker(c, answering(t, c))
+			a := newAsker(c, answering(t, c.Protocol, ok))
 			defer a.close()
 			if err := a.open(t.Context()); err != nil {
 				t.Fatal(err)
@@ -88,21 +89,57 @@ func TestAsker(t *testing.T) {
 // An answer over another protocol ends the measurement: it would be counted for the wrong one.
 func TestAskerRefusesAnotherProtocol(t *testing.T) {
 	t.Parallel()
-	a := newAsker(tlsCell{Server: standard, Protocol: plainHTTP, Connections: connKept}, answering(t, tlsCell{Protocol: plainHTTP}))
+	a := newAsker(tlsCell{Server: standard, Protocol: plainHTTP, Connections: connNew}, answering(t, plainHTTP, ok))
 	defer a.close()
 	a.major = 2
-	if err := a.open(t.Context()); err == nil {
-		t.Error("got no error")
+	if err := a.open(t.Context()); err == nil || !strings.Contains(err.Error(), "200 OK over HTTP/1.1") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// While all streams of a connection of HTTP/2 are in use, further requests wait for one, on the same connection.
+func TestAskerKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []string{overH2C, overHTTP2} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			const requests = 6
+			reached, answer := make(chan bool, 1+requests), make(chan bool, 1)
+			a := newAsker(tlsCell{Server: standard, Protocol: protocol, Connections: connKept}, answering(t, protocol, func(http.ResponseWriter, *http.Request) {
+				reached <- true
+				<-answer
+			}))
+			defer a.close()
+			answer <- true
+			if err := a.open(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), answerLimit)
+			defer cancel()
+			var running sync.WaitGroup
+			for range requests {
+				running.Go(func() {
+					if _, err := a.one(ctx); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			for range 1 + 2 {
+				<-reached
+			}
+			close(answer)
+			running.Wait()
+			if n := a.opened.Load(); n != 1 {
+				t.Errorf("got %d connections, want 1", n)
+			}
+		})
 	}
 }
 
 // Where a handler reads first, all uploads are answered, over both protocols; over HTTP/1.1 also where it waits first.
 func TestUploads(t *testing.T) {
 	t.Parallel()
-	own, err := selfsigned.Certificate(-time.Hour, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := selfsigned.New(t).Pair
 	for _, c := range uploadCells() {
 		if c.Order == waitFirst && c.Protocol == overHTTP2 {
 			continue // what comes of it is the question
