@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -14,7 +15,7 @@ import (
 	"time"
 
 	"schedlab/internal/measuring/arrivals"
-	engine "schedlab/internal/measuring/load"
+	"schedlab/internal/measuring/load"
 )
 
 // keptConns is how many kept connections there are where each carries one request at a time. All are opened before a
@@ -115,6 +116,22 @@ func (a *asker) open(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
+// sendAt calls send for each request when it is due, from begin, whether or not earlier calls have returned. It returns when
+// all have. After ctx has ended it calls send no more.
+func sendAt(ctx context.Context, begin time.Time, due iter.Seq[time.Duration], send func(due time.Duration)) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for at := range due {
+		for early := at - time.Since(begin); early > 0 && ctx.Err() == nil; early = at - time.Since(begin) {
+			load.Sleep(early) // a signal to the thread ends it early
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		running.Go(func() { send(at) })
+	}
+}
+
 // ask sends requests at random times (Poisson) for a span and waits for all answers. The first that fails ends it.
 func (a *asker) ask(ctx context.Context, rate float64, span time.Duration, random *rand.Rand) (all asked, err error) {
 	limit := span + answerLimit
@@ -122,29 +139,18 @@ func (a *asker) ask(ctx context.Context, rate float64, span time.Duration, rando
 	defer stop()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	var running sync.WaitGroup
-	var resumed atomic.Int64
+	var requests, resumed atomic.Int64
 	opened, begin := a.opened.Load(), time.Now()
-	for due := range (arrivals.Process{}).Times(rate, span, random) {
-		for early := due - time.Since(begin); early > 0 && ctx.Err() == nil; early = due - time.Since(begin) {
-			engine.Sleep(early)
+	sendAt(ctx, begin, arrivals.Process{}.Times(rate, span, random), func(time.Duration) {
+		requests.Add(1)
+		switch again, err := a.one(ctx); {
+		case err != nil:
+			fail(err)
+		case again:
+			resumed.Add(1)
 		}
-		if ctx.Err() != nil {
-			break
-		}
-		all.Requests++
-		running.Go(func() {
-			switch again, err := a.one(ctx); {
-			case err != nil:
-				fail(err)
-			case again:
-				resumed.Add(1)
-			}
-		})
-	}
-	running.Wait()
-	all.Opened, all.Resumed = int(a.opened.Load()-opened), int(resumed.Load())
-	all.Seconds = time.Since(begin).Seconds()
+	})
+	all = asked{int(requests.Load()), int(a.opened.Load() - opened), int(resumed.Load()), time.Since(begin).Seconds()}
 	return all, context.Cause(ctx)
 }
 

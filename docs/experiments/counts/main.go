@@ -113,7 +113,7 @@ func save(name string, record any) error {
 	return os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644)
 }
 
-func load[T any](dir, name string) (record T, err error) {
+func readRecord[T any](dir, name string) (record T, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		return record, err

@@ -9,10 +9,12 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"schedlab/internal/measuring/arrivals"
 	"schedlab/internal/measuring/host"
 	"schedlab/internal/shared/workload"
 )
@@ -206,10 +208,14 @@ func (c *nobodyCell) measure(ctx context.Context, sides host.Sides, iters float6
 	}
 	began := time.Now()
 	stop := serveStall(l, began.Add(calmTime), began.Add(calmTime+stallTime))
-	replies := c.load(s.addr, began, dueTimes(rand.New(rand.NewPCG(seed, uint64(round)))))
-	after, ended := s.idle(ctx)
-	if err := errors.Join(ended, stop()); err != nil {
+	due := arrivals.Process{}.Times(nobodyRate, roundTime, rand.New(rand.NewPCG(seed, uint64(round))))
+	replies := c.load(ctx, s.addr, began, due)
+	after, err := s.idle(ctx)
+	if err := errors.Join(err, stop()); err != nil {
 		return err
+	}
+	if lost := slices.IndexFunc(replies, func(r reply) bool { return r.how == lostAnswer }); lost >= 0 {
+		fmt.Fprintf(out, "%s, %s: the first lost request: %v\n", c.Server, c.Way, replies[lost].err)
 	}
 	got := reduce(replies)
 	got.Seed, got.Worked, got.Goroutines, got.CPU = seed, after.Worked-before.Worked, after.Goroutines, after.cpu-before.cpu

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
+	"iter"
 	"net"
 	"net/http"
 	"slices"
@@ -16,7 +16,7 @@ import (
 )
 
 // serveStall serves what a caller asks: each request is answered after askedTime, but those of the stall when it ends. The
-// caller calls stop, which returns when nothing of it runs.
+// caller calls stop, which closes the server and returns when Serve has; a handler ends with its connection.
 func serveStall(l net.Listener, from, to time.Time) (stop func() error) {
 	s := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		wait := askedTime
@@ -41,15 +41,6 @@ func serveStall(l net.Listener, from, to time.Time) (stop func() error) {
 	}
 }
 
-// dueTimes returns when the requests of a round are due, from its beginning, ascending.
-func dueTimes(random *rand.Rand) (due []time.Duration) {
-	gap := func() time.Duration { return time.Duration(random.ExpFloat64() * float64(time.Second) / nobodyRate) }
-	for at := gap(); at < roundTime; at += gap() {
-		due = append(due, at)
-	}
-	return due
-}
-
 // An ending is how a request ended for its client.
 type ending int
 
@@ -64,42 +55,41 @@ const (
 type reply struct {
 	due, ended time.Duration // from the round's beginning
 	how        ending
+	err        error // of lostAnswer
 }
 
 // stayLimit is the patience of clients that stay.
 const stayLimit = 20 * time.Second
 
-// load sends a request at each of the due times, whether or not earlier ones are answered, and returns what came of each
-// when all have ended. A client that leaves closes its connection.
-func (c *nobodyCell) load(addr string, began time.Time, due []time.Duration) []reply {
-	t := &http.Transport{MaxIdleConnsPerHost: len(due), DisableCompression: true}
+// load sends a request at each of the due times and returns what came of each, in the order in which they ended. A client
+// that leaves closes its connection.
+func (c *nobodyCell) load(ctx context.Context, addr string, began time.Time, due iter.Seq[time.Duration]) (replies []reply) {
+	t, _ := transportFor(plainHTTP)
+	t.MaxIdleConnsPerHost = 1 << 14 // above the requests of a round
 	defer t.CloseIdleConnections()
 	client := &http.Client{Transport: t, Timeout: patience}
 	if c.Clients == clientsStay {
 		client.Timeout = stayLimit
 	}
-	replies := make([]reply, len(due))
-	var all sync.WaitGroup
-	for i, at := range due {
-		time.Sleep(at - time.Since(began))
-		all.Go(func() {
-			how := ask(client, c.Method, addr)
-			replies[i] = reply{at, time.Since(began), how}
-		})
-	}
-	all.Wait()
+	var mu sync.Mutex
+	sendAt(ctx, began, due, func(at time.Duration) {
+		how, err := ask(ctx, client, c.Method, addr)
+		mu.Lock()
+		defer mu.Unlock()
+		replies = append(replies, reply{at, time.Since(began), how, err})
+	})
 	return replies
 }
 
-// ask sends one request, with a body where the method has one.
-func ask(client *http.Client, method, addr string) ending {
+// ask sends one request, with a body where the method has one. It returns the error of a request that is lost.
+func ask(ctx context.Context, client *http.Client, method, addr string) (ending, error) {
 	var body io.Reader
 	if method == http.MethodPost {
 		body = bytes.NewReader(make([]byte, bodyLength))
 	}
-	req, err := http.NewRequestWithContext(context.Background(), method, "http://"+addr+"/", body)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+"/", body)
 	if err != nil {
-		return lostAnswer
+		return lostAnswer, err
 	}
 	res, err := client.Do(req)
 	if err == nil {
@@ -108,13 +98,13 @@ func ask(client *http.Client, method, addr string) ending {
 	}
 	switch {
 	case err != nil && isTimeout(err):
-		return leftWithout
+		return leftWithout, nil
 	case err != nil:
-		return lostAnswer
+		return lostAnswer, err
 	case res.StatusCode != http.StatusOK:
-		return gotRefusal
+		return gotRefusal, nil
 	}
-	return tookAnswer
+	return tookAnswer, nil
 }
 
 // Response times are normal again after the last bin of binTime in which more than a tenth of the requests had no good

@@ -1,7 +1,11 @@
 package main
 
 import (
-	"math/rand/v2"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +30,7 @@ func TestReduce(t *testing.T) {
 	replies = append(replies, reply{due: stallsEnd + ms(450), ended: stallsEnd + ms(501), how: lostAnswer})
 	got := reduce(replies)
 	want := nobodyRound{Requests: 15, Taken: 12, Refused: 1, Left: 1, Lost: 1, P99: .5, Normal: .3}
-	if got.Requests != want.Requests || got.Taken != want.Taken || got.Refused != want.Refused || got.Left != want.Left || got.Lost != want.Lost ||
-		got.P99 != want.P99 || got.Normal != want.Normal || got.Never {
+	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	replies = append(replies, reply{due: roundTime - 1, ended: roundTime + time.Second, how: tookAnswer})
@@ -36,17 +39,28 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// The requests of a round come at random at the rate, and the same seed gives the same.
-func TestDueTimes(t *testing.T) {
+// Requests are sent when they are due, and none after the context has ended. Who asks the measurement to end need not wait
+// for clients that stay.
+func TestLoadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	due := dueTimes(rand.New(rand.NewPCG(1, 0)))
-	if mean := nobodyRate * roundTime.Seconds(); float64(len(due)) < mean*.85 || float64(len(due)) > mean*1.15 {
-		t.Errorf("got %d requests, want about %.0f", len(due), mean)
-	}
-	again := dueTimes(rand.New(rand.NewPCG(1, 0)))
-	for i := range due {
-		if due[i] != again[i] || due[i] >= roundTime || i > 0 && due[i] < due[i-1] {
-			t.Fatalf("request %d: due at %v, and %v", i, due[i], again[i])
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	c := nobodyCell{Method: http.MethodGet, Clients: clientsStay}
+	due := []time.Duration{time.Millisecond}
+	for want := 1; want >= 0; want-- { // again, when the context has ended
+		got := c.load(ctx, s.Listener.Addr().String(), time.Now(), slices.Values(due))
+		if len(got) != want {
+			t.Fatalf("got %d replies, want %d", len(got), want)
+		}
+		for _, p := range got {
+			if p.due != due[0] || p.ended < p.due || p.how != lostAnswer || !errors.Is(p.err, context.Canceled) {
+				t.Errorf("got %+v, want a lost request", p)
+			}
 		}
 	}
 }

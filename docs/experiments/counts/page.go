@@ -48,25 +48,25 @@ func pageOf(dir, name, text string) (string, error) {
 	var table string
 	switch name {
 	case "memory":
-		r, err := load[memoryRecord](dir, "memory.json")
+		r, err := readRecord[memoryRecord](dir, "memory.json")
 		if err != nil {
 			return "", err
 		}
 		table = r.markdown()
 	case "shutdown":
-		r, err := load[stopsRecord](dir, "shutdown.json")
+		r, err := readRecord[stopsRecord](dir, "shutdown.json")
 		if err != nil {
 			return "", err
 		}
 		table = r.markdown()
 	case "nobody":
-		r, err := load[nobodyRecord](dir, "nobody.json")
+		r, err := readRecord[nobodyRecord](dir, "nobody.json")
 		if err != nil {
 			return "", err
 		}
 		table = r.markdown()
 	case "tls":
-		r, err := load[tlsRecord](dir, "tls.json")
+		r, err := readRecord[tlsRecord](dir, "tls.json")
 		if err != nil {
 			return "", err
 		}
