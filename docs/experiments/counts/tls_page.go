@@ -87,7 +87,14 @@ func (r tlsRecord) uploads(b *strings.Builder) {
 	for _, c := range r.Uploads {
 		var answered, seconds []float64
 		for _, round := range c.Rounds {
-			answered, seconds = append(answered, float64(round.Answered)), append(seconds, round.Seconds)
+			answered = append(answered, float64(round.Answered))
+			if round.Answered > 0 {
+				seconds = append(seconds, round.Seconds)
+			}
+		}
+		last := "-"
+		if len(seconds) > 0 {
+			last = fmt.Sprintf("%.2f", stats.Median(seconds))
 		}
 		window := "-"
 		switch {
@@ -96,8 +103,8 @@ func (r tlsRecord) uploads(b *strings.Builder) {
 		case c.Protocol == overHTTP2:
 			window = "Go's own, 1 MiB"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s (%.0f–%.0f) | %.2f |\n", c.Protocol, c.Order, window,
-			strconv.FormatFloat(stats.Median(answered), 'f', -1, 64), slices.Min(answered), slices.Max(answered), stats.Median(seconds))
+		fmt.Fprintf(b, "| %s | %s | %s | %s (%.0f–%.0f) | %s |\n", c.Protocol, c.Order, window,
+			strconv.FormatFloat(stats.Median(answered), 'f', -1, 64), slices.Min(answered), slices.Max(answered), last)
 	}
 }
 
