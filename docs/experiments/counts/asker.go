@@ -71,10 +71,10 @@ func newAsker(c tlsCell, addr string) *asker {
 	switch c.Connections {
 	case connClassic:
 		transport.TLSClientConfig.CurvePreferences = []tls.CurveID{tls.X25519}
-	case connFull12, connAgain12:
+	case connFull12, connResumed12:
 		transport.TLSClientConfig.MaxVersion = tls.VersionTLS12
 	}
-	if c.Connections == connResumed || c.Connections == connAgain12 {
+	if c.Connections == connResumed || c.Connections == connResumed12 {
 		transport.TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	}
 	return a

@@ -29,6 +29,7 @@ type nobodyRecord struct {
 // A nobodyCell is a service that asks another, which hangs once in each round.
 type nobodyCell struct {
 	Server, Way, Clients, Method string
+	Flags                        string `json:"-"` // of loadtests/arms/caller
 	Rounds                       []nobodyRound
 }
 
@@ -51,12 +52,12 @@ func (r nobodyRound) nobody() int { return r.Worked - r.Taken }
 // A costCell is a service that asks nobody and does no work, so that all of its CPU time is the library's.
 type costCell struct {
 	Server, Way string
+	Flags       string `json:"-"` // of loadtests/arms/caller
 	Taken       []cost
 }
 
 // A cost is what one request takes.
 type cost struct {
-	Seed           uint64
 	CPU            float64 // seconds
 	Bytes, Objects float64 // allocated
 }
@@ -85,54 +86,45 @@ const (
 	clientsStay  = "stay"
 )
 
-// What the service does against a call that takes long. A deadline is of the call of the other service; passed on is the
-// request's own context, to that call; checked is a second look at the context, before the work.
+// Two ways of a service against a call that takes long, which have costs as well.
 const (
-	doNothing     = "nothing"
-	deadline      = "deadline"
-	deadlineTwice = "deadline, checked"
-	timeout       = "TimeoutHandler"
-	timeoutPassed = "TimeoutHandler, context passed on"
-	passed        = "context passed on"
-	passedUnread  = "context passed on, body unread"
-	passedTwice   = "context passed on with a deadline, checked"
+	doNothing = "nothing"
+	timeout   = "TimeoutHandler"
 )
 
-// callerFlags are the flags of loadtests/arms/caller for each way.
-var callerFlags = map[string]string{
-	doNothing: "", deadline: "-deadline", deadlineTwice: "-deadline -checked", timeout: "-timeouthandler",
-	timeoutPassed: "-timeouthandler -passed", passed: "-passed", passedUnread: "-passed", passedTwice: "-passed -deadline -checked",
+// nobodyCells returns all cells. A deadline is of the call of the other service; passed on is the request's own context, to
+// that call; checked is a second look at the context, before the work.
+func nobodyCells() []nobodyCell {
+	const get, post = http.MethodGet, http.MethodPost
+	return []nobodyCell{
+		{standard, doNothing, clientsStay, get, "", nil},
+		{standard, doNothing, clientsLeave, get, "", nil},
+		{standard, "context passed on", clientsLeave, get, "-passed", nil},
+		{standard, "context passed on, body unread", clientsLeave, post, "-passed", nil},
+		{standard, "deadline", clientsLeave, get, "-deadline", nil},
+		{standard, "context passed on with a deadline, checked", clientsLeave, get, "-passed -deadline -checked", nil},
+		{standard, timeout, clientsLeave, get, "-timeouthandler", nil},
+		{standard, "TimeoutHandler, context passed on", clientsLeave, get, "-timeouthandler -passed", nil},
+		{fasthttp, doNothing, clientsLeave, get, "", nil},
+		{fasthttp, "context passed on", clientsLeave, get, "-passed", nil},
+		{fasthttp, "deadline", clientsLeave, get, "-deadline", nil},
+		{fasthttp, "deadline, checked", clientsLeave, get, "-deadline -checked", nil},
+		{fasthttp, timeout, clientsLeave, get, "-timeouthandler", nil},
+	}
 }
 
-// nobodyCells returns all cells.
-func nobodyCells() (cells []nobodyCell) {
-	add := func(server, clients string, ways ...string) {
-		for _, way := range ways {
-			c := nobodyCell{Server: server, Way: way, Clients: clients, Method: http.MethodGet}
-			if way == passedUnread {
-				c.Method = http.MethodPost
-			}
-			cells = append(cells, c)
-		}
+// costCells returns the cells that tell what a TimeoutHandler costs.
+func costCells() []costCell {
+	return []costCell{
+		{standard, doNothing, "", nil}, {standard, timeout, "-timeouthandler", nil},
+		{fasthttp, doNothing, "", nil}, {fasthttp, timeout, "-timeouthandler", nil},
 	}
-	add("net/http", clientsStay, doNothing)
-	add("net/http", clientsLeave, doNothing, passed, passedUnread, deadline, passedTwice, timeout, timeoutPassed)
-	add("fasthttp", clientsLeave, doNothing, passed, deadline, deadlineTwice, timeout)
-	return cells
-}
-
-// costCells returns the cells that tell what a TimeoutHandler costs; that of a server without one comes first.
-func costCells() (cells []costCell) {
-	for _, server := range []string{"net/http", "fasthttp"} {
-		cells = append(cells, costCell{Server: server, Way: doNothing}, costCell{Server: server, Way: timeout})
-	}
-	return cells
 }
 
 // startCaller starts loadtests/arms/caller with these flags on the server's CPUs. Go takes GOMAXPROCS from their number.
-func startCaller(ctx context.Context, sides host.Sides, library, way, flags string) (*server, error) {
-	return start(ctx, fmt.Sprintf("taskset -c %s bin/arms/caller -listen {addr} -admin {admin} -server %s -limit %v %s %s",
-		sides.Server, strings.ReplaceAll(library, "/", ""), serverLimit, callerFlags[way], flags))
+func startCaller(ctx context.Context, sides host.Sides, library, flags string) (*server, error) {
+	return start(ctx, fmt.Sprintf("taskset -c %s bin/arms/caller -listen {addr} -admin {admin} -server %s -limit %v %s",
+		sides.Server, strings.ReplaceAll(library, "/", ""), serverLimit, flags))
 }
 
 // measureNobody measures all cells once a round, each in a fresh process and in an order of the round's own, and writes the
@@ -142,14 +134,10 @@ func measureNobody(ctx context.Context, rounds int, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cpus, err := host.Affinity()
+	sides, err := twoSides()
 	if err != nil {
 		return err
 	}
-	if len(cpus) < 2 {
-		return errors.New("nobody needs two CPUs, one of them for the service")
-	}
-	sides := host.Sides{Server: cpus[:1], Load: cpus[1:], Pin: true, Vegeta: true}
 	undo, err := sides.BindLoad()
 	defer undo()
 	if err != nil {
@@ -159,13 +147,19 @@ func measureNobody(ctx context.Context, rounds int, out io.Writer) error {
 	iters := workload.Calibrate() // once, so that a request's work is the same everywhere
 	for round := range rounds {
 		seed := uint64(round%2) + 1
-		var jobs []func() error
+		type job struct {
+			server, way string
+			measure     func() error
+		}
+		var jobs []job
 		for i := range r.Cells {
-			jobs = append(jobs, func() error { return r.Cells[i].measure(ctx, sides, iters, seed, round, out) })
+			c := &r.Cells[i]
+			jobs = append(jobs, job{c.Server, c.Way, func() error { return c.measure(ctx, sides, iters, seed, round, out) }})
 		}
 		for range costsOfRound {
 			for i := range r.Costs {
-				jobs = append(jobs, func() error { return r.Costs[i].measure(ctx, sides, seed, out) })
+				c := &r.Costs[i]
+				jobs = append(jobs, job{c.Server, c.Way, func() error { return c.measure(ctx, sides, out) }})
 			}
 		}
 		random := rand.New(rand.NewPCG(seed, uint64(round)))
@@ -174,8 +168,8 @@ func measureNobody(ctx context.Context, rounds int, out io.Writer) error {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := job(); err != nil {
-				return err
+			if err := job.measure(); err != nil {
+				return fmt.Errorf("%s, %s: %w", job.server, job.way, err)
 			}
 		}
 		if err := save("nobody.json", r); err != nil {
@@ -193,15 +187,11 @@ func (c *nobodyCell) measure(ctx context.Context, sides host.Sides, iters float6
 		return err
 	}
 	defer l.Close() // again, where it is served
-	s, err := startCaller(ctx, sides, c.Server, c.Way, fmt.Sprintf("-work %v -iters %g -downstream %s", workTime, iters, l.Addr()))
+	s, err := startCaller(ctx, sides, c.Server, fmt.Sprintf("%s -work %v -iters %g -downstream %s", c.Flags, workTime, iters, l.Addr()))
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err = errors.Join(err, s.kill()); err != nil {
-			err = fmt.Errorf("%s, %s: %w", c.Server, c.Way, err)
-		}
-	}()
+	defer func() { err = errors.Join(err, s.kill()) }()
 	before, err := s.counts(ctx)
 	if err != nil {
 		return err
@@ -228,16 +218,12 @@ func (c *nobodyCell) measure(ctx context.Context, sides host.Sides, iters float6
 }
 
 // measure adds a cost: a fresh service, and requests in a closed loop.
-func (c *costCell) measure(ctx context.Context, sides host.Sides, seed uint64, out io.Writer) (err error) {
-	s, err := startCaller(ctx, sides, c.Server, c.Way, "-work 0")
+func (c *costCell) measure(ctx context.Context, sides host.Sides, out io.Writer) (err error) {
+	s, err := startCaller(ctx, sides, c.Server, c.Flags+" -work 0")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err = errors.Join(err, s.kill()); err != nil {
-			err = fmt.Errorf("%s, %s: %w", c.Server, c.Way, err)
-		}
-	}()
+	defer func() { err = errors.Join(err, s.kill()) }()
 	clients := make([]*raw, costClients)
 	for i := range clients {
 		clients[i] = newRaw(s.addr, http.MethodGet, "/")
@@ -258,7 +244,7 @@ func (c *costCell) measure(ctx context.Context, sides host.Sides, seed uint64, o
 		return err
 	}
 	n := float64(after.Worked - before.Worked)
-	got := cost{seed, (after.cpu - before.cpu) / n, float64(after.Bytes-before.Bytes) / n, float64(after.Objects-before.Objects) / n}
+	got := cost{(after.cpu - before.cpu) / n, float64(after.Bytes-before.Bytes) / n, float64(after.Objects-before.Objects) / n}
 	c.Taken = append(c.Taken, got)
 	fmt.Fprintf(out, "cost of %s, %s: %.1f µs, %.0f bytes, %.1f objects\n", c.Server, c.Way, 1e6*got.CPU, got.Bytes, got.Objects)
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,10 +38,10 @@ func (r nobodyRecord) markdown() string {
 	}
 	b.WriteString("\nA request to the same service without a call and without work, sixteen clients in a closed loop, and by how much a TimeoutHandler exceeds nothing, by pairs:\n\n")
 	b.WriteString("| server | | CPU time a request | more | bytes allocated | objects allocated |\n|---|---|---:|---:|---:|---:|\n")
-	for i, c := range r.Costs {
+	for _, c := range r.Costs {
 		more := "-"
-		if c.Way != doNothing {
-			more = c.more(r.Costs[i-1])
+		if i := slices.IndexFunc(r.Costs, func(than costCell) bool { return than.Server == c.Server && than.Way == doNothing }); c.Way != doNothing {
+			more = c.more(r.Costs[i])
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.Server, c.Way, spreadOf(c.values(func(c cost) float64 { return c.CPU }), prose.Seconds), more,
 			spreadOf(c.values(func(c cost) float64 { return c.Bytes }), whole), spreadOf(c.values(func(c cost) float64 { return c.Objects }), tenths))

@@ -30,6 +30,18 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// twoSides gives the first CPU to the servers and the others to the load.
+func twoSides() (host.Sides, error) {
+	cpus, err := host.Affinity()
+	if err == nil && len(cpus) < 2 {
+		err = errors.New("no two CPUs, one of them for the servers")
+	}
+	if err != nil {
+		return host.Sides{}, err
+	}
+	return host.Sides{Server: cpus[:1], Load: cpus[1:], Pin: true, Vegeta: true}, nil
+}
+
 // startLimit and stopLimit are how long a server may take to listen and to end on a busy machine.
 const startLimit, stopLimit = 30 * time.Second, 20 * time.Second
 

@@ -45,13 +45,13 @@ const (
 
 // Kinds of connections.
 const (
-	connKept    = "kept"
-	connNew     = "new"
-	connFull    = "new, full handshake"
-	connClassic = "new, full handshake without ML-KEM"
-	connResumed = "new, resumed"
-	connFull12  = "new, TLS 1.2, full handshake"
-	connAgain12 = "new, TLS 1.2, resumed"
+	connKept      = "kept"
+	connNew       = "new"
+	connFull      = "new, full handshake"
+	connClassic   = "new, full handshake without ML-KEM"
+	connResumed   = "new, resumed"
+	connFull12    = "new, TLS 1.2, full handshake"
+	connResumed12 = "new, TLS 1.2, resumed"
 )
 
 const (
@@ -74,7 +74,7 @@ func tlsCells(rates tlsRates) (cells []tlsCell) {
 	add(served, connKept, rates.kept, plainHTTP, overTLS, overHTTP2)
 	add(fasthttp, connKept, rates.kept, plainHTTP, overTLS)
 	add(standard, connNew, rates.fresh, plainHTTP)
-	for _, connections := range []string{connFull, connClassic, connResumed, connFull12, connAgain12} {
+	for _, connections := range []string{connFull, connClassic, connResumed, connFull12, connResumed12} {
 		add(standard, connections, rates.fresh, overTLS)
 	}
 	return cells
@@ -107,14 +107,10 @@ func measureTLS(ctx context.Context, rounds int, rates tlsRates, out io.Writer) 
 	if err != nil {
 		return err
 	}
-	cpus, err := host.Affinity()
+	sides, err := twoSides()
 	if err != nil {
 		return err
 	}
-	if len(cpus) < 2 {
-		return errors.New("tls needs two CPUs, one of them for the servers")
-	}
-	sides := host.Sides{Server: cpus[:1], Load: cpus[1:], Pin: true, Vegeta: true}
 	dir, err := os.MkdirTemp("", "counts")
 	if err != nil {
 		return err

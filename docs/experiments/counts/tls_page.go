@@ -49,7 +49,7 @@ func (r tlsRecord) requests(b *strings.Builder) {
 }
 
 // fullOf has the full handshakes that others are compared with.
-var fullOf = map[string]string{connClassic: connFull, connResumed: connFull, connAgain12: connFull12}
+var fullOf = map[string]string{connClassic: connFull, connResumed: connFull, connResumed12: connFull12}
 
 // handshakes writes a row for each kind of new connection.
 func (r tlsRecord) handshakes(b *strings.Builder) {

@@ -76,7 +76,7 @@ func TestAsker(t *testing.T) {
 				return
 			}
 			resumed := 0
-			if c.Connections == connResumed || c.Connections == connAgain12 {
+			if c.Connections == connResumed || c.Connections == connResumed12 {
 				resumed = got.Requests
 			}
 			if got.Opened != got.Requests || got.Resumed != resumed {
