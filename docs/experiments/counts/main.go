@@ -1,7 +1,7 @@
-// Command counts measures what needs no quiet machine, because it judges memory, counts and CPU time first: what a
-// connection's memory is in each state (memory.md), how many requests are lost when a server stops under load
-// (shutdown.md), for how many a service works after their clients have gone (nobody.md), and what TLS and HTTP/2 cost
-// (tls.md). tools/counts builds the servers and runs it, at the top of the tree.
+// Command counts measures what needs no quiet machine: memory, counts, CPU time, and response times of 100 ms and more. What
+// is a connection's memory in each state (memory.md), how many requests are lost when a server stops under load
+// (shutdown.md), for how many does a service work after their clients have gone, and how long do others wait for that
+// (nobody.md), and what do TLS and HTTP/2 cost (tls.md)? tools/counts builds the servers and runs it, at the top of the tree.
 //
 //	go run ./docs/experiments/counts memory [-connections 10000] [-repeats 2]
 //	go run ./docs/experiments/counts shutdown [-stops 200]
@@ -113,7 +113,7 @@ func save(name string, record any) error {
 	return os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644)
 }
 
-func readRecord[T any](dir, name string) (record T, err error) {
+func readRecord[R any](dir, name string) (record R, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		return record, err

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,67 +16,48 @@ import (
 // measuredPart is the part of a page that is made from its record.
 var measuredPart = regexp.MustCompile(`(?s)(<!-- measured: [^\n]* -->\n).*?(<!-- end -->)`)
 
-// notMeasured stands on the page of an experiment that is planned.
-const notMeasured = "\nNot measured yet.\n"
+// A page is a file NAME.md with the table of a record, NAME.json.
+type page struct {
+	name  string
+	table func(dir, name string) (string, error)
+}
+
+var pages = []page{{"memory", tableOf[memoryRecord]}, {"shutdown", tableOf[stopsRecord]}, {"nobody", tableOf[nobodyRecord]}, {"tls", tableOf[tlsRecord]}}
+
+func tableOf[R interface{ markdown() string }](dir, name string) (string, error) {
+	r, err := readRecord[R](dir, name+".json")
+	if err != nil {
+		return "", err
+	}
+	return r.markdown(), nil
+}
 
 // writePages writes the tables of the pages from the records in a directory.
 func writePages(dir string) error {
-	for _, name := range []string{"memory", "shutdown", "nobody", "tls"} {
-		file := filepath.Join(dir, name+".md")
+	for _, p := range pages {
+		file := filepath.Join(dir, p.name+".md")
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
-		page, err := pageOf(dir, name, string(text))
+		text, err = p.fill(dir, text)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+		if err := os.WriteFile(file, text, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pageOf returns a page's text with the table of its record. A planned page, which has no record yet, stays as it is.
-func pageOf(dir, name, text string) (string, error) {
-	if _, err := os.Stat(filepath.Join(dir, name+".json")); errors.Is(err, fs.ErrNotExist) && strings.Contains(text, notMeasured) {
-		return text, nil
+// fill returns a page's text with the table of its record.
+func (p page) fill(dir string, text []byte) ([]byte, error) {
+	table, err := p.table(dir, p.name)
+	if err == nil && !measuredPart.Match(text) {
+		err = fmt.Errorf("%s.md has no part between <!-- measured: ... --> and <!-- end -->", p.name)
 	}
-	var table string
-	switch name {
-	case "memory":
-		r, err := readRecord[memoryRecord](dir, "memory.json")
-		if err != nil {
-			return "", err
-		}
-		table = r.markdown()
-	case "shutdown":
-		r, err := readRecord[stopsRecord](dir, "shutdown.json")
-		if err != nil {
-			return "", err
-		}
-		table = r.markdown()
-	case "nobody":
-		r, err := readRecord[nobodyRecord](dir, "nobody.json")
-		if err != nil {
-			return "", err
-		}
-		table = r.markdown()
-	case "tls":
-		r, err := readRecord[tlsRecord](dir, "tls.json")
-		if err != nil {
-			return "", err
-		}
-		table = r.markdown()
-	}
-	if !measuredPart.MatchString(text) {
-		return "", fmt.Errorf("%s.md has no part between <!-- measured: ... --> and <!-- end -->", name)
-	}
-	return measuredPart.ReplaceAllStringFunc(text, func(part string) string {
-		m := measuredPart.FindStringSubmatch(part)
-		return m[1] + table + m[2]
-	}), nil
+	return measuredPart.ReplaceAll(text, []byte("${1}"+strings.ReplaceAll(table, "$", "$$")+"${2}")), err
 }
 
 // markdown has a row for each server and protocol, and a column for each state.
