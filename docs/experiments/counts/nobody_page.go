@@ -21,8 +21,8 @@ func (r nobodyRecord) markdown() string {
 		}
 	}
 	fmt.Fprintf(&b, "%s. Medians of %s and, in brackets, their 95 %% intervals (below six rounds: least and greatest). ", r.Origin, prose.Plural(rounds, "round"))
-	fmt.Fprintf(&b, "%d requests a round; medians of the two seeds differ by at most %s for nobody. Of all %s requests %d got no answer though their clients had not left.\n\n",
-		requests/(rounds*len(r.Cells)), prose.Plural(r.seedsDiffer(), "request"), prose.Grouped(strconv.Itoa(requests)), lost)
+	fmt.Fprintf(&b, "%d requests a round%s. Of all %s requests %d got no answer though their clients had not left.\n\n",
+		requests/(rounds*len(r.Cells)), r.seedsDiffer(), prose.Grouped(strconv.Itoa(requests)), lost)
 	b.WriteString("| server | against a call that takes long | clients | answers taken | worked for nobody | of the CPU time, % | of the work if it hangs every 30 s, % | CPU time an answer | most goroutines | p99 | normal again after |\n")
 	b.WriteString("|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, c := range r.Cells {
@@ -115,20 +115,24 @@ func (c costCell) more(than costCell) string {
 	return spreadOf(v, prose.Seconds)
 }
 
-// seedsDiffer returns the greatest difference of the two seeds' medians of requests for nobody.
-func (r nobodyRecord) seedsDiffer() int {
-	most := 0.0
+// seedsDiffer says by how many requests for nobody the medians of a cell's two seeds differ at most. Of a single seed it says
+// nothing.
+func (r nobodyRecord) seedsDiffer() string {
+	most := -1.0
 	for _, c := range r.Cells {
-		bySeed := map[uint64][]float64{}
+		var seeds []uint64
+		var requests []float64
 		for _, round := range c.Rounds {
-			bySeed[round.Seed] = append(bySeed[round.Seed], float64(round.nobody()))
+			seeds, requests = append(seeds, round.Seed), append(requests, float64(round.nobody()))
 		}
-		if len(bySeed[1]) > 0 && len(bySeed[2]) > 0 {
-			d := stats.Median(bySeed[1]) - stats.Median(bySeed[2])
-			most = max(most, d, -d)
+		if medians := bySeed(seeds, requests); len(medians) > 1 {
+			most = max(most, slices.Max(medians)-slices.Min(medians))
 		}
 	}
-	return int(most)
+	if most < 0 {
+		return ""
+	}
+	return fmt.Sprintf("; medians of the two seeds differ by at most %s for nobody", prose.Plural(int(most), "request"))
 }
 
 func whole(v float64) string { return prose.Grouped(fmt.Sprintf("%.0f", v)) }

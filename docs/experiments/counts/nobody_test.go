@@ -93,4 +93,8 @@ func TestNobodyTable(t *testing.T) {
 	if want := "| not within 2.60 s in 1 of 2 rounds |\n"; !strings.Contains(r.markdown(), want) {
 		t.Errorf("no %q in\n%s", want, r.markdown())
 	}
+	r.Cells[0].Rounds = r.Cells[0].Rounds[:1]
+	if want := " 1400 requests a round. Of all "; !strings.Contains(r.markdown(), want) {
+		t.Errorf("no %q in\n%s", want, r.markdown())
+	}
 }

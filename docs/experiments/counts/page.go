@@ -177,6 +177,18 @@ func (r stopsRecord) seedsDiffer() (most int) {
 	return most
 }
 
+// bySeed returns the median of each seed's values. seeds has the seed of each value.
+func bySeed(seeds []uint64, v []float64) (medians []float64) {
+	of := map[uint64][]float64{}
+	for i, seed := range seeds {
+		of[seed] = append(of[seed], v[i])
+	}
+	for _, values := range of {
+		medians = append(medians, stats.Median(values))
+	}
+	return medians
+}
+
 // percent has one digit near the ends, where it matters.
 func percent(ratio float64) string {
 	if v := 100 * ratio; v > 0 && v < 9.95 || v >= 90 && v < 100 {

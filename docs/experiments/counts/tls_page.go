@@ -15,7 +15,7 @@ func (r tlsRecord) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s. Servers on CPU %s, the client on the others. CPU time of the server's process, medians of %d rounds with their 95 %% intervals in brackets; ",
 		r.Origin, r.ServerCPU, len(r.Cells[0].Rounds))
-	fmt.Fprintf(&b, "differences and ratios are of the same round. The medians of the two seeds differ by at most %.0f %%.\n\n", 100*r.seedsDiffer())
+	fmt.Fprintf(&b, "differences and ratios are of the same round.%s\n\n", r.seedsDiffer())
 	r.requests(&b)
 	b.WriteString("\n")
 	r.handshakes(&b)
@@ -34,11 +34,11 @@ func (r tlsRecord) requests(b *strings.Builder) {
 		if c.Connections != connKept {
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |", c.Server, prose.PerSecond(c.Rate), c.Protocol, interval(c.micros(), figure))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |", c.Server, prose.PerSecond(c.Rate), c.Protocol, interval(c.micros(), tenths))
 		if plain := r.over(plainHTTP, c); c.Protocol == plainHTTP {
 			b.WriteString(" - | - |")
 		} else {
-			fmt.Fprintf(b, " %s | %s |", interval(minus(c.micros(), plain), figure), interval(by(c.micros(), plain), stats.Change))
+			fmt.Fprintf(b, " %s | %s |", interval(minus(c.micros(), plain), tenths), interval(by(c.micros(), plain), stats.Change))
 		}
 		if c.Protocol == overHTTP2 {
 			fmt.Fprintf(b, " %s |\n", interval(by(c.micros(), r.over(overTLS, c)), stats.Change))
@@ -60,7 +60,7 @@ func (r tlsRecord) handshakes(b *strings.Builder) {
 		if c.Connections == connKept {
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %s | %s |", c.Connections, prose.PerSecond(c.Rate), interval(c.micros(), figure))
+		fmt.Fprintf(b, "| %s | %s | %s |", c.Connections, prose.PerSecond(c.Rate), interval(c.micros(), tenths))
 		if c.Protocol == plainHTTP {
 			b.WriteString(" - | - | - | - |\n")
 			continue
@@ -74,7 +74,7 @@ func (r tlsRecord) handshakes(b *strings.Builder) {
 		for _, round := range c.Rounds {
 			resumed, all = resumed+round.Resumed, all+round.Requests
 		}
-		fmt.Fprintf(b, " %s | %s | %s | %s of %s |\n", interval(more, figure), interval(by(more, request), figure), share,
+		fmt.Fprintf(b, " %s | %s | %s | %s of %s |\n", interval(more, tenths), interval(by(more, request), tenths), share,
 			prose.Grouped(strconv.Itoa(resumed)), prose.Grouped(strconv.Itoa(all)))
 	}
 }
@@ -132,20 +132,22 @@ func (r tlsRecord) first(is func(tlsCell) bool) []float64 {
 	return r.Cells[slices.IndexFunc(r.Cells, is)].micros()
 }
 
-// seedsDiffer returns by which part the medians of a cell's two seeds differ at most.
-func (r tlsRecord) seedsDiffer() (most float64) {
+// seedsDiffer says by which part the medians of a cell's two seeds differ at most. Of a single seed it says nothing.
+func (r tlsRecord) seedsDiffer() string {
+	most := -1.0
 	for _, c := range r.Cells {
-		bySeed := map[uint64][]float64{}
-		for i, v := range c.micros() {
-			bySeed[c.Rounds[i].Seed] = append(bySeed[c.Rounds[i].Seed], v)
+		var seeds []uint64
+		for _, round := range c.Rounds {
+			seeds = append(seeds, round.Seed)
 		}
-		var medians []float64
-		for _, v := range bySeed {
-			medians = append(medians, stats.Median(v))
+		if medians := bySeed(seeds, c.micros()); len(medians) > 1 {
+			most = max(most, slices.Max(medians)/slices.Min(medians)-1)
 		}
-		most = max(most, slices.Max(medians)/slices.Min(medians)-1)
 	}
-	return most
+	if most < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" The medians of the two seeds differ by at most %.0f %%.", 100*most)
 }
 
 // extremes returns the most connections opened in a window of kept ones, and the greatest part of its length by which a
@@ -167,8 +169,6 @@ func interval(v []float64, write func(float64) string) string {
 	s := stats.SpreadOf(v)
 	return fmt.Sprintf("%s (%s to %s)", write(s.Median), write(s.Low), write(s.High))
 }
-
-func figure(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
 // minus returns the difference of each round.
 func minus(a, b []float64) []float64 { return each(a, b, func(a, b float64) float64 { return a - b }) }
