@@ -5,8 +5,8 @@
 # HTTP/1.1 Go 1.26.8 looks for the close only once the body has been read to its end (go.dev/issue/23262, of 2017). So a
 # handler that checks a token or asks another service before it reads the body works for nobody, for as long as that takes,
 # and so does one that reads a chunked body with json.Decoder, which stops behind the value: it does not see the last chunk if
-# that comes in a packet of its own. A GET, a body read by io.ReadAll, and HTTP/2 are not concerned. One would expect the same
-# for all of them, or a word about it beside Request.Context.
+# that comes in a packet of its own. A GET, and a body read by io.ReadAll, are not concerned. One would expect the same for
+# all of them, or a word about it beside Request.Context.
 #
 # Seen on 2026-11-29 (go1.26.8), whether the context ends within a second after the client has left:
 #   GET: ended
@@ -32,12 +32,12 @@ import (
 )
 
 const (
-	get     = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-	post    = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\n" + `{"a":1}`
-	chunks  = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n" + `{"a":1}` + "\r\n"
-	last    = "0\r\n\r\n"
-	second  = time.Second
-	between = 200 * time.Millisecond // from one packet to the next
+	get      = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+	post     = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\n" + `{"a":1}`
+	chunks   = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n7\r\n" + `{"a":1}` + "\r\n"
+	last     = "0\r\n\r\n"
+	between  = 200 * time.Millisecond // from one packet to the next
+	patience = time.Second            // how long a handler waits for the end of its context
 )
 
 func main() {
@@ -64,7 +64,7 @@ func try(read func(*http.Request) error, packets ...string) string {
 		select {
 		case <-r.Context().Done():
 			ended <- "ended"
-		case <-time.After(second):
+		case <-time.After(patience):
 			ended <- "goes on"
 		}
 	})}
