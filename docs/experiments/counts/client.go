@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -28,18 +27,9 @@ func senders(client, addr string) func(method, path string) sender {
 	if client == rawClient {
 		return func(method, path string) sender { return newRaw(addr, method, path) }
 	}
-	t := &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: dialLimit}).DialContext,
-		MaxIdleConnsPerHost: clients,
-		TLSClientConfig:     &tls.Config{InsecureSkipVerify: true},
-		Protocols:           new(http.Protocols),
-	}
-	scheme := "http"
-	t.Protocols.SetHTTP1(client == goClient)
-	if client == goHTTP2 {
-		t.Protocols.SetHTTP2(true)
-		scheme = "https"
-	}
+	t, scheme := transportFor(map[string]string{goClient: plainHTTP, goHTTP2: overHTTP2}[client])
+	t.DialContext = (&net.Dialer{Timeout: dialLimit}).DialContext
+	t.MaxIdleConnsPerHost = clients
 	return func(method, path string) sender {
 		return &transported{client: &http.Client{Transport: t, Timeout: answerLimit}, method: method, url: scheme + "://" + addr + path}
 	}
