@@ -100,8 +100,8 @@ func (a *asker) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	if a.major == 2 {
-		// Note: a Transport dials another one when all streams are in use. With StrictMaxConcurrentRequests it does not, but
-		// (Go 1.26.8) counts waiting requests among those in use, and no longer sends any once as many wait as may be in use.
+		// Note: a Transport dials another connection when all streams are in use. With StrictMaxConcurrentRequests it does not,
+		// but counts waiting requests as streams in use, and stops for ever when as many wait (go.dev/issue/70809, Go 1.26.8).
 		var err error
 		if a.conn, err = a.transport.NewClientConn(ctx, a.scheme, a.addr); err != nil {
 			return err
