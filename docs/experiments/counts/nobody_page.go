@@ -74,18 +74,6 @@ func (c nobodyCell) spread(figure func(nobodyRound) float64, format func(float64
 	return spreadOf(v, format)
 }
 
-func spreadOf(v []float64, format func(float64) string) string {
-	s := stats.SpreadOf(v)
-	if s == nil {
-		return "-"
-	}
-	median, low, high := format(s.Median), format(s.Low), format(s.High)
-	if low == median && high == median {
-		return median
-	}
-	return fmt.Sprintf("%s (%s–%s)", median, low, high)
-}
-
 // normal is when response times are normal again, or for how long they certainly are not.
 func (c nobodyCell) normal() string {
 	never := 0
@@ -136,5 +124,3 @@ func (r nobodyRecord) seedsDiffer() string {
 }
 
 func whole(v float64) string { return prose.Grouped(fmt.Sprintf("%.0f", v)) }
-
-func tenths(v float64) string { return fmt.Sprintf("%.1f", v) }

@@ -81,9 +81,9 @@ func TestNobodyTable(t *testing.T) {
 		"Medians of 2 rounds and,",
 		"1380 requests a round; medians of the two seeds differ by at most 200 requests for nobody.",
 		"Of all 2,760 requests 2 got no answer though their clients had not left.",
-		"| net/http | nothing | leave after 500 ms | 700 | 600 (500–700) | 50 | 6.8 (5.7–7.9) | 1.71 ms (1.43 ms–2.00 ms) | 2,450 (2,400–2,500) | 500 ms | 1.30 s (1.20 s–1.40 s) |\n",
-		"| net/http | nothing | 25.0 µs (20.0 µs–30.0 µs) | - | 1,000 | 10.0 |\n",
-		"| net/http | TimeoutHandler | 31.5 µs (25.0 µs–38.0 µs) | 6.50 µs (5.00 µs–8.00 µs) | 2,000 | 20.5 |\n",
+		"| net/http | nothing | leave after 500 ms | 700 | 600 (500 to 700) | 50 | 6.8 (5.7 to 7.9) | 1.71 ms (1.43 ms to 2.00 ms) | 2,450 (2,400 to 2,500) | 500 ms | 1.30 s (1.20 s to 1.40 s) |\n",
+		"| net/http | nothing | 25.0 µs (20.0 µs to 30.0 µs) | - | 1,000 | 10.0 |\n",
+		"| net/http | TimeoutHandler | 31.5 µs (25.0 µs to 38.0 µs) | 6.50 µs (5.00 µs to 8.00 µs) | 2,000 | 20.5 |\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -189,6 +189,19 @@ func bySeed(seeds []uint64, v []float64) (medians []float64) {
 	return medians
 }
 
+// spreadOf writes the median of a figure and its interval, where that is wider than the figure shows.
+func spreadOf(v []float64, format func(float64) string) string {
+	s := stats.SpreadOf(v)
+	if s == nil {
+		return "-"
+	}
+	median, low, high := format(s.Median), format(s.Low), format(s.High)
+	if low == median && high == median {
+		return median
+	}
+	return fmt.Sprintf("%s (%s to %s)", median, low, high)
+}
+
 // percent has one digit near the ends, where it matters.
 func percent(ratio float64) string {
 	if v := 100 * ratio; v > 0 && v < 9.95 || v >= 90 && v < 100 {
@@ -196,3 +209,5 @@ func percent(ratio float64) string {
 	}
 	return fmt.Sprintf("%.0f", 100*ratio)
 }
+
+func tenths(v float64) string { return fmt.Sprintf("%.1f", v) }

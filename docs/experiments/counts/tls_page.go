@@ -34,14 +34,14 @@ func (r tlsRecord) requests(b *strings.Builder) {
 		if c.Connections != connKept {
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |", c.Server, prose.PerSecond(c.Rate), c.Protocol, interval(c.micros(), tenths))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |", c.Server, prose.PerSecond(c.Rate), c.Protocol, spreadOf(c.micros(), tenths))
 		if plain := r.over(plainHTTP, c); c.Protocol == plainHTTP {
 			b.WriteString(" - | - |")
 		} else {
-			fmt.Fprintf(b, " %s | %s |", interval(minus(c.micros(), plain), tenths), interval(by(c.micros(), plain), stats.Change))
+			fmt.Fprintf(b, " %s | %s |", spreadOf(minus(c.micros(), plain), tenths), spreadOf(by(c.micros(), plain), stats.Change))
 		}
 		if c.Protocol == overHTTP2 {
-			fmt.Fprintf(b, " %s |\n", interval(by(c.micros(), r.over(overTLS, c)), stats.Change))
+			fmt.Fprintf(b, " %s |\n", spreadOf(by(c.micros(), r.over(overTLS, c)), stats.Change))
 		} else {
 			b.WriteString(" - |\n")
 		}
@@ -60,7 +60,7 @@ func (r tlsRecord) handshakes(b *strings.Builder) {
 		if c.Connections == connKept {
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %s | %s |", c.Connections, prose.PerSecond(c.Rate), interval(c.micros(), tenths))
+		fmt.Fprintf(b, "| %s | %s | %s |", c.Connections, prose.PerSecond(c.Rate), spreadOf(c.micros(), tenths))
 		if c.Protocol == plainHTTP {
 			b.WriteString(" - | - | - | - |\n")
 			continue
@@ -68,13 +68,13 @@ func (r tlsRecord) handshakes(b *strings.Builder) {
 		more := minus(c.micros(), plain)
 		share := "-"
 		if full := fullOf[c.Connections]; full != "" {
-			share = interval(by(more, minus(r.micros(full), plain)), func(v float64) string { return percent(v) + " %" })
+			share = spreadOf(by(more, minus(r.micros(full), plain)), func(v float64) string { return percent(v) + " %" })
 		}
 		resumed, all := 0, 0
 		for _, round := range c.Rounds {
 			resumed, all = resumed+round.Resumed, all+round.Requests
 		}
-		fmt.Fprintf(b, " %s | %s | %s | %s of %s |\n", interval(more, tenths), interval(by(more, request), tenths), share,
+		fmt.Fprintf(b, " %s | %s | %s | %s of %s |\n", spreadOf(more, tenths), spreadOf(by(more, request), tenths), share,
 			prose.Grouped(strconv.Itoa(resumed)), prose.Grouped(strconv.Itoa(all)))
 	}
 }
@@ -162,12 +162,6 @@ func (r tlsRecord) extremes() (opened int, late float64) {
 		}
 	}
 	return opened, late
-}
-
-// interval writes the median of the rounds and its interval.
-func interval(v []float64, write func(float64) string) string {
-	s := stats.SpreadOf(v)
-	return fmt.Sprintf("%s (%s to %s)", write(s.Median), write(s.Low), write(s.High))
 }
 
 // minus returns the difference of each round.
