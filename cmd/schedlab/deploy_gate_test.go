@@ -212,7 +212,7 @@ func TestGitHubActionPassesOnTheAnswer(t *testing.T) {
 		dir := t.TempDir()
 		put(t, filepath.Join(dir, "CODE"), tt.code, 0o644)
 		put(t, filepath.Join(dir, "schedlab", "schedlab"), fakeSchedlab, 0o755) // as the step before it installs it
-		out, err := step.run(t, dir, "SCHEDLAB=", "BUILD=go build -o {out} .", "RUN={out} {addr}", "RATE=2000/s", "ASKED=/x y", "OLD_REF=v1", "TARGET=origin/main",
+		out, err := step.run(t, dir, "SCHEDLAB=", "BUILD=go build -o {out} .", "RUN={out} {addr}", "RATE=2000/s", "ASKED=/x y", "TARGETS=", "OLD_REF=v1", "TARGET=origin/main",
 			"FLAGS=--metric p50 --allow p50=5%", "FAIL_ON_OPEN="+tt.failOnOpen)
 		if (err == nil) != tt.passes {
 			t.Errorf("exit code %s, fail-on-open %s: %v, want it to pass: %v\n%s", tt.code, tt.failOnOpen, err, tt.passes, out)
@@ -226,6 +226,14 @@ func TestGitHubActionPassesOnTheAnswer(t *testing.T) {
 		if tt.answer != "" && string(summary) != want {
 			t.Errorf("exit code %s: summary %q, want %q", tt.code, summary, want)
 		}
+	}
+	// A file of requests takes the place of the path.
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "CODE"), "0", 0o644)
+	put(t, filepath.Join(dir, "schedlab", "schedlab"), fakeSchedlab, 0o755)
+	out, err := step.run(t, dir, "SCHEDLAB=", "BUILD=b", "RUN=r", "RATE=", "ASKED=/", "TARGETS=my requests.txt", "OLD_REF=v1", "TARGET=origin/main", "FLAGS=", "FAIL_ON_OPEN=false")
+	if got, want := read(t, filepath.Join(dir, "gate.md")), "gate|--old-ref|v1|--build|b|--run|r|--targets|my requests.txt|--output|markdown|"; err != nil || got != want {
+		t.Errorf("with targets: %v, %q, want %q\n%s", err, got, want, out)
 	}
 }
 
@@ -248,7 +256,7 @@ func TestGitHubActionComparesWithTheMergeBase(t *testing.T) {
 	}
 	compared := func(target string) (string, error) {
 		t.Helper()
-		out, err := step.run(t, dir, "SCHEDLAB=", "BUILD=go build -o {out} .", "RUN={out} {addr}", "RATE=", "ASKED=/", "OLD_REF=", "TARGET="+target, "FLAGS=", "FAIL_ON_OPEN=false")
+		out, err := step.run(t, dir, "SCHEDLAB=", "BUILD=go build -o {out} .", "RUN={out} {addr}", "RATE=", "ASKED=/", "TARGETS=", "OLD_REF=", "TARGET="+target, "FLAGS=", "FAIL_ON_OPEN=false")
 		if err != nil {
 			return out, err
 		}

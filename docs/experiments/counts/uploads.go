@@ -59,7 +59,7 @@ func uploadCells() []uploadCell {
 // handler returns the cell's handler. A request keeps its place until it ends, also when its client has left.
 func (c uploadCell) handler() http.HandlerFunc {
 	place := make(chan struct{}, 1)
-	return func(w http.ResponseWriter, r *http.Request) {
+	return func(_ http.ResponseWriter, r *http.Request) {
 		read := func() error { _, err := io.Copy(io.Discard, r.Body); return err }
 		if c.Order == readFirst && read() != nil {
 			return

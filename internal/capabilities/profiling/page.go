@@ -85,7 +85,11 @@ func captured(p *Profiles, dir string) document.Part {
 func moved(base, a Arm) document.Part {
 	var lines document.Lines
 	for _, m := range a.Moved {
-		line := fmt.Sprintf("%s %s of CPU samples (%s)", m.Function, say.Percent("%+.1f", m.To-m.From), shares(m.From, m.To))
+		name := m.Function
+		if m.Callees {
+			name += " with all that it calls"
+		}
+		line := fmt.Sprintf("%s %s of CPU samples (%s)", name, say.Percent("%+.1f", m.To-m.From), shares(m.From, m.To))
 		if c := m.Caller; c != nil {
 			line += fmt.Sprintf(", called by %s (with all that it calls, %s)", c.Function, shares(c.From, c.To))
 		}
@@ -113,6 +117,9 @@ func shares(from, to float64) string {
 	return say.Percent("%.1f", to) + " instead of " + say.Percent("%.1f", from)
 }
 
+// manySamples is the number of samples from which on a higher rate shortens the profile.
+const manySamples = 300
+
 // tooFew tells which changes the samples of two arms cannot show.
 func tooFew(base, a Arm) string {
 	few := fmt.Sprintf("%d and %d samples: too few to name ", base.Samples, a.Samples)
@@ -121,7 +128,10 @@ func tooFew(base, a Arm) string {
 	} else {
 		few += "any function"
 	}
-	return few + "; a higher --rate gives more."
+	if min(base.Samples, a.Samples) < manySamples {
+		few += "; a higher --rate gives more"
+	}
+	return few + "."
 }
 
 // requestStates returns the table of the time that requests spent in each state, with the arms

@@ -1,14 +1,20 @@
 package profile
 
-// A FunctionShare is a function's own share of all samples in both arms, 0..1.
+import "math"
+
+// A FunctionShare is a function's share of all samples in both arms, 0..1: its own, or with Callees that of all it calls as well.
 type FunctionShare struct {
 	Function string  `json:"function"`
 	From     float64 `json:"from"`
 	To       float64 `json:"to"`
+	Callees  bool    `json:"with_callees,omitempty"`
 	// Caller is the function of the program's own module that calls this one, the nearest on the stack, through which at
 	// least half of the change came. It is nil if there is none, as for the garbage collector, and for a function of the module.
 	Caller *CallerShare `json:"caller,omitempty"`
 }
+
+// change is by how much the share differs between the arms, 0..1.
+func (f FunctionShare) change() float64 { return math.Abs(f.To - f.From) }
 
 // A CallerShare is the share of all samples, in both arms, of a function with all that it calls, 0..1.
 type CallerShare struct {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -126,32 +125,56 @@ func (t *Tree) Layout(base *Tree) (frames []Frame) {
 // share returns v as a ratio of the tree's total.
 func (t *Tree) share(v int64) float64 { return float64(v) / float64(t.total) }
 
-// Changes compares two CPU profiles: which functions have another share of the samples, without their callees. It
-// names at most n functions, the largest change first, and only changes that the numbers of samples show (see
-// [stats.DifferentShares], which alpha goes to).
+// Changes compares two CPU profiles: which functions have another share of the samples by themselves and, if none has a larger
+// one, which of the program's own module have with all that they call. It names at most n functions, the largest change first, and only changes that the
+// numbers of samples show (see [stats.DifferentShares], which alpha goes to).
 //
 // A sample is taken every 10 ms of CPU time. The samples are independent if a request computes for much less than that.
 // Shares are compared, and not samples per request, because a CPU that becomes slower changes all samples and no share.
 func Changes(from, to *Tree, alpha float64, n int) (c Change) {
 	before, after := from.counted(), to.counted()
-	for name := range before.self {
-		after.self[name] += 0 // a function that only the other profile has
-	}
-	names := slices.Sorted(maps.Keys(after.self))
-	olds, news := make([]int, len(names)), make([]int, len(names))
-	for i, name := range names {
-		olds[i], news[i] = before.self[name], after.self[name]
-	}
-	differ, least := stats.DifferentShares(olds, news, alpha)
-	c.Least = min(1, least)
-	for i, name := range names {
-		if differ[i] {
-			c.Moved = append(c.Moved, FunctionShare{name, ratio(olds[i], before.all), ratio(news[i], after.all), caller(name, before, after)})
+	var all []FunctionShare
+	var olds, news []int
+	add := func(old, later map[string]int, callees bool) {
+		for _, name := range slices.Sorted(maps.Keys(merged(old, later))) {
+			all = append(all, FunctionShare{Function: name, From: ratio(old[name], before.all), To: ratio(later[name], after.all), Callees: callees})
+			olds, news = append(olds, old[name]), append(news, later[name])
 		}
 	}
-	slices.SortStableFunc(c.Moved, func(a, b FunctionShare) int { return cmp.Compare(math.Abs(b.To-b.From), math.Abs(a.To-a.From)) })
+	add(before.self, after.self, false)
+	add(before.with, after.with, true)
+	differ, least := stats.DifferentShares(olds, news, before.all, after.all, alpha)
+	c.Least = min(1, least)
+	var with []FunctionShare
+	for i, f := range all {
+		switch {
+		case !differ[i]:
+		case f.Callees:
+			with = append(with, f)
+		default:
+			f.Caller = caller(f.Function, before, after)
+			c.Moved = append(c.Moved, f)
+		}
+	}
+	if !slices.ContainsFunc(c.Moved, func(f FunctionShare) bool { return f.To > f.From }) {
+		for _, f := range with {
+			// Who calls a function that changed has changed with it.
+			inner := func(g FunctionShare) bool { return g.From+g.To < f.From+f.To && g.change() >= .8*f.change() }
+			if !slices.ContainsFunc(with, inner) {
+				c.Moved = append(c.Moved, f)
+			}
+		}
+	}
+	slices.SortStableFunc(c.Moved, func(a, b FunctionShare) int { return cmp.Compare(b.change(), a.change()) })
 	c.Moved = c.Moved[:min(n, len(c.Moved))]
 	return c
+}
+
+// merged returns a map with the keys of both.
+func merged(a, b map[string]int) map[string]int {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
 }
 
 // Allocated returns a profile of the allocations between two heap profiles, which count from the

@@ -155,6 +155,25 @@ func TestCallerInTheModule(t *testing.T) {
 	}
 }
 
+// A cost that is spread over many functions of a library is named by the innermost function of the module that all of it
+// goes through.
+func TestSpreadCostIsItsCallers(t *testing.T) {
+	t.Parallel()
+	from := map[string]int64{"serve main.handle write": 200, "serve main.handle main.total parse": 10}
+	to := map[string]int64{"serve main.handle write": 200, "serve main.handle main.total parse": 10}
+	for i := range 40 {
+		to[fmt.Sprintf("serve main.handle main.total encode%d", i)] = 1
+	}
+	got := profile.Changes(synthetic(t, from), synthetic(t, to), stats.Alpha, 5)
+	want := []profile.FunctionShare{
+		{Function: "main.total", From: 10. / 210, To: 50. / 250, Callees: true},
+		{Function: "write", From: 200. / 210, To: 200. / 250, Caller: &profile.CallerShare{Function: "main.handle", From: 1, To: 1}},
+	}
+	if diff := cmp.Diff(want, got.Moved); diff != "" {
+		t.Errorf("(-want, +got):\n%s", diff)
+	}
+}
+
 func TestParseTellsOfAnEmptyOrDamagedProfile(t *testing.T) {
 	t.Parallel()
 	if _, err := profile.Parse(encoded(t, "cpu", nil), ""); !errors.Is(err, profile.ErrEmpty) {

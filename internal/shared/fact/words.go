@@ -45,7 +45,7 @@ func init() {
 		// Times, all of seconds, and rates per second.
 		"per":     of(prose.PerSecond),
 		"millisf": func(format string, v reflect.Value) string { return fmt.Sprintf(format+" ms", 1e3*number(v)) },
-		"time":    of(func(v float64) string { return time.Duration(v * float64(time.Second)).String() }),
+		"time":    of(func(v float64) string { return nearest(v).String() }),
 		"round":   func(v reflect.Value, to float64) string { return nearest(number(v)).Round(nearest(to)).String() },
 		"lasts":   of(prose.Seconds),
 		"printed": of(printed),                                                   // in what enters no record

@@ -2,9 +2,9 @@ package stats
 
 import "math"
 
-// DifferentShares tells which categories have different shares of two independent samples. from[i] and to[i] are the
-// counts of category i; both slices have the same length and hold no negative count. The probability that any category
-// is named although no share differs is at most alpha.
+// DifferentShares tells which categories have different shares of two independent samples. Of their n and m members from[i]
+// and to[i] are in category i; both slices have the same length and hold no negative count, and a member may be in several
+// categories. The probability that any category is named although no share differs is at most alpha.
 //
 // Without a difference, which of all members came from which sample is chance, so a category's count in one sample,
 // given its count in both, is hypergeometric (Fisher's exact test; the smaller tail counts twice, for both directions).
@@ -13,12 +13,8 @@ import "math"
 //
 // least is the smallest difference of two shares, 0..1, that these samples could name. It is above 1 if they are too
 // small to name any.
-func DifferentShares(from, to []int, alpha float64) (differ []bool, least float64) {
-	n, m := 0, 0
+func DifferentShares(from, to []int, n, m int, alpha float64) (differ []bool, least float64) {
 	attainable := make([]float64, len(from))
-	for i := range from {
-		n, m = n+from[i], m+to[i]
-	}
 	for i := range from {
 		both := from[i] + to[i]
 		attainable[i] = min(fisher(both-min(both, m), n, min(both, m), m), fisher(min(both, n), n, both-min(both, n), m))

@@ -36,7 +36,7 @@ func TestLeastDifferenceOfShares(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{43, 67}, {67, 43}, {20, 20}, {12, 90}, {100, 100}} {
 		n, m := size[0], size[1]
-		_, least := DifferentShares([]int{n}, []int{m}, Alpha)
+		_, least := DifferentShares([]int{n}, []int{m}, n, m, Alpha)
 		found := math.Inf(1)
 		for a := range n + 1 {
 			for b := range m + 1 {
@@ -49,7 +49,7 @@ func TestLeastDifferenceOfShares(t *testing.T) {
 			t.Errorf("%d and %d: least %.4f, but %.4f is named", n, m, least, found)
 		}
 	}
-	if differ, least := DifferentShares([]int{2, 0}, []int{0, 2}, Alpha); differ[0] || differ[1] || least <= 1 {
+	if differ, least := DifferentShares([]int{2, 0}, []int{0, 2}, 2, 2, Alpha); differ[0] || differ[1] || least <= 1 {
 		t.Errorf("two samples each: got %v and %v, want none and more than 1", differ, least)
 	}
 }
@@ -61,7 +61,11 @@ func TestDifferentShares(t *testing.T) {
 	for i := range 40 {
 		from, to = append(from, (i+4)/5%2), append(to, 1)
 	}
-	differ, least := DifferentShares(from, to, Alpha)
+	n, m := 0, 0
+	for i := range from {
+		n, m = n+from[i], m+to[i]
+	}
+	differ, least := DifferentShares(from, to, n, m, Alpha)
 	for i, is := range differ {
 		if is != (i == 0) {
 			t.Errorf("category %d, %d against %d: differs is %v", i, from[i], to[i], is)
@@ -105,10 +109,10 @@ func TestDifferentSharesBySimulation(t *testing.T) {
 	for _, n := range []int{40, 60, 100, 400} {
 		wrong, found, leasts := 0, 0, 0.0
 		for range runs {
-			if same, _ := DifferentShares(drawn(n, 0), drawn(n, 0), Alpha); slices.Contains(same, true) {
+			if same, _ := DifferentShares(drawn(n, 0), drawn(n, 0), n, n, Alpha); slices.Contains(same, true) {
 				wrong++
 			}
-			differ, least := DifferentShares(drawn(n, 0), drawn(n, .25), Alpha)
+			differ, least := DifferentShares(drawn(n, 0), drawn(n, .25), n, n, Alpha)
 			if differ[0] {
 				found++
 			}
