@@ -126,8 +126,8 @@ func (t *Tree) Layout(base *Tree) (frames []Frame) {
 func (t *Tree) share(v int64) float64 { return float64(v) / float64(t.total) }
 
 // Changes compares two CPU profiles: which functions have another share of the samples by themselves and, if none has a larger
-// one, which of the program's own module have with all that they call. It names at most n functions, the largest change first, and only changes that the
-// numbers of samples show (see [stats.DifferentShares], which alpha goes to).
+// one, which of the program's own module have with all that they call. It names at most n functions, the largest change first,
+// and only changes that the numbers of samples show (see [stats.DifferentShares], which alpha goes to).
 //
 // A sample is taken every 10 ms of CPU time. The samples are independent if a request computes for much less than that.
 // Shares are compared, and not samples per request, because a CPU that becomes slower changes all samples and no share.

@@ -573,7 +573,7 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	if len(aa) == 0 {
 		return "no copy of the baseline to check it by"
 	}
-	baseline := aa[0].Baseline
+	twice := aa[0].Baseline + ", run twice as a check,"
 	var judged, same, open, bad []record.Verdict
 	for _, v := range aa {
 		if v.Verdict.Outcome == outcome.Refused {
@@ -592,18 +592,18 @@ func aaBriefly(aa []record.Verdict, blocks int) string {
 	switch {
 	// The number of blocks is tested before the result: with too few, nothing can differ yet.
 	case len(judged) == 0 || blocks < stats.Looks()[0]:
-		return baseline + ", run twice as a check, is not judged against itself"
+		return twice + " is not judged against itself"
 	case len(bad) > 0:
-		return fmt.Sprintf("%s, run twice as a check, DIFFERS from itself in %s, and only a difference beyond that stands", baseline, labels(bad))
+		return fmt.Sprintf("%s DIFFERS from itself in %s, and only a difference beyond that stands", twice, labels(bad))
 	case slices.ContainsFunc(open, func(v record.Verdict) bool { return v.Low == 0 }):
-		return baseline + ", run twice as a check: too early to tell whether it differs from itself"
+		return twice + " cannot be compared with itself yet"
 	case len(open) > 0:
 		widest := slices.MaxFunc(open, func(a, b record.Verdict) int { return cmp.Compare(a.High/a.Low, b.High/b.Low) })
-		return fmt.Sprintf("%s, run twice as a check, is open against itself at %s (%s)", baseline, widest.Metric.Row().Label, between(widest))
+		return fmt.Sprintf("%s is open against itself at %s (%s)", twice, widest.Metric.Row().Label, between(widest))
 	case len(same) == 0:
-		return baseline + ", run twice as a check, is not judged against itself in any time"
+		return twice + " is not judged against itself in any time"
 	}
-	return fmt.Sprintf("%s, run twice as a check, does not differ from itself in %s", baseline, labels(same))
+	return fmt.Sprintf("%s does not differ from itself in %s", twice, labels(same))
 }
 
 // unmet returns the expectations that are not kept, after a line that counts the answers; nil

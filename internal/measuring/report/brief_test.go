@@ -64,10 +64,10 @@ func TestHowLikeTheCopyIs(t *testing.T) {
 	overloaded := record.Verdict{Primary: true, Metric: stats.P50, Baseline: "nethttp", Verdict: decision("refused")}
 	goodput := record.Verdict{Metric: stats.Goodput, Baseline: "nethttp", Verdict: decision("SAME"), Ratio: 1, Low: .99, High: 1.01}
 	for want, aa := range map[string][]record.Verdict{
-		"nethttp, run twice as a check, does not differ from itself in goodput":           {overloaded, goodput},
-		"nethttp, run twice as a check, does not differ from itself in p50":               {narrow, cpu},
-		"nethttp, run twice as a check, is open against itself at p99 (-64 % to +175 %)":  {narrow, wide},
-		"nethttp, run twice as a check: too early to tell whether it differs from itself": {narrow, early},
+		"nethttp, run twice as a check, does not differ from itself in goodput":          {overloaded, goodput},
+		"nethttp, run twice as a check, does not differ from itself in p50":              {narrow, cpu},
+		"nethttp, run twice as a check, is open against itself at p99 (-64 % to +175 %)": {narrow, wide},
+		"nethttp, run twice as a check, cannot be compared with itself yet":              {narrow, early},
 	} {
 		if got := strings.ReplaceAll(aaBriefly(aa, 12), say.NBSP, " "); got != want {
 			t.Errorf("got %q, want %q", got, want)

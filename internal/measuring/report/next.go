@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"schedlab/internal/measuring/report/document"
@@ -59,10 +60,23 @@ func againOf(r record.Result) step {
 	return step{}
 }
 
-// tooFast reports whether an answer is missing and an arm was overloaded, so that the same rate would tell no more.
-// The rate of a cell is the grid's.
+// tooFast reports whether a comparison has no answer because an arm was overloaded at a rate that somebody chose, so that the
+// same rate would tell no more. It is false where the rate is a grid's or an arm's own, or a share of the highest already.
 func tooFast(r *record.Comparison) bool {
-	return !r.Answer.Outcome.Decided() && len(r.Cell) == 0 && slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Behind })
+	if r.Answer.Outcome.Decided() || len(r.Verdicts) == 0 || !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Behind }) {
+		return false
+	}
+	words, err := cmdline.Split(r.Command)
+	return err == nil && !slices.ContainsFunc(words, func(word string) bool {
+		return strings.Contains(word, "rate=") && !strings.HasPrefix(word, "--rate=") || isShare(strings.TrimPrefix(word, "--rate="))
+	})
+}
+
+// isShare reports whether a word is a rate that is a share of the highest, like 0.7x.
+func isShare(word string) bool {
+	share, is := strings.CutSuffix(word, "x")
+	_, err := strconv.ParseFloat(share, 64)
+	return is && err == nil
 }
 
 // hasWaited reports whether a run waited for a quiet machine before it started.

@@ -24,10 +24,13 @@ func TestNextCommand(t *testing.T) {
 	open, slower, same := stats.Decision{Outcome: outcome.Open}, stats.Decided(stats.Slower), stats.Decided(stats.Same)
 	room := doubt.BudgetEnded.Of(doubt.Ended{Needed: 180, Room: 20, Budget: 75, Blocks: 10, Open: 1})
 	busy := doubt.MachineBusy.Of(doubt.Taken{Side: "server", CPUs: 1, Share: .4, OfProgram: &doubt.OfProgram{Program: "cc1"}, Open: true})
-	overloaded := ran("schedlab compare --rate 900/s", verdict(open, 20), room)
-	overloaded.Answer.Outcome, overloaded.Arms[0].Behind = outcome.Open, true
-	cell := ran("schedlab compare --grid rate=900/s", verdict(open, 20), room)
-	cell.Answer.Outcome, cell.Arms[0].Behind, cell.Cell = outcome.Open, true, []record.Level{{}}
+	behind := func(command string) *record.Comparison {
+		r := ran(command, verdict(open, 20), room)
+		r.Answer.Outcome, r.Arms[0].Behind = outcome.Open, true
+		return r
+	}
+	attacked := behind("schedlab attack --target http://127.0.0.1:1 --rate 900/s")
+	attacked.Verdicts, attacked.Doubts = nil, nil
 	cut := ran("schedlab compare", verdict(open, 0))
 	cut.Status = record.Interrupted
 	for _, c := range []struct {
@@ -41,8 +44,11 @@ func TestNextCommand(t *testing.T) {
 		{"quoted", ran("schedlab compare --arm 'x=./x {addr}'", verdict(open, 20), room), "schedlab compare --arm 'x=./x {addr}' --budget 3m"},
 		{"busy", ran("schedlab compare", verdict(open, 20), busy), "schedlab compare --wait-idle 2m"},
 		{"busy, though it waited", ran("schedlab compare --wait-idle 1m", verdict(open, 20), busy), ""},
-		{"overloaded", overloaded, "schedlab compare --rate 0.6x"},
-		{"overloaded in a cell of a grid", cell, "schedlab compare --grid rate=900/s --budget 3m"},
+		{"overloaded", behind("schedlab compare --rate 900/s"), "schedlab compare --rate 0.6x"},
+		{"overloaded at an arm's own rate", behind("schedlab compare --arm pool,rate=900/s"), "schedlab compare --arm pool,rate=900/s --budget 3m"},
+		{"overloaded in a cell of a grid", behind("schedlab compare --grid rate=900/s"), "schedlab compare --grid rate=900/s --budget 3m"},
+		{"overloaded at a share", behind("schedlab compare --rate 0.7x"), "schedlab compare --rate 0.7x --budget 3m"},
+		{"an attack that overloads", attacked, ""},
 		{"interrupted", cut, "schedlab compare"},
 		{"differ", ran("schedlab compare", verdict(slower, 0)), "schedlab explain 20261107-123005-quick-beef"},
 		{"the same", ran("schedlab compare", verdict(same, 0)), ""},

@@ -51,7 +51,7 @@ const (
 //	run.json          the Run: plan, and result when the run has ended
 //	trials/NNN-arm/   one trial: trial.json and response.hgrm, and unless the record is full
 //	                  requests.col.gz, stamps.col.gz, metrics.om, metrics-before.om, server.log
-//	request.json      what was asked of a comparison, to ask it again (package session)
+//	request.json      the request for a comparison, with which it can be resumed (package session)
 //	why.json          the Explanation, if one was made
 //	profiles/ARM/     profiles, if they were asked for, and profiles.json tells which
 //	signature         see Sign
@@ -432,7 +432,7 @@ func (d *Dir) Signed(plan Plan) bool {
 	if err != nil || !hmac.Equal(kept, sum) {
 		return false
 	}
-	// A file can have a second plan, or have changed: what was read must be what was signed.
+	// The caller may have read another plan: the file can have two, or be another one by now.
 	var signed Plan
 	if err := json.Unmarshal(text, &signed); err != nil {
 		return false

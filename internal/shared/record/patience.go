@@ -19,8 +19,7 @@ type Patience struct {
 	Backoff  Span // from a failure to the next attempt
 }
 
-// Impatient reports whether requests have a deadline. Goodput is then the figure that ranks servers: times are of those that were
-// answered.
+// Impatient reports whether requests have a deadline. Goodput then ranks the servers, because only answered requests have times.
 func (c Clients) Impatient() bool { return c.Patience.Deadline.Duration > 0 }
 
 // String returns the settings that are not zero, as words KEY=VALUE.

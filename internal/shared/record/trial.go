@@ -43,8 +43,8 @@ type ServerSide struct {
 	Rejected float64 `json:"rejected"`
 	Dropped  float64 `json:"dropped"`
 	Open     float64 `json:"open"`
-	// Throttled is the seconds of the window in which the CPU limit of its own control group stopped it, summed over
-	// CPUs, and ThrottledPeriods the number of the limit's periods in which it was stopped, nil if unknown. On another
+	// Throttled is for how many seconds of the window its CPU limit stopped it, summed over CPUs, and ThrottledPeriods in
+	// how many of the limit's periods that happened, nil if unknown. On another
 	// site only Throttled is known, for servers of our own.
 	Throttled        float64  `json:"throttled,omitempty"`
 	ThrottledPeriods *float64 `json:"throttled_periods,omitempty"`
