@@ -1,8 +1,8 @@
 package report
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"schedlab/internal/measuring/report/document"
@@ -51,7 +51,7 @@ func againOf(r record.Result) step {
 		}
 	case *record.Comparison:
 		if tooFast(r) {
-			return again("at a rate that all arms can carry", "rate 0.6x")
+			return again("at a rate that all arms can carry", fmt.Sprintf("rate %gx", carriedShare))
 		}
 		if flags := longer(r); flags != nil {
 			return again("for longer, to decide what is open", flags...)
@@ -60,23 +60,22 @@ func againOf(r record.Result) step {
 	return step{}
 }
 
-// tooFast reports whether a comparison has no answer because an arm was overloaded at a rate that somebody chose, so that the
-// same rate would tell no more. It is false where the rate is a grid's or an arm's own, or a share of the highest already.
+// carriedShare is the share of the slowest arm's highest rate that is advised after an overload.
+const carriedShare = .6
+
+// tooFast reports whether a comparison has no answer because an arm was overloaded at more than carriedShare of the highest rates,
+// so that the same rate would tell no more. It is false where a grid or an arm has the rate.
 func tooFast(r *record.Comparison) bool {
 	if r.Answer.Outcome.Decided() || len(r.Verdicts) == 0 || !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Behind }) {
 		return false
 	}
+	if slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.XMax != nil && r.Rate <= carriedShare**a.XMax }) {
+		return false
+	}
 	words, err := cmdline.Split(r.Command)
 	return err == nil && !slices.ContainsFunc(words, func(word string) bool {
-		return strings.Contains(word, "rate=") && !strings.HasPrefix(word, "--rate=") || isShare(strings.TrimPrefix(word, "--rate="))
+		return strings.Contains(word, "rate=") && !strings.HasPrefix(word, "--rate=")
 	})
-}
-
-// isShare reports whether a word is a rate that is a share of the highest, like 0.7x.
-func isShare(word string) bool {
-	share, is := strings.CutSuffix(word, "x")
-	_, err := strconv.ParseFloat(share, 64)
-	return is && err == nil
 }
 
 // hasWaited reports whether a run waited for a quiet machine before it started.

@@ -29,6 +29,8 @@ func TestNextCommand(t *testing.T) {
 		r.Answer.Outcome, r.Arms[0].Behind = outcome.Open, true
 		return r
 	}
+	slow := behind("schedlab gate --old ./a --new ./b")
+	slow.Rate, slow.Arms[0].XMax = 250, new(1000.)
 	attacked := behind("schedlab attack --target http://127.0.0.1:1 --rate 900/s")
 	attacked.Verdicts, attacked.Doubts = nil, nil
 	cut := ran("schedlab compare", verdict(open, 0))
@@ -47,7 +49,7 @@ func TestNextCommand(t *testing.T) {
 		{"overloaded", behind("schedlab compare --rate 900/s"), "schedlab compare --rate 0.6x"},
 		{"overloaded at an arm's own rate", behind("schedlab compare --arm pool,rate=900/s"), "schedlab compare --arm pool,rate=900/s --budget 3m"},
 		{"overloaded in a cell of a grid", behind("schedlab compare --grid rate=900/s"), "schedlab compare --grid rate=900/s --budget 3m"},
-		{"overloaded at a share", behind("schedlab compare --rate 0.7x"), "schedlab compare --rate 0.7x --budget 3m"},
+		{"overloaded below 0.6 of the highest rate", slow, "schedlab gate --old ./a --new ./b --budget 3m"},
 		{"an attack that overloads", attacked, ""},
 		{"interrupted", cut, "schedlab compare"},
 		{"differ", ran("schedlab compare", verdict(slower, 0)), "schedlab explain 20261107-123005-quick-beef"},
