@@ -116,7 +116,7 @@ func NewNoise(scenario string, runs []record.Run, plans []record.Plan) *Noise {
 func judge(metric stats.Figure, run record.Run, comparison string, p record.Plan) judgement {
 	j := judgement{Metric: metric, Comparison: comparison, Blocks: p.Blocks, Window: p.Window.Seconds(), Takes: p.Estimate.Seconds(), Scaled: run.Plan.Window != p.Window}
 	if q := metric.Row().Quantile; q > 0 && run.Plan.Rate > 0 {
-		if need := surplus * float64(stats.MinRequests(q)) / run.Plan.Rate; need > j.Window {
+		if need := stats.PlannedRequests(stats.MinRequests(q)) / run.Plan.Rate; need > j.Window {
 			j.NeedsWindow = need
 			return j
 		}
@@ -128,10 +128,6 @@ func judge(metric stats.Figure, run record.Run, comparison string, p record.Plan
 	}
 	return j
 }
-
-// surplus is the factor by which a window needs more requests than a quantile takes. Arrivals are
-// random, and with this surplus a window rarely has too few.
-const surplus = 1.1
 
 // logRatios returns the logarithm of the ratio of each two arms in each block, with both signs. The
 // arms are the same program, so the sign means nothing. Ratios that are no numbers are left out, as

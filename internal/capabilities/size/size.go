@@ -212,8 +212,7 @@ func (a Answer) shortest() time.Duration {
 	need := testWindow
 	for _, term := range a.SLO {
 		if term.Metric.Quantile > 0 {
-			// Arrivals are random: with 15 % more, a window rarely has too few.
-			requests := 1.15 * float64(stats.MinRequests(term.Metric.Quantile))
+			requests := stats.PlannedRequests(stats.MinRequests(term.Metric.Quantile))
 			need = max(need, time.Duration(math.Ceil(10*requests/a.Ask.Rate))*100*time.Millisecond)
 		}
 	}

@@ -170,8 +170,9 @@ func planned(p record.Plan, arm string) *record.PlanArm {
 // minimum, so that a window of Poisson arrivals rarely falls short of the minimum.
 const RunMargin = 1.1
 
-// RequestsFor returns how many requests a window must expect so that it rarely has too few for
-// quantile q. q is in 0..1. The result is RunMargin times [stats.MinRequests].
+// RequestsFor returns how many requests a window must expect for quantile q to be judged. q is in 0..1. The result is
+// RunMargin times [stats.MinRequests]. Where a window's length can be chosen it is planned for more, if q needs few:
+// see [stats.PlannedRequests].
 func RequestsFor(q float64) float64 {
 	const slack = 1e-9 // 1.1 x 100 is above 110 in binary
 	return RunMargin * float64(stats.MinRequests(q)) * (1 - slack)

@@ -234,7 +234,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 		few := doubt.Few{Needed: RunMargin * float64(stats.MinRequests(m.Quantile))}
 		if rate := QuantileRate(b.run.Plan); !math.IsInf(rate, 1) {
 			few.Requests = rate * b.run.Plan.Window.Seconds()
-			few.Longer = b.windowFor(m, few.Needed/rate)
+			few.Longer = b.windowFor(m, stats.PlannedRequests(stats.MinRequests(m.Quantile))/rate)
 		}
 		return doubt.FewRequests.Of(few).At(m.Name)
 	case m.Figure == stats.CPUPerRequest && slices.ContainsFunc(b.series(a.Name, m.Figure), math.IsNaN):
@@ -283,9 +283,9 @@ func (b blocks) windowFor(m stats.Metric, least float64) *doubt.Longer {
 		return nil
 	}
 	window, budget := stats.Widened(least, 0), 0.0
-	// The blocks up to the first look must fit into the budget.
+	// The blocks up to the first look must fit into the budget. Of a comparison the plan tells only the time that its blocks may take.
 	p := b.run.Plan
-	if needs := float64(stats.Looks()[0]*len(p.Arms)) * (p.Warmup.Seconds() + window + trialStarts); needs > p.Budget.Seconds() {
+	if needs := float64(stats.Looks()[0]*len(p.Arms)) * (p.Warmup.Seconds() + window + trialStarts); needs > max(p.Budget.Seconds(), p.Estimate.Seconds()) {
 		budget = math.Ceil(needs)
 	}
 	return longer(window, budget)

@@ -329,14 +329,28 @@ func (s *spinner) retire(k int) {
 // open opens the connections before the load starts: openers at a time and, unless rate is 0,
 // rate of them per second. If one fails, the first request that needs it opens it again, and
 // only a failure then counts.
+//
+// On loopback a connection is open at once, or the server's queue of new ones was full and the kernel asks again after a
+// second. Here such a connection is begun anew a moment later, so that a server with a short queue (Python's has 5 places)
+// takes milliseconds. Under load nothing is begun anew: there the second is what a client waits.
 func (s *spinner) open(conns []spinConn, rate float64) {
-	begun := time.Now()
+	begun, still := time.Now(), 0
 	for next := 0; (next < len(conns) || s.opening > 0) && !s.stop.Load() && s.err == nil; {
 		for next < len(conns) && s.opening < openers && (rate <= 0 || time.Since(begun).Seconds() >= float64(next)/rate) {
 			s.connect(&conns[next])
 			next++
 		}
-		s.pump(time.Millisecond)
+		if s.pump(time.Millisecond) > 0 || s.opening == 0 || !s.addr.loopback() {
+			still = 0
+		} else if still++; still == stillTurns {
+			still = 0
+			for i := range conns[:next] {
+				if k := &conns[i]; k.state == spinOpening {
+					s.closeConn(k)
+					s.connect(k)
+				}
+			}
+		}
 		// A server that accepts nothing must not hold up the load. With a rate, opening all of them may
 		// rightly take longer than one timeout.
 		if time.Since(begun) > time.Duration(s.timeout) && (next == len(conns) || rate <= 0) {
@@ -350,8 +364,11 @@ func (s *spinner) open(conns []spinConn, rate float64) {
 	}
 }
 
-// pump waits for events, and handles them, before the load starts.
-func (s *spinner) pump(wait time.Duration) {
+// stillTurns is after how many turns of a millisecond in which nothing happened a connection is begun anew.
+const stillTurns = 2
+
+// pump waits for events, handles them, before the load starts, and returns their number.
+func (s *spinner) pump(wait time.Duration) int {
 	n, err := unix.EpollWait(s.epoll, s.events[:], int(wait.Milliseconds()))
 	if err != nil && err != unix.EINTR {
 		s.err = fmt.Errorf("waiting for events: %w", err)
@@ -359,6 +376,7 @@ func (s *spinner) pump(wait time.Duration) {
 	for _, e := range s.events[:max(n, 0)] {
 		s.handle(&s.conns[e.Fd], e.Events, e.Pad)
 	}
+	return max(n, 0)
 }
 
 // A turnWatch measures the spinner's turns: how long it worked, and how long something else

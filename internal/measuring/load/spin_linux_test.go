@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -823,6 +824,44 @@ func TestSpinOpensAtARate(t *testing.T) {
 	res := openRun(t, o)
 	if len(told) != 1 || !told[0].Equal(res.Start) || res.Start.Sub(begun) < 100*time.Millisecond || res.Dialled != 11 || !strings.Contains(res.Start.String(), " m=") {
 		t.Errorf("told %v, %v after the beginning, %d dialled; want once, the eleventh 100ms later, on the monotonic clock", told, res.Start.Sub(begun), res.Dialled)
+	}
+}
+
+// A slowListener waits a millisecond after each connection that it accepts.
+type slowListener struct{ net.Listener }
+
+func (l slowListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	time.Sleep(time.Millisecond)
+	return c, err
+}
+
+// A server that accepts one connection in a millisecond and has a queue for five more gets all of them before the load starts, and
+// without the second that the kernel takes before it asks a full queue again.
+func TestSpinOpensToAShortQueue(t *testing.T) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), "listener")
+	defer file.Close()
+	if err := errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 5)); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.FileListener(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	s.Listener.Close()
+	s.Listener = slowListener{l}
+	s.Start()
+	defer s.Close()
+	o := openTo(&rawServer{url: s.URL}, 0)
+	o.Connections = 64
+	begun := time.Now()
+	if res := openRun(t, o); res.Dialled != 64 || res.Start.Sub(begun) >= time.Second || !res.Requests[0].Good() {
+		t.Errorf("%d dialled in %v, the request: %+v", res.Dialled, res.Start.Sub(begun), res.Requests[0])
 	}
 }
 

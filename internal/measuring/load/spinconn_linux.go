@@ -100,6 +100,14 @@ func newRawAddress(a *net.TCPAddr) (r rawAddress) {
 	return r
 }
 
+// loopback reports whether the address is of this machine's loopback network.
+func (r *rawAddress) loopback() bool {
+	if r.family == unix.AF_INET6 {
+		return r.six.Addr == [16]byte(net.IPv6loopback)
+	}
+	return r.four.Addr[0] == 127
+}
+
 // perSource is the number of connections to a server on loopback that come from one source
 // address. When more than half of an address's local ports are in use, the kernel searches
 // thousands of ports for each new connection, which takes a millisecond.
@@ -108,7 +116,7 @@ const perSource = 8192
 // connectFrom begins to open connection number index on fd. On loopback the first perSource
 // connections come from 127.0.0.1, the next perSource from 127.0.0.2 and so on.
 func (r *rawAddress) connectFrom(index int32, fd int) unix.Errno {
-	if index >= perSource && r.family == unix.AF_INET && r.four.Addr[0] == 127 {
+	if index >= perSource && r.family == unix.AF_INET && r.loopback() {
 		from := unix.RawSockaddrInet4{Family: unix.AF_INET, Addr: [4]byte{127, 0, 0, byte(1 + index/perSource)}}
 		// Without this option bind itself would choose the port, and each port could be used only once for the
 		// source address, whatever the destination. With it connect chooses, when the destination is known.

@@ -118,8 +118,12 @@ func longer(r *record.Comparison) []string {
 	// Nothing is open, but windows are too short for a quantile, and no answer is there without it.
 	if r.Answer.Outcome == outcome.Refused {
 		for _, v := range r.Verdicts {
-			if few, is := fact.In(doubt.FewRequests, v.Reason); is && few.Longer != nil && few.Budget > 0 {
-				return []string{"window " + typed(few.Window), "budget " + typed(few.Budget)}
+			if few, is := fact.In(doubt.FewRequests, v.Reason); is && few.Longer != nil {
+				flags := []string{"window " + typed(few.Window)}
+				if few.Budget > 0 {
+					flags = append(flags, "budget "+typed(few.Budget))
+				}
+				return flags
 			}
 		}
 	}

@@ -89,10 +89,13 @@ func (l limits) decide(given times) (record.Feasibility, time.Duration) {
 		if l.rate == 0 || !slices.Contains(asked, m.Figure) {
 			continue
 		}
-		need := l.windowFor(m.Quantile, window)
-		all = max(all, need)
-		if !l.window && need <= l.longest && l.cost(need, max(l.first, l.roomy)) <= given.budget {
-			length = max(length, need)
+		lengths := l.windowsFor(m.Quantile, window)
+		all = max(all, lengths[0])
+		fits := func(length time.Duration) bool {
+			return !l.window && length <= l.longest && l.cost(length, max(l.first, l.roomy)) <= given.budget
+		}
+		if i := slices.IndexFunc(lengths, fits); i >= 0 {
+			length = max(length, lengths[i])
 		}
 	}
 	if length > window {
@@ -142,16 +145,19 @@ func (l limits) decide(given times) (record.Feasibility, time.Duration) {
 	return f, length
 }
 
-// windowFor returns the shortest window, no shorter than window, with enough requests for a quantile at the planned rate. It grows
-// by whole steps. If the arrivals have a shape over the window, a step is the window itself: a part of a period would have another
-// mean rate than the whole.
-func (l limits) windowFor(quantile float64, window time.Duration) time.Duration {
+// windowsFor returns two windows for a quantile at the planned rate, no shorter than window: one that hardly ever has too few
+// requests, and the shortest whose expected requests let the quantile be judged, which may have too few in some blocks. They grow by
+// whole steps. If the arrivals have a shape over the window, a step is the window itself: a part of a period would have another mean
+// rate than the whole.
+func (l limits) windowsFor(quantile float64, window time.Duration) []time.Duration {
 	step := windowStep
 	if l.shaped {
 		step = max(window, windowStep)
 	}
-	exact := time.Duration(judge.RequestsFor(quantile) / l.rate * float64(time.Second))
-	return window + roundUp(max(exact-window, 0), step)
+	holding := func(requests float64) time.Duration {
+		return window + roundUp(max(time.Duration(requests/l.rate*float64(time.Second))-window, 0), step)
+	}
+	return []time.Duration{holding(stats.PlannedRequests(stats.MinRequests(quantile))), holding(judge.RequestsFor(quantile))}
 }
 
 // isShort reports whether a window has too few requests for a quantile, 0 for none. A rate that is not known yet is short of nothing.
@@ -193,7 +199,7 @@ func (l limits) moreBudget(f record.Feasibility, window time.Duration) time.Dura
 func (p plan) shorter(fits func(window time.Duration) bool) (plan, bool) {
 	l, lengths := p.limits(), []time.Duration{p.asked.window}
 	for _, f := range l.needs.Quantiles {
-		lengths = append(lengths, l.windowFor(f.Row().Quantile, p.asked.window))
+		lengths = append(lengths, l.windowsFor(f.Row().Quantile, p.asked.window)...)
 	}
 	slices.Sort(lengths)
 	for _, window := range slices.Backward(lengths) {

@@ -52,7 +52,10 @@ func TestDecide(t *testing.T) {
 		{"a longer window and no budget for it", nil, 800, time.Minute, 1050 * time.Millisecond, record.Feasibility{
 			First: 10, Cannot: []record.Undecidable{requests(stats.P99, 840, 1100, true)}, Would: &record.WouldDo{Window: record.Lasting(1400 * time.Millisecond), Budget: record.Lasting(70 * time.Second)},
 		}},
-		{"budget for p90 alone", nil, 50, 4 * time.Minute, 2200 * time.Millisecond, record.Feasibility{
+		{"budget for p90 alone", nil, 50, 4 * time.Minute, 2700 * time.Millisecond, record.Feasibility{
+			First: 10, Planned: record.Lasting(1050 * time.Millisecond), Cannot: []record.Undecidable{requests(stats.P99, 135, 1100, true)}, Would: &record.WouldDo{Window: record.Lasting(22 * time.Second), Budget: record.Lasting(894 * time.Second)},
+		}},
+		{"room for windows that p90 needs at least, and for none that hardly ever have too few", nil, 50, 112 * time.Second, 2200 * time.Millisecond, record.Feasibility{
 			First: 10, Planned: record.Lasting(1050 * time.Millisecond), Cannot: []record.Undecidable{requests(stats.P99, 110, 1100, true)}, Would: &record.WouldDo{Window: record.Lasting(22 * time.Second), Budget: record.Lasting(894 * time.Second)},
 		}},
 		{"a window of the user's", func(p *plan) { p.opts.Window = 1050 * time.Millisecond }, 800, 2 * time.Minute, 1050 * time.Millisecond, record.Feasibility{

@@ -84,6 +84,37 @@ func TestMinRequests(t *testing.T) {
 	}
 }
 
+// Of windows that are planned with PlannedRequests two in a thousand at most have too few, whatever number they must have; and
+// they are not planned for much more than that takes.
+func TestPlannedRequests(t *testing.T) {
+	t.Parallel()
+	// below is the probability that a Poisson variable with this mean is below n.
+	below := func(n int, mean float64) (p float64) {
+		for k := range n {
+			logs, _ := math.Lgamma(float64(k + 1))
+			p += math.Exp(float64(k)*math.Log(mean) - mean - logs)
+		}
+		return p
+	}
+	for _, least := range []int{10, 20, 100, 500, 1000, 10_000} {
+		planned := PlannedRequests(least)
+		if p := below(least, planned); p > .002 {
+			t.Errorf("%d: of windows that expect %.1f requests a share of %.4f has too few", least, planned, p)
+		}
+		if p := below(least, planned-2*math.Sqrt(planned)); least <= 1000 && p < .05 {
+			t.Errorf("%d: windows that expect two standard deviations less than %.1f would do, with a share of %.4f", least, planned, p)
+		}
+	}
+	for least, want := range map[int]float64{-1: 0, 0: 0, 20: 38.65, 1000: 1100, 10_000: 11_000} {
+		if got := PlannedRequests(least); math.Abs(got-want) > .01 {
+			t.Errorf("PlannedRequests(%d) = %v, want %v", least, got, want)
+		}
+	}
+	if got := PlannedRequests(math.MaxInt); got < math.MaxInt || math.IsInf(got, 0) {
+		t.Errorf("for a quantile that no number of requests shows: %v", got)
+	}
+}
+
 func TestJain(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
