@@ -36,9 +36,9 @@ equal builds one at most says worse.
 
 p50, p90 and p99 are response times, goodput is replies of status 2xx and 3xx a second, cpu is
 the server's CPU time a request, and memory is what it holds, all at --rate. capacity is good
-replies a second without a rate: after each window 64 clients send for 150ms, each as soon as
-it has its reply. That shows a change of CPU time soonest; 'schedlab capacity' instead seeks
-the highest rate that keeps an objective. Of the 150ms, the time in which other programs had
+replies a second without a rate: after each window 64 clients send for as long, up to 400ms, each
+as soon as it has its reply. That shows a change of CPU time soonest; 'schedlab capacity' instead seeks
+the highest rate that keeps an objective. Of that time, the time in which other programs had
 the server's CPUs is taken out. A service that mostly waits does not keep them busy, and its
 capacity is just what 64 clients get.
 
@@ -95,6 +95,9 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	)
 	return measuring{cmd, func([]string) (session.Order, error) {
 		o, err := f.order(fl, &r.Common)
+		if !fl.Changed("metric") {
+			r.Metrics = nil // the usual ones depend on what the builds speak
+		}
 		// A user who chooses --metric wants nothing else watched, unless --watch is given too.
 		if fl.Changed("metric") && !fl.Changed("watch") {
 			r.Watched = nil

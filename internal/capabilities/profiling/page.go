@@ -99,6 +99,10 @@ func moved(base, a Arm) document.Part {
 		lines = document.Lines{"no function's share of the CPU samples surely differs"}
 	}
 	parts := []document.Part{lines}
+	if l := a.Leads; l != nil {
+		parts = append(parts, document.Note(fmt.Sprintf("Not sure, but a place to look: %s with all that it calls has %d samples instead of %d, of %d that were added in the same time.",
+			l.Function, l.To, l.From, l.Of)))
+	}
 	if a.Least > 0 {
 		parts = append(parts, document.Note(tooFew(base, a)))
 	}

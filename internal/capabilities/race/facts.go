@@ -24,7 +24,7 @@ type (
 )
 
 var (
-	beaten = fact.New[beatenBy]("race-beaten", 0, `{{.Metric}} is {{printf "%.3g" .Ratio}} times that of {{.Baseline}} ({{printf "%.3g" .Low}} to {{printf "%.3g" .High}}), after {{plural .After "block"}}`)
+	beaten = fact.New[beatenBy]("race-beaten", 0, `{{metric .Metric}} is {{printf "%.3g" .Ratio}} times that of {{.Baseline}} ({{printf "%.3g" .Low}} to {{printf "%.3g" .High}}), after {{plural .After "block"}}`)
 	faulty = fact.New[afterBlocks]("race-faulty", 0, `{{template "because" .}}, after {{plural .After "block"}}`)
 	lost   = fact.New[ended]("race-lost", 0, `{{.Error}}, after {{plural .After "block"}}`)
 	// Many arms are counted first and named later, so that the answer is short.

@@ -27,8 +27,8 @@ type Gate struct {
 	NewRef string `json:"new_ref,omitempty"`
 	Build  string `json:"build,omitempty"`
 	Start  string `json:"start,omitempty"`
-	// Metrics must be fine, and Watched must not be worse, in the words of [GateWords]. Allow changes by how much one
-	// may be worse, like p99=20%.
+	// Metrics must be fine, and Watched must not be worse, in the words of [GateWords]. Without Metrics p50, goodput, cpu, memory
+	// and, over plain HTTP/1.1, capacity must be. Allow changes by how much one may be worse, like p99=20%.
 	Metrics []string `json:"metrics,omitempty"`
 	Watched []string `json:"watched,omitempty"`
 	Allow   []string `json:"allow,omitempty"`
@@ -52,6 +52,9 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	}
 	if err == nil {
 		err = r.checkBuilds()
+	}
+	if err == nil && r.Metrics == nil {
+		r.Metrics = r.usualMetrics(show)
 	}
 	if err == nil {
 		c.o.Aim, err = r.aim()
@@ -95,6 +98,20 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 		return none, err
 	}
 	return c.run(ctx, asked, false)
+}
+
+// usualMetrics returns what must be fine where nobody chose metrics. Over TLS and HTTP/2 the load is slower than many servers, and
+// would be saturated first, so capacity is left out there.
+func (r Gate) usualMetrics(show Observer) []string {
+	metrics := []string{"p50", "goodput", "cpu", "memory"}
+	for _, text := range []string{r.Old, r.New, strings.ReplaceAll(r.Start, outMark, "out")} {
+		// What is no server is told later.
+		if a, err := scenario.ParseServer("a", text); err == nil && a.Secured() {
+			show.Say("capacity is left out: over TLS and HTTP/2 the load is slower than many servers (--metric asks for it)")
+			return metrics
+		}
+	}
+	return append(metrics, "capacity")
 }
 
 // GateWords returns the words for all metrics of a gate in a request, like cpu for

@@ -32,12 +32,12 @@ func profileArms(ctx context.Context, p Program, c *runner.Comparison, dir *reco
 	if err != nil {
 		return nil, err
 	}
-	return keepProfiles(dir, arms)
+	return keepProfiles(dir, arms, ran.Rate > 0)
 }
 
 // keepProfiles writes the profiles of arms to the record with their flame graphs, and compares each kind
-// of every other arm with the first one's.
-func keepProfiles(dir *record.Dir, arms []runner.Captured) (*profiling.Profiles, error) {
+// of every other arm with the first one's. alike tells that all arms had the same load.
+func keepProfiles(dir *record.Dir, arms []runner.Captured, alike bool) (*profiling.Profiles, error) {
 	kept := &profiling.Profiles{}
 	var kinds []string                                   // in the order in which they were captured
 	trees := make([]map[string]*profile.Tree, len(arms)) // of each arm, by kind; nil without samples
@@ -68,6 +68,9 @@ func keepProfiles(dir *record.Dir, arms []runner.Captured) (*profiling.Profiles,
 			k.Samples, k.Seconds = cpu.Samples, cpu.Seconds
 			if i > 0 && base != nil {
 				k.Change = profile.Changes(base, cpu, stats.Alpha/float64(len(arms)-1), mostMoved) // all arms share the error
+				if !alike { // samples of different loads are not to be subtracted
+					k.Leads = nil
+				}
 			}
 		}
 		kept.Arms = append(kept.Arms, k)

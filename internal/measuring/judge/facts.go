@@ -179,9 +179,9 @@ type (
 
 var (
 	causeNoBlocks   = fact.New[noBlocks]("no-blocks", 0, `{{if .Ran}}the data of {{plural .Ran "block"}} are wrong or not whole{{else}}no block has run{{end}}{{if .Error}}: {{.Error}}{{else if ne .Status "complete"}}: the run was cut short{{end}}`)
-	causeUnfit      = fact.New[unusable]("unfit", 0, `{{if .Block}}{{.Metric}} of {{.Arm}} is unknown or 0 in block {{count .Block}}, so that it cannot be compared{{else}}{{.Error}}{{end}}`)
+	causeUnfit      = fact.New[unusable]("unfit", 0, `{{if .Block}}{{metric .Metric}} of {{.Arm}} is unknown or 0 in block {{count .Block}}, so that it cannot be compared{{else}}{{.Error}}{{end}}`)
 	causeNoGoodput  = fact.New[silence]("no-goodput", 0, `{{.Arm}} answered no request well in block {{count .Block}}{{if .Late}} before the window ended{{end}}, and a goodput of 0 cannot be compared; how its requests ended is in the report`)
-	causeNoReplies  = fact.New[silence]("no-replies", 0, `in block {{count .Block}} {{.Arm}} answered none of its requests{{if .Late}} before the window ended{{end}}, so that it has no {{.Metric}}`)
+	causeNoReplies  = fact.New[silence]("no-replies", 0, `in block {{count .Block}} {{.Arm}} answered none of its requests{{if .Late}} before the window ended{{end}}, so that it has no {{metric .Metric}}`)
 	causeUnknownCPU = fact.New[noCPU]("unknown-cpu", 0, `{{if .Idle}}in block {{count .Block}} {{.Arm}} answered no request before the window ended, so that it has no CPU time a request`+
 		`{{else}}the server CPU time of {{.Arm}} is not known{{if .Lost}}: in block {{count .Block}} it did not wait for some of its child processes{{else if .Block}} in block {{count .Block}}: the machine does not tell it of this server{{end}}{{end}}`)
 	causeNoCapacity = fact.New[noCapacity]("unknown-capacity", 0, `{{.Arm}} has no capacity in one of the blocks: it gave no good reply while it was saturated, or the load was at its limit before the server{{if .Slow}} (over TLS and HTTP/2 it is slower than many servers: leave capacity out with --metric){{end}}`)
@@ -190,11 +190,11 @@ var (
 	causeOverload   = fact.New[doubt.Overload]("overload", 0, `overload: the backlog of {{.Arm}} grows all through the window, so only its goodput can be compared{{template "overload others" .}}`)
 	causeUnsent     = fact.New[unsentShare]("unsent", 0, `requests not sent: the paced clients of {{.Arm}} did not send {{percent .Unsent}} of their requests, which have no times`)
 	causeTaken      = fact.New[share]("cpu-taken", 0, `busy machine: other programs used {{percent .Share}} of the servers' CPU time, and of two servers that wait for a CPU the one that needs less of it is quicker`)
-	causeAA         = fact.New[resolution]("aa", 0, `{{range .Because}}run twice as a check: {{say .}}{{else}}{{.Baseline}}, run twice as a check, differs from itself at {{.Metric}} by {{change .Low}} to {{change .High}}, and only a difference beyond that stands{{end}}`)
-	gateNoise       = fact.New[noise]("gate-noise", 0, `{{.Baseline}}, run twice as a check, differs from itself by {{change .Low}} to {{change .High}} at {{.Metric}}, where {{change .Allowed}} is allowed: equal builds differ too much here to tell`)
+	causeAA         = fact.New[resolution]("aa", 0, `{{range .Because}}run twice as a check: {{say .}}{{else}}{{.Baseline}}, run twice as a check, differs from itself at {{metric .Metric}} by {{change .Low}} to {{change .High}}, and only a difference beyond that stands{{end}}`)
+	gateNoise       = fact.New[noise]("gate-noise", 0, `{{.Baseline}}, run twice as a check, differs from itself by {{change .Low}} to {{change .High}} at {{metric .Metric}}, where {{change .Allowed}} is allowed: equal builds differ too much here to tell`)
 	causeDrift      = fact.New[drifting]("drift", 0, `drift: against {{.Baseline}} it is {{change .First}} in the first half of the blocks and {{change .Last}} in the last`)
 	causeImbalance  = fact.New[unequal]("imbalance", 0, `imbalance: {{if .Share}}{{.Share}} differs between {{.Baseline}} and {{.Arm}} by {{percentf "%+.1f" .More}} of the CPU time, and the ratio follows it by enough to make the verdict`+
-		`{{else}}{{.Arm}} was asked later than {{.Baseline}} by {{millisf "%.3g" .More}} at {{.Metric}}, which is enough to make the verdict{{end}}`)
+		`{{else}}{{.Arm}} was asked later than {{.Baseline}} by {{millisf "%.3g" .More}} at {{metric .Metric}}, which is enough to make the verdict{{end}}`)
 	causeSensitivity = fact.New[sensitive]("sensitivity", 0, `sensitivity: {{if .Failing}}without the {{plural .Failing "block"}} in which requests failed{{else if .Calm}}in the half of the blocks with the least {{.Calm}}{{else}}counted from the sending,{{end}} it is {{change .Ratio}}`)
 	nothingCompared  = fact.Plain("nothing-compared", 0, `nothing could be compared`)
 )
@@ -203,12 +203,12 @@ var (
 type phase struct{ Phase string }
 
 var (
-	verdictRefused = fact.Plain("verdict-refused", 0, `{{.Metric}} of {{.Arm}} is refused: {{template "because" .}}`)
-	verdictAbsent  = fact.Plain("verdict-absent", 0, `there is no verdict on {{.Metric}} of {{printf "%q" .Arm}}: it is no challenger of this run`)
+	verdictRefused = fact.Plain("verdict-refused", 0, `{{metric .Metric}} of {{.Arm}} is refused: {{template "because" .}}`)
+	verdictAbsent  = fact.Plain("verdict-absent", 0, `there is no verdict on {{metric .Metric}} of {{printf "%q" .Arm}}: it is no challenger of this run`)
 	noSuchArm      = fact.Plain("no-such-arm", 0, `this run has no arm {{printf "%q" .Arm}}`)
 	noTwin         = fact.Plain("no-twin", 0, `{{.Arm}} has no ideal twin: {{template "because" .}}`)
-	figureRefused  = fact.Plain("figure-refused", 0, `{{.Metric}} of {{.Arm}}: {{template "because" .}}`)
-	notMeasured    = fact.Plain("not-measured", 0, `{{.Metric}} of {{.Arm}} was not measured`)
+	figureRefused  = fact.Plain("figure-refused", 0, `{{metric .Metric}} of {{.Arm}}: {{template "because" .}}`)
+	notMeasured    = fact.Plain("not-measured", 0, `{{metric .Metric}} of {{.Arm}} was not measured`)
 	noXMax         = fact.Plain("no-x-max", 0, `the closed-loop throughput of {{printf "%q" .Arm}} was not measured`)
 	badReplies     = fact.New[share]("bad-replies", 0, `{{percentf "%.2f" .Share}} of its requests got no good reply, and their times are among the others`)
 	noTimeline     = fact.Plain("no-timeline", 0, `timeline not recorded`)

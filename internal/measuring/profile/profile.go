@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -156,7 +157,8 @@ func Changes(from, to *Tree, alpha float64, n int) (c Change) {
 			c.Moved = append(c.Moved, f)
 		}
 	}
-	if !slices.ContainsFunc(c.Moved, func(f FunctionShare) bool { return f.To > f.From }) {
+	rose := func(f FunctionShare) bool { return f.To > f.From }
+	if !slices.ContainsFunc(c.Moved, rose) {
 		for _, f := range with {
 			// Who calls a function that changed has changed with it.
 			inner := func(g FunctionShare) bool { return g.From+g.To < f.From+f.To && g.change() >= .8*f.change() }
@@ -165,9 +167,29 @@ func Changes(from, to *Tree, alpha float64, n int) (c Change) {
 			}
 		}
 	}
+	if !slices.ContainsFunc(c.Moved, rose) && math.Abs(from.Seconds-to.Seconds) <= .05*to.Seconds {
+		c.Leads = lead(before, after)
+	}
 	slices.SortStableFunc(c.Moved, func(a, b FunctionShare) int { return cmp.Compare(b.change(), a.change()) })
 	c.Moved = c.Moved[:min(n, len(c.Moved))]
 	return c
+}
+
+// lead returns the innermost function that has, with all that it calls, half of the samples that were added; nil if it has gained
+// less than two standard deviations of the numbers.
+func lead(from, to counts) (found *Lead) {
+	added := to.all - from.all
+	for _, name := range slices.Sorted(maps.Keys(to.with)) {
+		old, later := from.with[name], to.with[name]
+		if gain := float64(later - old); gain <= 0 || gain < .5*float64(added) || gain < 2*math.Sqrt(float64(old+later)) {
+			continue
+		}
+		// Who calls it has gained about as much, and has more samples.
+		if found == nil || later < found.To {
+			found = &Lead{Function: name, From: old, To: later, Of: added}
+		}
+	}
+	return found
 }
 
 // merged returns a map with the keys of both.

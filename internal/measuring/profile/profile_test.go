@@ -116,6 +116,30 @@ func TestChangesOfFewSamples(t *testing.T) {
 	}
 }
 
+// A function of the module that has two thirds of the samples, and a quarter more than before: its share hardly changes, so what is
+// named is where the samples were added. A CPU that became slower by a tenth adds none that chance would not.
+func TestLeadWhereNoShareSurelyChanged(t *testing.T) {
+	t.Parallel()
+	parsed := func(stacks map[string]int64) *profile.Tree {
+		tree, err := profile.Parse(encoded(t, "cpu", stacks), "example.com/svc")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tree
+	}
+	const handle = "serve main.handle"
+	from := parsed(map[string]int64{handle: 6, handle + " main.weigh": 100, handle + " main.weigh sum": 136, "gc": 135})
+	to := parsed(map[string]int64{handle: 8, handle + " main.weigh": 129, handle + " main.weigh sum": 160, "gc": 140})
+	got := profile.Changes(from, to, stats.Alpha, 5)
+	if diff := cmp.Diff(profile.Change{Leads: &profile.Lead{Function: "main.weigh", From: 236, To: 289, Of: 60}, Least: got.Least}, got); diff != "" {
+		t.Errorf("(-want, +got):\n%s", diff)
+	}
+	slower := parsed(map[string]int64{handle: 7, handle + " main.weigh": 110, handle + " main.weigh sum": 150, "gc": 148})
+	if got := profile.Changes(from, slower, stats.Alpha, 5); got.Leads != nil {
+		t.Errorf("a slower CPU: %+v", got.Leads)
+	}
+}
+
 // Beside a function of another module stands the nearest caller in the program's own, with all that it calls; recursion
 // counts once. Of two callers it is the one through which the share changed.
 func TestCallerInTheModule(t *testing.T) {

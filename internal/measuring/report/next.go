@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -120,6 +121,10 @@ func longer(r *record.Comparison) []string {
 		for _, v := range r.Verdicts {
 			if few, is := fact.In(doubt.FewRequests, v.Reason); is && few.Longer != nil {
 				flags := []string{"window " + typed(few.Window)}
+				// The next run's probes may choose a lower rate, at which the window would be too short again.
+				if rate := math.Round(r.Rate); rate > 0 && !strings.Contains(r.Command, "/s") {
+					flags = append(flags, fmt.Sprintf("rate %.0f/s", rate))
+				}
 				if few.Budget > 0 {
 					flags = append(flags, "budget "+typed(few.Budget))
 				}

@@ -272,7 +272,7 @@ func remedies(r *record.Comparison) string {
 		ways = append(ways, "--allow can allow more")
 	}
 	if slows && !worse {
-		ways = append(ways, "--metric "+strings.Join(fine, ",")+" asks only for what this machine can tell")
+		ways = append(ways, "--metric "+strings.Join(fine, ",")+" leaves out what stayed open")
 	}
 	return strings.Join(ways, "; ")
 }

@@ -111,7 +111,7 @@ func TestRemediesOfAnOpenGate(t *testing.T) {
 	}
 	check("--allow p50=13% is what this machine can tell")
 	r.Gate = append(r.Gate, record.Gated{Metric: stats.CPUPerRequest, Allow: .1, Ratio: 1, Low: .99, High: 1.01, Outcome: outcome.Yes})
-	check("--allow p50=13% is what this machine can tell; --metric goodput,cpu asks only for what this machine can tell")
+	check("--allow p50=13% is what this machine can tell; --metric goodput,cpu leaves out what stayed open")
 	r.Rate = 6000
 	r.Gate[0].Ratio = 1.08
 	check("a lower --rate has less noise of queueing; --allow can allow more")

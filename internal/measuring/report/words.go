@@ -282,7 +282,11 @@ func loadOnEach(r *record.Comparison) string {
 	case r.Rate == 0:
 		return "no rate chosen yet"
 	}
-	text := strings.TrimSuffix(say.Rate(r.Rate), "/s") + say.NBSP + "requests/s to each arm"
+	each, slowestOf := "arm", "the slowest arm's"
+	if len(r.Gate) > 0 {
+		each, slowestOf = "build", "the slower build's"
+	}
+	text := strings.TrimSuffix(say.Rate(r.Rate), "/s") + say.NBSP + "requests/s to each " + each
 	probed := slices.DeleteFunc(slices.Clone(r.Arms), func(a record.Arm) bool { return a.XMax == nil })
 	if len(probed) == 0 {
 		return text
@@ -292,7 +296,7 @@ func loadOnEach(r *record.Comparison) string {
 	if slices.ContainsFunc(r.Doubts, func(d fact.Fact) bool { return doubt.DisturbedProbe.Code.Is(d) && d.Arm == slowest.Name }) {
 		text += " or less"
 	}
-	text += " of the slowest arm's highest rate"
+	text += " of " + slowestOf + " highest rate"
 	if r.Sendable > 0 {
 		text += ", what the load's CPUs can send"
 	}

@@ -314,6 +314,9 @@ func (p plan) foreseen() (facts []fact.Fact) {
 		}
 		facts = append(facts, windowsLonger.Of(v))
 	}
+	if p.grown {
+		facts = append(facts, budgetGrown.Of(grownBudget{p.budget}))
+	}
 	var open []string
 	l := p.limits()
 	for _, e := range p.Expect {

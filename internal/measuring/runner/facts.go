@@ -80,6 +80,7 @@ type (
 		Lingers        string        // arm whose server takes long to end, "" for none
 		Busy           string        `json:"busy,omitempty"` // who took the CPUs, in words, if that may be why; Needed is then 0
 	}
+	grownBudget   struct{ Budget time.Duration }
 	longerWindows struct {
 		Window, Planned time.Duration
 		Budget          time.Duration `json:"budget,omitempty"` // if it is longer, too
@@ -151,6 +152,7 @@ var (
 	rateSendable      = fact.New[sendable]("rate-sendable", 0, `{{per .Rate}} are what the load's {{.CPUs}} can send, less than the share of the highest rate that was asked for: the servers have time to spare; give the load more CPUs (--cpus) or ask for more work`)
 	rateShared        = fact.New[shared]("rate-shared", 0, `offered {{per .Rate}} instead of {{per .Asked}}: at more the load takes over {{percent .Share}} of {{.CPUs}}, which it shares with the servers; --rate offers more`)
 	windowsLonger     = fact.New[longerWindows]("windows-longer", 0, `windows last {{time .Window}} instead of {{time .Planned}}, to hold enough requests for what {{.Flag}} asks{{with .Budget}}; this takes {{time .}} at most (--budget){{end}}`)
+	budgetGrown       = fact.New[grownBudget]("budget-grown", 0, `with these windows and warm-ups it takes {{time .Budget}} at most (--budget)`)
 	windowsShortened  = fact.New[shorterWindows]("windows-shortened", 180, `does not keep up, and its queue takes long to empty: the budget has no room for {{count .First}} blocks with windows of {{time .Was}}; from block {{count .Next}} on windows last {{time .Window}}{{with .Lost}}, too short for {{.}}{{end}}, and the {{plural .Blocks "block"}} before do not count; --window {{time .Was}} --budget {{time .Needed}} keeps them`)
 	expectationsShort = fact.New[shortExpectations]("expectations-short", 0, `{{count .Short}} of {{plural .All "expectation"}} will be refused, because a window holds too few requests for the quantile: {{.Which}}`)
 	loopWaits         = fact.New[waiting]("loop-waits", 0, `its handlers run on {{plural .Loops "event loop"}}, and a loop serves nothing else for the {{millisf "%.3g" .Held}} that a request holds it`)

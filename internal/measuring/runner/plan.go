@@ -57,6 +57,7 @@ type plan struct {
 	cpus        host.Sides
 	asked       times // what flags and scenario say, from which fit sets the window and the budget
 	budget      time.Duration
+	grown       bool // the default budget grew for windows or warm-ups that flags give
 	self        string // path of this program, "" when the caller named none
 }
 
@@ -466,6 +467,13 @@ func (p *plan) takeTimes() error {
 		window = max(window-windowStep, ShortestWindow)
 	}
 	p.Window = record.Lasting(window)
+	// Windows or warm-ups that somebody chose need a budget that has room for them, unless that was chosen, too.
+	if l := p.limits(); (o.Window > 0 || o.Warmup > 0) && !l.budget && spare == 0 {
+		if cost := roundUp(p.cost(max(l.first, roomyBlocks)), time.Second); cost > p.budget && p.cost(scenario.MinBlocks) <= scenario.Full.Budget {
+			p.budget = min(cost, scenario.Full.Budget)
+			p.grown = true
+		}
+	}
 	// Fewer blocks than MinBlocks decide nothing, so do not even start. A race needs more, which it checks itself.
 	if cost := p.cost(scenario.MinBlocks); spare == 0 && cost > p.budget {
 		return &Impossible{Needs: roundUp(cost, time.Second), Flag: "budget", msg: fmt.Sprintf("%d blocks of %d arms (%s is the baseline again, for the A/A control) take %v, more than the budget of %v; raise --budget, drop arms or shorten --window",

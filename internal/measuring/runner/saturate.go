@@ -15,11 +15,13 @@ import (
 const (
 	turnWarmup   = 10 * time.Millisecond
 	shortestTurn = 150 * time.Millisecond
+	longestTurn  = 400 * time.Millisecond // unless the rate is low
 	turnReplies  = 200 // that a turn should bring, as far as a window is long enough for them
 )
 
-// turn returns how long each server is saturated after its window; 0 if the question does not ask for that. At a low rate it
-// is longer, up to the length of a window.
+// turn returns how long each server is saturated after its window; 0 if the question does not ask for that. It is as long as the
+// window, from shortestTurn to longestTurn, so that longer windows tell more of the capacity, too. At a low rate it is longer,
+// up to the length of a window.
 func (p plan) turn() time.Duration {
 	if !p.needs().Capacity {
 		return 0
@@ -28,7 +30,7 @@ func (p plan) turn() time.Duration {
 	if rate := p.leastRate(); rate > 0 { // 0 while it is not known
 		enough = record.Duration(turnReplies / rate)
 	}
-	return min(max(shortestTurn, enough), max(shortestTurn, p.Window.Duration))
+	return min(max(longestTurn, enough), max(shortestTurn, p.Window.Duration))
 }
 
 // saturate keeps the server busy for a turn and tells what it did. A turn that could not be sent leaves no figure: the window

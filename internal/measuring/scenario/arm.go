@@ -428,6 +428,11 @@ func ParseServer(name, text string) (Arm, error) {
 	return parseForeign(name, text)
 }
 
+// Secured reports whether clients speak TLS or HTTP/2 to the arm by its own settings or its address.
+func (a Arm) Secured() bool {
+	return a.Clients["tls"] != "" || a.Clients["http"] == "2" || strings.HasPrefix(a.URL, "https://")
+}
+
 // isForeign reports whether a text is a command that says where it listens, or a URL.
 func isForeign(text string) bool { return isCommand(text) || strings.Contains(text, "://") }
 
