@@ -68,7 +68,7 @@ func keepProfiles(dir *record.Dir, arms []runner.Captured, alike bool) (*profili
 			k.Samples, k.Seconds = cpu.Samples, cpu.Seconds
 			if i > 0 && base != nil {
 				k.Change = profile.Changes(base, cpu, stats.Alpha/float64(len(arms)-1), mostMoved) // all arms share the error
-				if !alike { // samples of different loads are not to be subtracted
+				if !alike {                                                                        // samples of different loads are not to be subtracted
 					k.Leads = nil
 				}
 			}

@@ -57,7 +57,7 @@ type plan struct {
 	cpus        host.Sides
 	asked       times // what flags and scenario say, from which fit sets the window and the budget
 	budget      time.Duration
-	grown       bool // the default budget grew for windows or warm-ups that flags give
+	grown       bool   // the default budget grew for windows or warm-ups that flags give
 	self        string // path of this program, "" when the caller named none
 }
 

@@ -16,7 +16,7 @@ const (
 	turnWarmup   = 10 * time.Millisecond
 	shortestTurn = 150 * time.Millisecond
 	longestTurn  = 400 * time.Millisecond // unless the rate is low
-	turnReplies  = 200 // that a turn should bring, as far as a window is long enough for them
+	turnReplies  = 200                    // that a turn should bring, as far as a window is long enough for them
 )
 
 // turn returns how long each server is saturated after its window; 0 if the question does not ask for that. It is as long as the
