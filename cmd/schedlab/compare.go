@@ -71,7 +71,7 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 	fl.BoolVar(&r.Strict, "strict", false, "exit code 4 when an expectation is open or refused, also where others are kept")
 	fl.IntVar(&r.Blocks, "blocks", 0, "most blocks to run, 10 to 40 (default 40); a run ends earlier when everything is decided")
 	fl.DurationVar(&r.Window, "window", 0, "how long each server is measured in a block (default 0.5s or the scenario's, and longer where the question needs it)")
-	fl.DurationVar(&r.Budget, "budget", 0, "longest each comparison, or each cell of a grid, may take; a budget that you give is used as long as something is open (default 75s, or the scenario's)")
+	fl.DurationVar(&r.Budget, "budget", 0, "longest each comparison, or each cell of a grid, may take; a budget that you give is used as long as something is open (default 75s or the scenario's, and longer for a long --window or --warmup)")
 	fl.DurationVar(&r.Total, "total", 0, "longest all scenarios, or all cells of a grid, may take together; those that no longer fit are left out (default no limit)")
 	fl.Var(&r.Rate, "rate", "requests a second, like 3000/s, or a share of what the slowest arm can do, like 0.7x")
 	oneOf(fl, &r.Engine, "engine", "", "what sends open loops: "+strings.Join(load.Engines(), " or ")+" (default "+load.DefaultEngine+"; docs/reference/engines.md)", load.Engines()...)

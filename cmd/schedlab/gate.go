@@ -36,8 +36,8 @@ equal builds one at most says worse.
 
 p50, p90 and p99 are response times, goodput is replies of status 2xx and 3xx a second, cpu is
 the server's CPU time a request, and memory is what it holds, all at --rate. capacity is good
-replies a second without a rate: after each window 64 clients send for as long, up to 400ms, each
-as soon as it has its reply. That shows a change of CPU time soonest; 'schedlab capacity' instead seeks
+replies a second without a rate: after each window 64 clients send, each as soon as it has its
+reply, for as long as the window lasted, 150 to 400ms (longer below 500/s). That shows a change of CPU time soonest; 'schedlab capacity' instead seeks
 the highest rate that keeps an objective. Of that time, the time in which other programs had
 the server's CPUs is taken out. A service that mostly waits does not keep them busy, and its
 capacity is just what 64 clients get.
@@ -68,14 +68,14 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	fl.StringVar(&r.NewRef, "new-ref", "HEAD", "with --old-ref: the new build is this one")
 	fl.StringVar(&r.Build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
 	fl.StringVar(&r.Start, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
-	fl.StringSliceVar(&r.Metrics, "metric", []string{"p50", "goodput", "cpu", "memory", "capacity"}, "what must be fine for the build to pass: some of "+strings.Join(words, ", "))
+	fl.StringSliceVar(&r.Metrics, "metric", session.UsualMetrics(), "what must be fine for the build to pass: some of "+strings.Join(words, ", ")+"; capacity by default only over HTTP/1.1 without TLS")
 	fl.StringSliceVar(&r.Watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, but need not be fine for it to pass, because tails are noisy (with --metric: nothing, unless --watch is given)")
 	fl.StringSliceVar(&r.Allow, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ", ")+")")
 	bindAsked(fl, &r.Adhoc, true)
 	fl.Var(&r.Rate, "rate", "requests a second, like 3000/s, or a share of what the slower build can do (default 0.25x)")
 	fl.Lookup("warmup").Usage = "how long each server is loaded before it is measured (default 60ms, without capacity 200ms)"
 	fl.DurationVar(&r.Window, "window", 0, "how long each build is measured in a block (default 0.15s, without capacity 0.5s; longer for a quantile of --metric and a small --allow)")
-	fl.DurationVar(&r.Budget, "budget", 0, "longest it may take (default 75s, and longer for a small --allow, and where a quantile of --metric needs long windows)")
+	fl.DurationVar(&r.Budget, "budget", 0, "longest it may take (default 75s, and longer for a small --allow, a long --window or --warmup, and where a quantile of --metric needs long windows)")
 	bindProfiles(fl, &r.Profiles)
 	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")
 	completeBy(cmd, "metric", ofWords(words...))

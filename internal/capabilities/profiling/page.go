@@ -100,8 +100,8 @@ func moved(base, a Arm) document.Part {
 	}
 	parts := []document.Part{lines}
 	if l := a.Leads; l != nil {
-		parts = append(parts, document.Note(fmt.Sprintf("Not sure, but a place to look: %s with all that it calls has %d samples instead of %d, of %d that were added in the same time.",
-			l.Function, l.To, l.From, l.Of)))
+		parts = append(parts, document.Note(fmt.Sprintf("Not sure, but a place to look: %s with all that it calls has %d samples more (%d instead of %d), where all functions have %d more.",
+			l.Function, l.To-l.From, l.To, l.From, l.Of)))
 	}
 	if a.Least > 0 {
 		parts = append(parts, document.Note(tooFew(base, a)))

@@ -197,7 +197,7 @@ func (r *referee) why(arm string, how Out) fact.Fact {
 	switch {
 	case how.Verdict != nil:
 		v := how.Verdict
-		return beaten.Of(beatenBy{Ratio: v.Ratio, Low: v.Low, High: v.High, After: how.After}).On(arm).Against(how.By).At(v.Metric.Row().Label)
+		return beaten.Of(beatenBy{Ratio: v.Ratio, Low: v.Low, High: v.High, After: how.After}).On(arm).Against(how.By).At(v.Metric.Row().Name)
 	case !how.Fault.None():
 		return faulty.Of(afterBlocks{how.After}).On(arm).Since(how.Fault)
 	}

@@ -53,11 +53,18 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	if err == nil {
 		err = r.checkBuilds()
 	}
-	if err == nil && r.Metrics == nil {
-		r.Metrics = r.usualMetrics(show)
+	usual := r.Metrics == nil
+	if usual {
+		r.Metrics = UsualMetrics()
+		if r.secured() {
+			r.Metrics = slices.DeleteFunc(r.Metrics, func(word string) bool { return word == capacityWord })
+		}
 	}
 	if err == nil {
-		c.o.Aim, err = r.aim()
+		c.o.Aim, err = r.aim(usual)
+	}
+	if _, asked := c.o.Aim.(judge.Gate)[stats.Capacity]; err == nil && usual && !asked {
+		show.Say("capacity is left out: over TLS and HTTP/2 the load is slower than many servers; name it in --metric to measure it anyway")
 	}
 	if err != nil {
 		return none, err
@@ -100,18 +107,18 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	return c.run(ctx, asked, false)
 }
 
-// usualMetrics returns what must be fine where nobody chose metrics. Over TLS and HTTP/2 the load is slower than many servers, and
-// would be saturated first, so capacity is left out there.
-func (r Gate) usualMetrics(show Observer) []string {
-	metrics := []string{"p50", "goodput", "cpu", "memory"}
-	for _, text := range []string{r.Old, r.New, strings.ReplaceAll(r.Start, outMark, "out")} {
-		// What is no server is told later.
-		if a, err := scenario.ParseServer("a", text); err == nil && a.Secured() {
-			show.Say("capacity is left out: over TLS and HTTP/2 the load is slower than many servers (--metric asks for it)")
-			return metrics
-		}
-	}
-	return append(metrics, "capacity")
+const capacityWord = "capacity"
+
+// UsualMetrics returns what must be fine where nobody chose metrics. Over TLS and HTTP/2 the load is slower than many servers, and
+// would be saturated first, so a gate leaves capacity out there.
+func UsualMetrics() []string { return []string{"p50", "goodput", "cpu", "memory", capacityWord} }
+
+// secured reports whether clients speak TLS or HTTP/2 to one of the builds.
+func (r Gate) secured() bool {
+	return slices.ContainsFunc([]string{r.Old, r.New, strings.ReplaceAll(r.Start, outMark, "out")}, func(text string) bool {
+		a, err := scenario.ParseServer("a", text) // what is no server is told later
+		return err == nil && a.Secured()
+	})
 }
 
 // GateWords returns the words for all metrics of a gate in a request, like cpu for
@@ -127,8 +134,8 @@ func GateWords() (words, defaults []string) {
 }
 
 // aim returns what the gate allows of each metric. Metrics and Watched choose the metrics, and Allow changes the share
-// of chosen ones. Errors are wrong usage: a word that is no metric, a share that is no percentage, or no metric at all.
-func (r Gate) aim() (judge.Gate, error) {
+// of chosen ones. usual tells that nobody chose Metrics. Errors are wrong usage: a word that is no metric, a share that is no percentage, or no metric at all.
+func (r Gate) aim(usual bool) (judge.Gate, error) {
 	words, _ := GateWords()
 	if len(r.Metrics) == 0 {
 		return nil, Usagef("--metric is empty; name one of %s, or leave it out", strings.Join(words, ", "))
@@ -166,7 +173,10 @@ func (r Gate) aim() (judge.Gate, error) {
 		}
 		// An allowance for a metric that is not judged would be believed and have no effect.
 		a, ok := asked[m.Figure]
-		if !ok {
+		switch {
+		case !ok && usual && word == capacityWord:
+			return nil, Usagef("--allow %s: capacity is left out over TLS and HTTP/2; name it in --metric", text)
+		case !ok:
 			return nil, Usagef("--allow %s: --metric leaves %s out", text, word)
 		}
 		// The % must be there: 20 might be meant as a factor.

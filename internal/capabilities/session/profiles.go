@@ -10,6 +10,7 @@ import (
 
 	"schedlab/internal/capabilities/explain"
 	"schedlab/internal/capabilities/profiling"
+	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/profile"
 	"schedlab/internal/measuring/runner"
 	"schedlab/internal/shared/record"
@@ -32,7 +33,9 @@ func profileArms(ctx context.Context, p Program, c *runner.Comparison, dir *reco
 	if err != nil {
 		return nil, err
 	}
-	return keepProfiles(dir, arms, ran.Rate > 0)
+	return keepProfiles(dir, arms, !slices.ContainsFunc(ran.Arms, func(a record.PlanArm) bool {
+		return a.Clients.Closed() || len(judge.Differing(a.Clients, ran.Arms[0].Clients)) > 0
+	}))
 }
 
 // keepProfiles writes the profiles of arms to the record with their flame graphs, and compares each kind

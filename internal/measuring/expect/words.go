@@ -69,13 +69,13 @@ type (
 var (
 	_ = fact.Part("bounds", `{{if .Low}}{{change .Low}} to {{change .High}}{{else}}no interval after {{plural .Blocks "block"}}{{end}}`)
 
-	verdictOpen    = fact.New[interval]("verdict-open", 0, `{{.Metric}} of {{.Arm}} is open, {{template "bounds" .}}`)
-	noInterval     = fact.New[interval]("no-interval", 0, `{{.Metric}} of {{.Arm}} has {{template "bounds" .}}`)
-	neitherSide    = fact.New[outside]("neither-side", 0, `{{.Metric}} of {{.Arm}} is between {{change .Low}} and {{change .High}}, neither within {{percent .Same}} nor outside`)
-	intervalOpen   = fact.New[interval]("interval-open", 0, `{{.Metric}} of {{.Arm}} is between {{change .Low}} and {{change .High}}`)
+	verdictOpen    = fact.New[interval]("verdict-open", 0, `{{metric .Metric}} of {{.Arm}} is open, {{template "bounds" .}}`)
+	noInterval     = fact.New[interval]("no-interval", 0, `{{metric .Metric}} of {{.Arm}} has {{template "bounds" .}}`)
+	neitherSide    = fact.New[outside]("neither-side", 0, `{{metric .Metric}} of {{.Arm}} is between {{change .Low}} and {{change .High}}, neither within {{percent .Same}} nor outside`)
+	intervalOpen   = fact.New[interval]("interval-open", 0, `{{metric .Metric}} of {{.Arm}} is between {{change .Low}} and {{change .High}}`)
 	nothingExplain = fact.New[least]("nothing-to-explain", 0, `{{.Arm}} and {{.Baseline}} differ by less than {{lasts .Least}} in the mean: nothing to explain`)
 	oneClass       = fact.Plain("one-class", 0, `a figure is of one class; name one after the arm`)
-	noPrediction   = fact.Plain("no-prediction", 0, `nothing predicts {{.Metric}} of {{.Arm}}, since predict: does nothing any more; twin_mean(arm) is the mean of an ideal scheduler`)
+	noPrediction   = fact.Plain("no-prediction", 0, `nothing predicts {{metric .Metric}} of {{.Arm}}, since predict: does nothing any more; twin_mean(arm) is the mean of an ideal scheduler`)
 	noChallenger   = fact.New[named]("no-challenger", 0, `none of {{.Arms}} is a challenger of this run`)
 )
 

@@ -331,25 +331,30 @@ func (s *spinner) retire(k int) {
 // only a failure then counts.
 //
 // On loopback a connection is open at once, or the server's queue of new ones was full and the kernel asks again after a
-// second. Here such a connection is begun anew a moment later, so that a server with a short queue (Python's has 5 places)
-// takes milliseconds. Under load nothing is begun anew: there the second is what a client waits.
+// second. Here such connections are begun anew while none opens, at first after 2 ms and then after twice as long each time,
+// so that a server with a short queue (Python's has 5 places) takes milliseconds. rate is of first attempts. Under load nothing is
+// begun anew: there the second is what a client waits.
 func (s *spinner) open(conns []spinConn, rate float64) {
-	begun, still := time.Now(), 0
+	begun := time.Now()
+	moved, wait := begun, firstWait // when a connection opened or was begun, and how long it may then take
 	for next := 0; (next < len(conns) || s.opening > 0) && !s.stop.Load() && s.err == nil; {
 		for next < len(conns) && s.opening < openers && (rate <= 0 || time.Since(begun).Seconds() >= float64(next)/rate) {
 			s.connect(&conns[next])
 			next++
 		}
-		if s.pump(time.Millisecond) > 0 || s.opening == 0 || !s.addr.loopback() {
-			still = 0
-		} else if still++; still == stillTurns {
-			still = 0
+		opened := s.counts.Dialled
+		s.pump(time.Millisecond)
+		switch now := time.Now(); {
+		case s.counts.Dialled > opened:
+			moved, wait = now, firstWait
+		case s.opening > 0 && now.Sub(moved) >= wait && s.addr.loopback():
 			for i := range conns[:next] {
 				if k := &conns[i]; k.state == spinOpening {
 					s.closeConn(k)
 					s.connect(k)
 				}
 			}
+			moved, wait = now, 2*wait
 		}
 		// A server that accepts nothing must not hold up the load. With a rate, opening all of them may
 		// rightly take longer than one timeout.
@@ -364,11 +369,11 @@ func (s *spinner) open(conns []spinConn, rate float64) {
 	}
 }
 
-// stillTurns is after how many turns of a millisecond in which nothing happened a connection is begun anew.
-const stillTurns = 2
+// firstWait is how long no connection of several opens before they are begun anew for the first time.
+const firstWait = 2 * time.Millisecond
 
-// pump waits for events, handles them, before the load starts, and returns their number.
-func (s *spinner) pump(wait time.Duration) int {
+// pump waits for events, and handles them, before the load starts.
+func (s *spinner) pump(wait time.Duration) {
 	n, err := unix.EpollWait(s.epoll, s.events[:], int(wait.Milliseconds()))
 	if err != nil && err != unix.EINTR {
 		s.err = fmt.Errorf("waiting for events: %w", err)
@@ -376,7 +381,6 @@ func (s *spinner) pump(wait time.Duration) int {
 	for _, e := range s.events[:max(n, 0)] {
 		s.handle(&s.conns[e.Fd], e.Events, e.Pad)
 	}
-	return max(n, 0)
 }
 
 // A turnWatch measures the spinner's turns: how long it worked, and how long something else

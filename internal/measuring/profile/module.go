@@ -92,13 +92,14 @@ type counts struct {
 	all  int
 	self map[string]int // in each function, without its callees
 	with map[string]int // in each function of the program's module, with its callees
+	depth map[string]int // how many functions of the module call such a function, one in another, at most
 	// calls has the samples in each function outside the module, by the nearest caller in the module.
 	calls map[string]map[string]int
 }
 
 // counted counts the samples of a tree.
 func (t *Tree) counted() counts {
-	c := counts{all: int(t.Samples), self: map[string]int{}, with: map[string]int{}, calls: map[string]map[string]int{}}
+	c := counts{all: int(t.Samples), self: map[string]int{}, with: map[string]int{}, depth: map[string]int{}, calls: map[string]map[string]int{}}
 	var walk func(at *Tree, callers []string) // in the module, the outermost first
 	walk = func(at *Tree, callers []string) {
 		self := int(at.Samples)
@@ -108,6 +109,7 @@ func (t *Tree) counted() counts {
 		if at.own {
 			if !slices.Contains(callers, at.name) { // recursion counts once
 				c.with[at.name] += int(at.Samples)
+				c.depth[at.name] = max(c.depth[at.name], len(callers))
 			}
 			callers = append(slices.Clip(callers), at.name)
 		}

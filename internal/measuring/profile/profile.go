@@ -167,7 +167,7 @@ func Changes(from, to *Tree, alpha float64, n int) (c Change) {
 			}
 		}
 	}
-	if !slices.ContainsFunc(c.Moved, rose) && math.Abs(from.Seconds-to.Seconds) <= .05*to.Seconds {
+	if alike := from.Seconds > 0 && math.Abs(from.Seconds-to.Seconds) < .05*to.Seconds; alike && !slices.ContainsFunc(c.Moved, rose) {
 		c.Leads = lead(before, after)
 	}
 	slices.SortStableFunc(c.Moved, func(a, b FunctionShare) int { return cmp.Compare(b.change(), a.change()) })
@@ -175,17 +175,20 @@ func Changes(from, to *Tree, alpha float64, n int) (c Change) {
 	return c
 }
 
-// lead returns the innermost function that has, with all that it calls, half of the samples that were added; nil if it has gained
-// less than two standard deviations of the numbers.
+// lead returns the innermost function that has, with all that it calls, half of the samples that were added; nil if none were, or if
+// it has gained less than two standard deviations of the numbers.
 func lead(from, to counts) (found *Lead) {
 	added := to.all - from.all
+	if added <= 0 {
+		return nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(to.with)) {
 		old, later := from.with[name], to.with[name]
 		if gain := float64(later - old); gain <= 0 || gain < .5*float64(added) || gain < 2*math.Sqrt(float64(old+later)) {
 			continue
 		}
-		// Who calls it has gained about as much, and has more samples.
-		if found == nil || later < found.To {
+		// Who calls it has gained about as much, and has as many samples or more.
+		if found == nil || later < found.To || later == found.To && to.depth[name] > to.depth[found.Function] {
 			found = &Lead{Function: name, From: old, To: later, Of: added}
 		}
 	}

@@ -128,15 +128,32 @@ func TestLeadWhereNoShareSurelyChanged(t *testing.T) {
 		return tree
 	}
 	const handle = "serve main.handle"
-	from := parsed(map[string]int64{handle: 6, handle + " main.weigh": 100, handle + " main.weigh sum": 136, "gc": 135})
-	to := parsed(map[string]int64{handle: 8, handle + " main.weigh": 129, handle + " main.weigh sum": 160, "gc": 140})
+	timed := func(stacks map[string]int64) *profile.Tree {
+		tree := parsed(stacks)
+		tree.Seconds = 15
+		return tree
+	}
+	from := timed(map[string]int64{handle: 6, handle + " main.weigh": 100, handle + " main.weigh sum": 136, "gc": 135})
+	to := timed(map[string]int64{handle: 8, handle + " main.weigh": 129, handle + " main.weigh sum": 160, "gc": 140})
 	got := profile.Changes(from, to, stats.Alpha, 5)
 	if diff := cmp.Diff(profile.Change{Leads: &profile.Lead{Function: "main.weigh", From: 236, To: 289, Of: 60}, Least: got.Least}, got); diff != "" {
 		t.Errorf("(-want, +got):\n%s", diff)
 	}
-	slower := parsed(map[string]int64{handle: 7, handle + " main.weigh": 110, handle + " main.weigh sum": 150, "gc": 148})
+	slower := timed(map[string]int64{handle: 7, handle + " main.weigh": 110, handle + " main.weigh sum": 150, "gc": 148})
 	if got := profile.Changes(from, slower, stats.Alpha, 5); got.Leads != nil {
 		t.Errorf("a slower CPU: %+v", got.Leads)
+	}
+	if got := profile.Changes(to, from, stats.Alpha, 5); got.Leads != nil {
+		t.Errorf("the other way round, where nothing was added: %+v", got.Leads)
+	}
+	to.Seconds = 20
+	if got := profile.Changes(from, to, stats.Alpha, 5); got.Leads != nil {
+		t.Errorf("in a longer time: %+v", got.Leads)
+	}
+	// Callers without a sample of their own have as many as what they call.
+	before, after := timed(map[string]int64{handle + " main.a main.z": 236, "gc": 141}), timed(map[string]int64{handle + " main.a main.z": 289, "gc": 148})
+	if got := profile.Changes(before, after, stats.Alpha, 5); got.Leads == nil || got.Leads.Function != "main.z" {
+		t.Errorf("the innermost of three that all have them: %+v", got.Leads)
 	}
 }
 

@@ -79,6 +79,24 @@ func tooFast(r *record.Comparison) bool {
 	})
 }
 
+// choosesRate reports whether a run's probes chose the rate of all arms, by its command line.
+func choosesRate(r *record.Comparison) bool {
+	words, err := cmdline.Split(r.Command)
+	if err != nil || len(words) == 0 {
+		return false
+	}
+	for i, word := range words {
+		value, is := strings.CutPrefix(word, "--rate=")
+		if word == "--rate" && i+1 < len(words) {
+			value, is = words[i+1], true
+		}
+		if is && strings.HasSuffix(value, "/s") || !is && strings.Contains(word, "rate=") || strings.HasPrefix(word, "--log") {
+			return false
+		}
+	}
+	return slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.XMax != nil })
+}
+
 // hasWaited reports whether a run waited for a quiet machine before it started.
 func hasWaited(r *record.Common) bool {
 	words, err := cmdline.Split(r.Command)
@@ -122,7 +140,7 @@ func longer(r *record.Comparison) []string {
 			if few, is := fact.In(doubt.FewRequests, v.Reason); is && few.Longer != nil {
 				flags := []string{"window " + typed(few.Window)}
 				// The next run's probes may choose a lower rate, at which the window would be too short again.
-				if rate := math.Round(r.Rate); rate > 0 && !strings.Contains(r.Command, "/s") {
+				if rate := math.Round(r.Rate); rate > 0 && choosesRate(r) {
 					flags = append(flags, fmt.Sprintf("rate %.0f/s", rate))
 				}
 				if few.Budget > 0 {

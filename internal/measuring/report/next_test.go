@@ -33,6 +33,19 @@ func TestNextCommand(t *testing.T) {
 	slow.Rate, slow.Arms[0].XMax = 250, new(1000.)
 	attacked := behind("schedlab attack --target http://127.0.0.1:1 --rate 900/s")
 	attacked.Verdicts, attacked.Doubts = nil, nil
+	// few is a run whose windows are too short for its one verdict; the probes found what its arms can do.
+	few := func(command string, probed bool) *record.Comparison {
+		v := verdict(stats.Decision{Outcome: outcome.Refused}, 0)
+		v.Reason = doubt.FewRequests.Of(doubt.Few{Needed: 1100, Requests: 911, Longer: &doubt.Longer{Window: .19}}).At("p99")
+		r := ran(command, v)
+		r.Answer.Outcome, r.Rate = outcome.Refused, 6071.3
+		for i := range r.Arms {
+			if r.Arms[i].XMax = nil; probed {
+				r.Arms[i].XMax = new(24_000.)
+			}
+		}
+		return r
+	}
 	cut := ran("schedlab compare", verdict(open, 0))
 	cut.Status = record.Interrupted
 	for _, c := range []struct {
@@ -52,6 +65,11 @@ func TestNextCommand(t *testing.T) {
 		{"overloaded below 0.6 of the highest rate", slow, "schedlab gate --old ./a --new ./b --budget 3m"},
 		{"an attack that overloads", attacked, ""},
 		{"interrupted", cut, "schedlab compare"},
+		{"too few requests at a rate that the probes chose", few("schedlab compare --path /search --rate 0.25x", true), "schedlab compare --path /search --window 190ms --rate 6071/s"},
+		{"too few at a rate that was given", few("schedlab compare --rate=6000/s", true), "schedlab compare --rate=6000/s --window 190ms"},
+		{"too few at a scenario's rate", few("schedlab compare x.yaml", false), "schedlab compare x.yaml --window 190ms"},
+		{"too few at an arm's rate", few("schedlab compare --arm pool,rate=900/s", true), "schedlab compare --arm pool,rate=900/s --window 190ms"},
+		{"too few requests in a log", few("schedlab compare --log a.log@10x", true), "schedlab compare --log a.log@10x --window 190ms"},
 		{"differ", ran("schedlab compare", verdict(slower, 0)), "schedlab explain 20261107-123005-quick-beef"},
 		{"the same", ran("schedlab compare", verdict(same, 0)), ""},
 	} {

@@ -90,7 +90,11 @@ func (l limits) decide(given times) (record.Feasibility, time.Duration) {
 			continue
 		}
 		lengths := l.windowsFor(m.Quantile, window)
-		all = max(all, lengths[0])
+		if want := lengths[0]; want <= l.longest && l.cost(want, l.first) <= scenario.Full.Budget {
+			all = max(all, want)
+		} else {
+			all = max(all, lengths[1])
+		}
 		fits := func(length time.Duration) bool {
 			return !l.window && length <= l.longest && l.cost(length, max(l.first, l.roomy)) <= given.budget
 		}
@@ -314,7 +318,7 @@ func (p plan) foreseen() (facts []fact.Fact) {
 		}
 		facts = append(facts, windowsLonger.Of(v))
 	}
-	if p.grown {
+	if p.grown > 0 && p.grown == p.budget {
 		facts = append(facts, budgetGrown.Of(grownBudget{p.budget}))
 	}
 	var open []string

@@ -57,7 +57,7 @@ type plan struct {
 	cpus        host.Sides
 	asked       times // what flags and scenario say, from which fit sets the window and the budget
 	budget      time.Duration
-	grown       bool   // the default budget grew for windows or warm-ups that flags give
+	grown       time.Duration // to which the default budget grew for windows or warm-ups that flags give; 0 if it did not
 	self        string // path of this program, "" when the caller named none
 }
 
@@ -467,11 +467,12 @@ func (p *plan) takeTimes() error {
 		window = max(window-windowStep, ShortestWindow)
 	}
 	p.Window = record.Lasting(window)
-	// Windows or warm-ups that somebody chose need a budget that has room for them, unless that was chosen, too.
-	if l := p.limits(); (o.Window > 0 || o.Warmup > 0) && !l.budget && spare == 0 {
-		if cost := roundUp(p.cost(max(l.first, roomyBlocks)), time.Second); cost > p.budget && p.cost(scenario.MinBlocks) <= scenario.Full.Budget {
-			p.budget = min(cost, scenario.Full.Budget)
-			p.grown = true
+	// Long windows or warm-ups of flags get a budget that has room for them, unless that was chosen, too.
+	long := o.Window > stretched(usual.Window) || o.Warmup > usual.Warmup
+	if l := p.limits(); long && !l.budget && spare == 0 && p.cost(scenario.MinBlocks) <= scenario.Full.Budget {
+		cost := roundUp(p.cost(min(max(l.first, roomyBlocks), p.Blocks)), time.Second)
+		if room := min(cost, scenario.Full.Budget); room > p.budget {
+			p.budget, p.grown = room, room
 		}
 	}
 	// Fewer blocks than MinBlocks decide nothing, so do not even start. A race needs more, which it checks itself.
@@ -549,7 +550,7 @@ func (p plan) costOf(window time.Duration, blocks int) time.Duration {
 func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 	span := p.Warmup.Duration + window
 	each := trialCost
-	if turn := p.turn(); turn > 0 {
+	if turn := p.turn(window); turn > 0 {
 		each += turn + turnWarmup
 	}
 	if p.opts.Site != nil {

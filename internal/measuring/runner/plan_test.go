@@ -157,6 +157,39 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// The default budget grows for long windows and warm-ups of flags, for 16 blocks or the most that there may be, and up to ten minutes. One
+// that was given does not.
+func TestBudgetGrowsForFlags(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what   string
+		change func(*Options)
+		grows  bool
+		most   time.Duration
+	}{
+		{"nothing is given", func(*Options) {}, false, 75 * time.Second},
+		{"a window that is short", func(o *Options) { o.Window = 300 * time.Millisecond }, false, 75 * time.Second},
+		{"a window for which there is room", func(o *Options) { o.Window = 600 * time.Millisecond }, false, 75 * time.Second},
+		{"a long window", func(o *Options) { o.Window = 4 * time.Second }, true, 4 * time.Minute},
+		{"a long window in ten blocks", func(o *Options) { o.Window, o.Blocks = 4*time.Second, 10 }, true, 150 * time.Second},
+		{"a long warm-up", func(o *Options) { o.Warmup = 4 * time.Second }, true, 4 * time.Minute},
+		{"windows for which ten minutes have room", func(o *Options) { o.Window = 15 * time.Second }, true, 10 * time.Minute},
+	} {
+		p := planned(t, demo.Text, func(o *Options) {
+			o.Rate = scenario.Rate{PerSecond: 400}
+			c.change(o)
+		})
+		if grew := p.budget > 75*time.Second; grew != c.grows || p.budget > c.most || (p.grown > 0) != c.grows {
+			t.Errorf("%s: a budget of %v, which grew to %v", c.what, p.budget, p.grown)
+		}
+	}
+	given := options()
+	given.Window, given.Budget = 4*time.Second, 75*time.Second
+	if _, err := Plan(parsed(t, demo.Text), given); err == nil {
+		t.Error("a budget that was given grew")
+	}
+}
+
 func TestImpossible(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

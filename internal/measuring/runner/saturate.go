@@ -19,10 +19,10 @@ const (
 	turnReplies  = 200                    // that a turn should bring, as far as a window is long enough for them
 )
 
-// turn returns how long each server is saturated after its window; 0 if the question does not ask for that. It is as long as the
+// turn returns how long each server is saturated after a window of this length; 0 if the question does not ask for that. It is as long as the
 // window, from shortestTurn to longestTurn, so that longer windows tell more of the capacity, too. At a low rate it is longer,
 // up to the length of a window.
-func (p plan) turn() time.Duration {
+func (p plan) turn(window time.Duration) time.Duration {
 	if !p.needs().Capacity {
 		return 0
 	}
@@ -30,14 +30,14 @@ func (p plan) turn() time.Duration {
 	if rate := p.leastRate(); rate > 0 { // 0 while it is not known
 		enough = record.Duration(turnReplies / rate)
 	}
-	return min(max(longestTurn, enough), max(shortestTurn, p.Window.Duration))
+	return min(max(longestTurn, enough), max(shortestTurn, window))
 }
 
 // saturate keeps the server busy for a turn and tells what it did. A turn that could not be sent leaves no figure: the window
 // before it counts anyway, and stop tells of a server that died.
 func (t *trial) saturate(ctx context.Context) {
 	p := t.plan
-	length := p.turn()
+	length := p.turn(p.Window.Duration)
 	if length == 0 || !t.server.Alive() {
 		return
 	}

@@ -26,10 +26,18 @@ func TestTurn(t *testing.T) {
 		{asks(stats.Capacity), "100/s", time.Second, time.Second},
 		{asks(stats.Capacity), "400/s", time.Second, 500 * time.Millisecond},
 		{asks(stats.Capacity), "400/s", 100 * time.Millisecond, shortestTurn},
+		{asks(stats.Capacity), "2000/s", 300 * time.Millisecond, 300 * time.Millisecond},
+		{asks(stats.Capacity), "2000/s", 5 * time.Second, longestTurn},
 	} {
 		p := planned(t, "name: x\nquestion: Which is faster?\nload: {rate: "+c.rate+"}\narms: [{mode: nethttp}, {mode: pool}]\n", func(o *Options) { o.Aim, o.Window = c.aim, c.window })
-		if got := p.turn(); got != c.want {
+		if got := p.turn(p.Window.Duration); got != c.want {
 			t.Errorf("%T at %s, windows of %v: %v, want %v", c.aim, c.rate, c.window, got, c.want)
+		}
+		// What longer windows cost has their own turns in it.
+		if c.want == longestTurn {
+			if shorter := p.blockCost(shortestTurn); p.blockCost(longestTurn)-shorter < time.Duration(2*len(p.Arms))*(longestTurn-shortestTurn) {
+				t.Errorf("blocks of windows of %v cost %v, and of %v %v", shortestTurn, shorter, longestTurn, p.blockCost(longestTurn))
+			}
 		}
 	}
 }
