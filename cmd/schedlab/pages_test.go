@@ -59,6 +59,7 @@ func sections(t *testing.T) (all []section) {
 		t.Fatalf("ready arms: %v, %v", arms, err)
 	}
 	here := t.TempDir()
+	arms = append(arms, filepath.Join("serve-no-green-tea", "main.go")) // the same program, built otherwise
 	for _, arm := range arms {
 		path := filepath.Join(here, "bin", "arms", filepath.Base(filepath.Dir(arm)))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o700)); err != nil {

@@ -53,6 +53,9 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	if err == nil {
 		err = r.checkBuilds()
 	}
+	if err != nil {
+		return none, err
+	}
 	usual := r.Metrics == nil
 	if usual {
 		r.Metrics = UsualMetrics()
@@ -60,14 +63,13 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 			r.Metrics = slices.DeleteFunc(r.Metrics, func(word string) bool { return word == capacityWord })
 		}
 	}
-	if err == nil {
-		c.o.Aim, err = r.aim(usual)
-	}
-	if _, asked := c.o.Aim.(judge.Gate)[stats.Capacity]; err == nil && usual && !asked {
-		show.Say("capacity is left out: over TLS and HTTP/2 the load is slower than many servers; name it in --metric to measure it anyway")
-	}
+	aim, err := r.aim(usual)
 	if err != nil {
 		return none, err
+	}
+	c.o.Aim = aim
+	if _, asked := aim[stats.Capacity]; usual && !asked {
+		show.Say("capacity is left out: over TLS and HTTP/2 the load is slower than many servers; name it in --metric to measure it anyway")
 	}
 	if !c.Adhoc.given() {
 		c.Path = "/"

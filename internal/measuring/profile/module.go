@@ -89,9 +89,9 @@ func inModule(f *profile.Function, module string) bool {
 
 // counts are the numbers of samples of a CPU profile.
 type counts struct {
-	all  int
-	self map[string]int // in each function, without its callees
-	with map[string]int // in each function of the program's module, with its callees
+	all   int
+	self  map[string]int // in each function, without its callees
+	with  map[string]int // in each function of the program's module, with its callees
 	depth map[string]int // how many functions of the module call such a function, one in another, at most
 	// calls has the samples in each function outside the module, by the nearest caller in the module.
 	calls map[string]map[string]int

@@ -58,7 +58,7 @@ type plan struct {
 	asked       times // what flags and scenario say, from which fit sets the window and the budget
 	budget      time.Duration
 	grown       time.Duration // to which the default budget grew for windows or warm-ups that flags give; 0 if it did not
-	self        string // path of this program, "" when the caller named none
+	self        string        // path of this program, "" when the caller named none
 }
 
 // An arm is one server of a plan, with its clients. An arm is a value; its rate is in
