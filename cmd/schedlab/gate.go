@@ -37,10 +37,10 @@ equal builds one at most says worse.
 p50, p90 and p99 are response times, goodput is replies of status 2xx and 3xx a second, cpu is
 the server's CPU time a request, and memory is what it holds, all at --rate. capacity is good
 replies a second without a rate: after each window 64 clients send, each as soon as it has its
-reply, for as long as the window lasted, 150 to 400ms (longer below 500/s). That shows a change of CPU time soonest; 'schedlab capacity' instead seeks
-the highest rate that keeps an objective. Of that time, the time in which other programs had
-the server's CPUs is taken out. A service that mostly waits does not keep them busy, and its
-capacity is just what 64 clients get.
+reply, for as long as the window lasted, 150 to 400ms (longer below 500/s). That shows a change
+of CPU time soonest; 'schedlab capacity' instead seeks the highest rate that keeps an objective.
+The time in which other programs had the server's CPUs is taken out. A service that mostly waits
+does not keep them busy, and its capacity is just what 64 clients get.
 
 A window, in which one build is measured in a block, needs 22 requests for p50, 110 for p90 and 1,100 for p99, else that is not judged:
 p99 by default only from 7,400 requests a second on. Windows and budget grow for what --metric
@@ -68,7 +68,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	fl.StringVar(&r.NewRef, "new-ref", "HEAD", "with --old-ref: the new build is this one")
 	fl.StringVar(&r.Build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
 	fl.StringVar(&r.Start, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
-	fl.StringSliceVar(&r.Metrics, "metric", session.UsualMetrics(), "what must be fine for the build to pass: some of "+strings.Join(words, ", ")+"; capacity by default only over HTTP/1.1 without TLS")
+	fl.StringSliceVar(&r.Metrics, "metric", session.UsualMetrics(false), "what must be fine for the build to pass: some of "+strings.Join(words, ", ")+"; capacity by default only over HTTP/1.1 without TLS")
 	fl.StringSliceVar(&r.Watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, but need not be fine for it to pass, because tails are noisy (with --metric: nothing, unless --watch is given)")
 	fl.StringSliceVar(&r.Allow, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ", ")+")")
 	bindAsked(fl, &r.Adhoc, true)

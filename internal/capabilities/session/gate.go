@@ -58,10 +58,7 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	}
 	usual := r.Metrics == nil
 	if usual {
-		r.Metrics = UsualMetrics()
-		if r.secured() {
-			r.Metrics = slices.DeleteFunc(r.Metrics, func(word string) bool { return word == capacityWord })
-		}
+		r.Metrics = UsualMetrics(r.secured())
 	}
 	aim, err := r.aim(usual)
 	if err != nil {
@@ -109,17 +106,21 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	return c.run(ctx, asked, false)
 }
 
-const capacityWord = "capacity"
-
-// UsualMetrics returns what must be fine where nobody chose metrics. Over TLS and HTTP/2 the load is slower than many servers, and
-// would be saturated first, so a gate leaves capacity out there.
-func UsualMetrics() []string { return []string{"p50", "goodput", "cpu", "memory", capacityWord} }
+// UsualMetrics returns the words of what must be fine where nobody chose metrics. Over TLS and HTTP/2, which secured tells, the load is
+// slower than many servers, and would be saturated first, so capacity is left out there.
+func UsualMetrics(secured bool) []string {
+	words := []string{"p50", "goodput", "cpu", "memory"}
+	if !secured {
+		words = append(words, "capacity")
+	}
+	return words
+}
 
 // secured reports whether clients speak TLS or HTTP/2 to one of the builds.
 func (r Gate) secured() bool {
 	return slices.ContainsFunc([]string{r.Old, r.New, strings.ReplaceAll(r.Start, outMark, "out")}, func(text string) bool {
-		a, err := scenario.ParseServer("a", text) // what is no server is told later
-		return err == nil && a.Secured()
+		a, err := scenario.ParseServer("a", text)
+		return err == nil && a.Secured() // the error comes again, with the flag's name, when the arms are made
 	})
 }
 
@@ -136,7 +137,8 @@ func GateWords() (words, defaults []string) {
 }
 
 // aim returns what the gate allows of each metric. Metrics and Watched choose the metrics, and Allow changes the share
-// of chosen ones. usual tells that nobody chose Metrics. Errors are wrong usage: a word that is no metric, a share that is no percentage, or no metric at all.
+// of chosen ones. usual tells that nobody chose Metrics. Errors are wrong usage: a word that is no metric, a share that is no
+// percentage, or no metric at all.
 func (r Gate) aim(usual bool) (judge.Gate, error) {
 	words, _ := GateWords()
 	if len(r.Metrics) == 0 {
@@ -176,7 +178,7 @@ func (r Gate) aim(usual bool) (judge.Gate, error) {
 		// An allowance for a metric that is not judged would be believed and have no effect.
 		a, ok := asked[m.Figure]
 		switch {
-		case !ok && usual && word == capacityWord:
+		case !ok && usual && m.Figure == stats.Capacity:
 			return nil, Usagef("--allow %s: capacity is left out over TLS and HTTP/2; name it in --metric", text)
 		case !ok:
 			return nil, Usagef("--allow %s: --metric leaves %s out", text, word)

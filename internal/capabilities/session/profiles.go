@@ -33,9 +33,10 @@ func profileArms(ctx context.Context, p Program, c *runner.Comparison, dir *reco
 	if err != nil {
 		return nil, err
 	}
-	return keepProfiles(dir, arms, !slices.ContainsFunc(ran.Arms, func(a record.PlanArm) bool {
+	differs := func(a record.PlanArm) bool {
 		return a.Clients.Closed() || len(judge.Differing(a.Clients, ran.Arms[0].Clients)) > 0
-	}))
+	}
+	return keepProfiles(dir, arms, !slices.ContainsFunc(ran.Arms, differs))
 }
 
 // keepProfiles writes the profiles of arms to the record with their flame graphs, and compares each kind
@@ -70,8 +71,9 @@ func keepProfiles(dir *record.Dir, arms []runner.Captured, alike bool) (*profili
 		if cpu, base := trees[i]["cpu"], trees[0]["cpu"]; cpu != nil {
 			k.Samples, k.Seconds = cpu.Samples, cpu.Seconds
 			if i > 0 && base != nil {
-				k.Change = profile.Changes(base, cpu, stats.Alpha/float64(len(arms)-1), mostMoved) // all arms share the error
-				if !alike {                                                                        // samples of different loads are not to be subtracted
+				// All arms share the error.
+				k.Change = profile.Changes(base, cpu, stats.Alpha/float64(len(arms)-1), mostMoved)
+				if !alike { // samples of different loads cannot be subtracted
 					k.Leads = nil
 				}
 			}

@@ -27,9 +27,9 @@ type CallerShare struct {
 type Change struct {
 	// Moved are the functions with another share of the samples, the largest change first.
 	Moved []FunctionShare `json:"moved,omitempty"`
-	// Leads is a function of the program's own module that has, with all that it calls, at least half of the samples that were added
-	// at the same rate in the same time, and more than chance easily adds. It is told only where no share surely rose, and is not
-	// sure itself: a CPU that became slower adds samples everywhere. Nil if there is none.
+	// Leads is a place to look where no share surely rose: the function of the program's own module that gained, with all that it
+	// calls, at least half of the added samples, and more than chance easily adds. It is not sure, because a CPU that became slower
+	// adds samples everywhere. Nil if there is none.
 	Leads *Lead `json:"leads,omitempty"`
 	// Least is the smallest change of a function's share, 0..1, that these numbers of samples can show. It is 1 if they
 	// show none, and 0 in records of schedlabs that did not compute it.

@@ -116,20 +116,23 @@ func TestChangesOfFewSamples(t *testing.T) {
 	}
 }
 
+// ofModule returns the tree of a CPU profile of a program of this module.
+func ofModule(t *testing.T, module string, stacks map[string]int64) *profile.Tree {
+	t.Helper()
+	tree, err := profile.Parse(encoded(t, "cpu", stacks), module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
 // A function of the module that has two thirds of the samples, and a quarter more than before: its share hardly changes, so what is
 // named is where the samples were added. A CPU that became slower by a tenth adds none that chance would not.
 func TestLeadWhereNoShareSurelyChanged(t *testing.T) {
 	t.Parallel()
-	parsed := func(stacks map[string]int64) *profile.Tree {
-		tree, err := profile.Parse(encoded(t, "cpu", stacks), "example.com/svc")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return tree
-	}
 	const handle = "serve main.handle"
 	timed := func(stacks map[string]int64) *profile.Tree {
-		tree := parsed(stacks)
+		tree := ofModule(t, "example.com/svc", stacks)
 		tree.Seconds = 15
 		return tree
 	}
@@ -161,13 +164,7 @@ func TestLeadWhereNoShareSurelyChanged(t *testing.T) {
 // counts once. Of two callers it is the one through which the share changed.
 func TestCallerInTheModule(t *testing.T) {
 	t.Parallel()
-	parsed := func(stacks map[string]int64) *profile.Tree {
-		tree, err := profile.Parse(encoded(t, "cpu", stacks), "example.com/svc/v1.2")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return tree
-	}
+	parsed := func(stacks map[string]int64) *profile.Tree { return ofModule(t, "example.com/svc/v1.2", stacks) }
 	const (
 		handle, check = "serve main.handle", "example.com/svc/v1%2e2.(*T[go.shape/x.int]).check"
 		old           = handle + " write"

@@ -89,17 +89,21 @@ func (l limits) decide(given times) (record.Feasibility, time.Duration) {
 		if l.rate == 0 || !slices.Contains(asked, m.Figure) {
 			continue
 		}
-		lengths := l.windowsFor(m.Quantile, window)
-		if want := lengths[0]; want <= l.longest && l.cost(want, l.first) <= scenario.Full.Budget {
-			all = max(all, want)
+		roomy, least := l.windowsFor(m.Quantile, window)
+		fits := func(length time.Duration, blocks int, budget time.Duration) bool {
+			return length <= l.longest && l.cost(length, blocks) <= budget
+		}
+		if fits(roomy, l.first, scenario.Full.Budget) {
+			all = max(all, roomy)
 		} else {
-			all = max(all, lengths[1])
+			all = max(all, least)
 		}
-		fits := func(length time.Duration) bool {
-			return !l.window && length <= l.longest && l.cost(length, max(l.first, l.roomy)) <= given.budget
-		}
-		if i := slices.IndexFunc(lengths, fits); i >= 0 {
-			length = max(length, lengths[i])
+		switch blocks := max(l.first, l.roomy); {
+		case l.window:
+		case fits(roomy, blocks, given.budget):
+			length = max(length, roomy)
+		case fits(least, blocks, given.budget):
+			length = max(length, least)
 		}
 	}
 	if length > window {
@@ -149,11 +153,11 @@ func (l limits) decide(given times) (record.Feasibility, time.Duration) {
 	return f, length
 }
 
-// windowsFor returns two windows for a quantile at the planned rate, no shorter than window: one that hardly ever has too few
-// requests, and the shortest whose expected requests let the quantile be judged, which may have too few in some blocks. They grow by
-// whole steps. If the arrivals have a shape over the window, a step is the window itself: a part of a period would have another mean
+// windowsFor returns two windows for a quantile at the planned rate, no shorter than window: a roomy one, which hardly ever has too
+// few requests, and the least with which the quantile is judged at all, which may have too few in some blocks. They grow by whole
+// steps. If the arrivals have a shape over the window, a step is the window itself: a part of a period would have another mean
 // rate than the whole.
-func (l limits) windowsFor(quantile float64, window time.Duration) []time.Duration {
+func (l limits) windowsFor(quantile float64, window time.Duration) (roomy, least time.Duration) {
 	step := windowStep
 	if l.shaped {
 		step = max(window, windowStep)
@@ -161,7 +165,7 @@ func (l limits) windowsFor(quantile float64, window time.Duration) []time.Durati
 	holding := func(requests float64) time.Duration {
 		return window + roundUp(max(time.Duration(requests/l.rate*float64(time.Second))-window, 0), step)
 	}
-	return []time.Duration{holding(stats.PlannedRequests(stats.MinRequests(quantile))), holding(judge.RequestsFor(quantile))}
+	return holding(stats.PlannedRequests(stats.MinRequests(quantile))), holding(judge.RequestsFor(quantile))
 }
 
 // isShort reports whether a window has too few requests for a quantile, 0 for none. A rate that is not known yet is short of nothing.
@@ -203,7 +207,8 @@ func (l limits) moreBudget(f record.Feasibility, window time.Duration) time.Dura
 func (p plan) shorter(fits func(window time.Duration) bool) (plan, bool) {
 	l, lengths := p.limits(), []time.Duration{p.asked.window}
 	for _, f := range l.needs.Quantiles {
-		lengths = append(lengths, l.windowsFor(f.Row().Quantile, p.asked.window)...)
+		roomy, least := l.windowsFor(f.Row().Quantile, p.asked.window)
+		lengths = append(lengths, roomy, least)
 	}
 	slices.Sort(lengths)
 	for _, window := range slices.Backward(lengths) {

@@ -19,9 +19,9 @@ const (
 	turnReplies  = 200                    // that a turn should bring, as far as a window is long enough for them
 )
 
-// turn returns how long each server is saturated after a window of this length; 0 if the question does not ask for that. It is as long as the
-// window, from shortestTurn to longestTurn, so that longer windows tell more of the capacity, too. At a low rate it is longer,
-// up to the length of a window.
+// turn returns how long each server is saturated after a window of this length; 0 if the question does not ask for that. It is as
+// long as the window, from shortestTurn to longestTurn, so that longer windows tell more of the capacity, too. At a low rate
+// it may be longer than longestTurn, but not than the window.
 func (p plan) turn(window time.Duration) time.Duration {
 	if !p.needs().Capacity {
 		return 0

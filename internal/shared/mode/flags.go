@@ -78,7 +78,7 @@ var Flags = []Flag{
 	{Name: "child", Planned: true, Hidden: true}, // a prefork server gives it to its processes
 }
 
-// Words returns the values that a flag of serve takes; nil for a flag whose values are no words.
+// Words returns the values that a flag of serve takes. It returns nil for a flag that takes anything, such as a number.
 func Words(flag string) []string {
 	for _, f := range Flags {
 		if f.Name == flag {

@@ -108,8 +108,8 @@ type Figures struct {
 	// windows. nil if unknown.
 	Switches *float64 `json:"switches_per_request,omitempty"`
 	// Throttled is the seconds in each second of a window in which its CPU limit stopped the server, summed over CPUs, and
-	// Stops the number of the limit's periods a second in which it was stopped, medians of the valid windows. nil for a
-	// server without a control group of its own.
+	// Stops the number of the limit's periods a second in which it was stopped, medians of the valid windows. nil if the
+	// server had no control group to itself.
 	Throttled *float64 `json:"throttled,omitempty"`
 	Stops     *float64 `json:"throttled_periods,omitempty"`
 	Overflows *float64 `json:"listen_overflows,omitempty"`

@@ -64,10 +64,9 @@ func MinRequests(q float64) int {
 	return int(need)
 }
 
-// PlannedRequests returns how many requests a window is planned to expect where it must have least of them: a tenth more, or
-// so many that least lies three standard deviations of Poisson arrivals below, if that is more. So hardly any window falls
-// short. It is about 39 for 20, 135 for 100, 1100 for 1000,
-// and 0 for none.
+// PlannedRequests returns how many requests a window should expect so that it hardly ever has fewer than least. That is a tenth
+// more than least, or three standard deviations of Poisson arrivals more, whichever is larger: about 39 for 20, 135 for 100,
+// 1100 for 1000. It is 0 where nothing is needed.
 func PlannedRequests(least int) float64 {
 	const tenth = 1.1
 	if least <= 0 {
