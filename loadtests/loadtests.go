@@ -21,7 +21,7 @@ func Groups() []Group {
 		{"First questions", []string{"quick", "plaintext", "capacity", "keepalive-vs-close"}},
 		{"How many workers a pool needs", []string{"pool-block", "pool-cpu", "pool-size", "crossover", "sticky", "kv-mix", "why-workers"}},
 		{"Kinds of queues and workers", []string{"designs", "designs-in-phase", "designs-slow", "queue-kinds", "queue-kinds-tiny", "short-jobs", "steal-queues", "why-threads"}},
-		{"Overload and bursts", []string{"accept", "backlog", "burst", "queue", "queue-requests", "shedding", "shedding-after", "silent-drop", "survivors"}},
+		{"Overload and bursts", []string{"accept", "backlog", "burst", "queue", "queue-requests", "shedding", "shedding-after", "shedding-places", "silent-drop", "survivors"}},
 		{"Long requests among short ones", []string{"heavy-tail", "heavy-tail-control", "quantum"}},
 		{"Event loops and hand-off", []string{"cpu-offload", "offload-capacity", "offload-two-cpus", "selector-get", "selector-put", "selector-vs-pool", "selector-vs-pool-long", "poll-order", "poll-order-open", "poll-order-two", "why-hand-off"}},
 		{"Several CPUs, several runtimes", []string{"cpu-limit", "cpu-limit-half", "cpu-limit-more", "runtime-shards", "shards", "use-cases"}},

@@ -94,6 +94,9 @@ func writeMode(cmd *cobra.Command, m model.Mode) error {
 	if m.Do != "" {
 		rows = append(rows, []string{"do", m.Do})
 	}
+	if !m.Processes { // each of which has its own number of threads
+		rows = append(rows, []string{"do", "in a container with a CPU limit leave GOMAXPROCS to Go: with 1 requests queue that two Ps serve at once"})
+	}
 	// The flags' help and defaults come from the declarations of serve.
 	var f serveFlags
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
