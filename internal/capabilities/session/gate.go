@@ -14,6 +14,7 @@ import (
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/shared/cmdline"
+	"schedlab/internal/shared/prose"
 	"schedlab/internal/shared/stats"
 )
 
@@ -73,6 +74,9 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	}
 	before, after := r.Old, r.New
 	if r.OldRef != "" {
+		if err := r.checkAsked(c); err != nil {
+			return none, err
+		}
 		if err := p.begin(ctx); err != nil {
 			return none, err
 		}
@@ -89,21 +93,43 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 			return none, err
 		}
 	}
-	// The old build is the first arm, so it is the baseline and has the copy. Reports name the arms.
+	asked, err := c.gated(before, after)
+	if err != nil {
+		return none, err
+	}
+	return c.run(ctx, asked, false)
+}
+
+// gated returns the question whether one build is worse than the other, by the commands that start them. The old build is the
+// first arm, so it is the baseline and has the copy. Reports name the arms.
+func (c *conduct) gated(before, after string) ([]question, error) {
+	c.builds = nil
 	for _, build := range [][2]string{{"old", before}, {"new", after}} {
 		a, err := scenario.ParseServer(build[0], build[1])
 		if err != nil {
-			return none, Usagef("--%s: %w", build[0], err)
+			return nil, Usagef("--%s: %w", build[0], err)
 		}
 		a.Place = "--" + build[0]
 		c.builds = append(c.builds, a)
 	}
 	c.Scenarios = nil
-	asked, err := c.questions()
+	return c.questions()
+}
+
+// checkAsked refuses requests that cannot be sent, like those of a bad --targets, before minutes of building. A stand-in
+// starts in place of what is not built yet.
+func (r Gate) checkAsked(c *conduct) error {
+	start := strings.ReplaceAll(r.Start, outMark, "out")
+	asked, err := c.gated(start, start)
 	if err != nil {
-		return none, err
+		return err
 	}
-	return c.run(ctx, asked, false)
+	for _, q := range asked {
+		if err := q.Open(); err != nil {
+			return Usage(err)
+		}
+	}
+	return nil
 }
 
 // UsualMetrics returns the words of what must be fine where nobody chose metrics. Over TLS and HTTP/2, which secured tells, the load is
@@ -226,8 +252,7 @@ func (r Gate) checkBuilds() error {
 // that git does not know is wrong usage, and so is a build command that leaves no program; a build
 // that fails is a failure of the job. flag is the one that names the commit.
 func (r Gate) build(ctx context.Context, dir, flag, ref string, show Observer) (start string, err error) {
-	// A build may take minutes.
-	show.Say("building " + ref)
+	show.Say("building " + r.commit(ctx, ref)) // which may take minutes
 	out := filepath.Join(dir, flag)
 	tree := out + "-tree"
 	if err := said(exec.CommandContext(ctx, "git", "worktree", "add", "--quiet", "--detach", tree, ref)); err != nil {
@@ -245,6 +270,30 @@ func (r Gate) build(ctx context.Context, dir, flag, ref string, show Observer) (
 		return "", Usagef("--build %q left a file at {out} for --%s %s that may not be executed: end it with '&& chmod +x {out}'", r.Build, flag, ref)
 	}
 	return strings.ReplaceAll(r.Start, outMark, cmdline.Quote(out)), nil
+}
+
+// commit returns a name of a commit with its hash and subject, and of the new one what differs from the old, so that a HEAD~1
+// which is not what was meant is seen; the name alone where git does not know it.
+func (r Gate) commit(ctx context.Context, ref string) string {
+	git := func(args ...string) string {
+		out, _ := exec.CommandContext(ctx, "git", args...).Output() // "" is as good as none
+		return strings.TrimSpace(string(out))
+	}
+	text := ref
+	if subject := git("log", "-1", "--format=%h, %s", ref); subject != "" {
+		text += " (" + subject + ")"
+	}
+	if ref != r.NewRef {
+		return text
+	}
+	changed := strings.Fields(git("diff", "--name-only", r.OldRef, r.NewRef))
+	switch {
+	case len(changed) == 0:
+		return text + ", whose files are those of " + r.OldRef
+	case len(changed) > 3:
+		return text + ", which changes " + prose.Plural(len(changed), "file")
+	}
+	return text + ", which changes " + strings.Join(changed, ", ")
 }
 
 // buildIn runs a shell command in a git worktree, and then removes the worktree: also after an

@@ -76,7 +76,10 @@ func (p Plan) Outline() (o Outline) {
 		say(&o.What, "objective", "%s", plan.SLO)
 		say(&o.What, "search", "up to %d windows of %s + %s for each arm, seed %d", plan.Windows, lasting(plan.Warmup.Duration), lasting(plan.Window.Duration), plan.Seed)
 	} else {
-		say(&o.What, "blocks", "up to %d of %d arms, %s + %s each, until all is decided", plan.Blocks, len(plan.Arms), lasting(plan.Warmup.Duration), lasting(plan.Window.Duration))
+		say(&o.What, "blocks", "up to %d of %d arms, %s + %s each, until all is decided", plan.Blocks, len(plan.Arms), lasting(plan.Heating.Duration+plan.Warmup.Duration), lasting(plan.Window.Duration))
+		if plan.Heating.Duration > 0 {
+			say(&o.What, "warm-up", "%s of it saturated, by clients that ask again at once", lasting(plan.Heating.Duration))
+		}
 		say(&o.What, "rate", "%s, seed %d", c.Rate(), plan.Seed)
 		if plan.Asked != "" {
 			say(&o.What, "asks", "%s", plan.Asked)

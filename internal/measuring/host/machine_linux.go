@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -68,9 +69,24 @@ func bindThreads(set cpuset.Set) error {
 }
 
 // Isolate puts a command that has not started into its own process group, so that Ctrl-C reaches only this
-// program, and a kill of the group reaches its children. The kernel kills it when the thread that starts it ends.
+// program, and a kill of the group reaches its children. The kernel kills it when the thread that starts it ends. From the first
+// call on, children that a server leaves behind become this program's: a master may end before its workers, and the time of
+// those that the system's first process inherits would count as another program's.
 func Isolate(cmd *exec.Cmd) {
+	adopt()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// adopt makes this program the parent of what its descendants leave behind. An old kernel that cannot leaves them to the first process.
+var adopt = sync.OnceFunc(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
+
+// Bury waits for those processes of a killed group that have become children of this program. The leader must have been waited for.
+func Bury(group int) {
+	for {
+		if _, err := unix.Wait4(-group, nil, 0, nil); err != nil && err != unix.EINTR {
+			return // none is left
+		}
+	}
 }
 
 // ProcessCPU returns the CPU time of a process in seconds, -1 when unknown. It reads the process's

@@ -26,8 +26,8 @@ type Aim interface {
 	// answered reports whether blocks still to come change nothing. room is the largest number of blocks for which the
 	// run has time, 0 if unknown.
 	answered(g judgement, room int) bool
-	// awaits reports whether the run goes on for a verdict while that is open.
-	awaits(g judgement, v record.Verdict) bool
+	// awaited returns what is open and the run goes on for.
+	awaited(g judgement) []record.Verdict
 	// open reports whether a run that was not cut short has no answer, and other programs may be the reason if they took CPU
 	// time. looked tells that the run had a look.
 	open(r *record.Comparison, looked bool) bool
@@ -144,7 +144,14 @@ func (w Winner) answered(g judgement, room int) bool {
 	return g.settled(room, w.Standings)
 }
 
-func (w Winner) awaits(g judgement, v record.Verdict) bool { return g.awaited(v) }
+func (w Winner) awaited(g judgement) (open []record.Verdict) {
+	for _, v := range g.result.Verdicts {
+		if v.Verdict.Outcome == outcome.Open && g.awaited(v) {
+			open = append(open, v)
+		}
+	}
+	return open
+}
 
 func (w Winner) open(r *record.Comparison, looked bool) bool {
 	if slices.ContainsFunc(r.Expectations, func(e record.Expectation) bool { return e.Outcome.Decided() }) {
@@ -187,4 +194,4 @@ func quantiles(asked []expect.Expectation) (all []stats.Figure) {
 
 func (e Expectations) answered(g judgement, _ int) bool { return g.expectationsDecided() }
 
-func (e Expectations) awaits(judgement, record.Verdict) bool { return false }
+func (e Expectations) awaited(judgement) []record.Verdict { return nil }

@@ -67,6 +67,9 @@ func (b blocks) standing(r *record.Comparison) (all []fact.Fact) {
 		if f := b.redirects(a); !f.None() {
 			add(f)
 		}
+		if f := b.cold(a); !f.None() && a.Role != record.Copy {
+			add(f.On(a.Name))
+		}
 		if d := a.Disturbed; d != nil && d.Load > window.ShareLimit && a.Role != record.Copy {
 			add(loadTookCPU.Of(fromLoad{d.Load, window.ShareLimit, r.Env.SharedCPUs().Words()}).On(a.Name))
 		}
@@ -78,6 +81,40 @@ func (b blocks) standing(r *record.Comparison) (all []fact.Fact) {
 		}
 	}
 	return all
+}
+
+// A server is cold if it answered coldGrowth times as much in the second half of its saturated turns as in the first, in the median, and
+// more in so many of them as in one run of a thousand by chance, that many standard deviations above a half. It is so, too, if
+// it used most of its CPUs' time at the rate, and requests took coldBeside times the CPU time there that they take when it is
+// saturated. (At a low rate they may take more for being woken up, but then the CPUs are mostly idle.)
+const (
+	coldGrowth = 1.1
+	coldTurns  = 3.1
+	coldBeside = 2
+	coldBusy   = .7
+)
+
+// cold returns the doubt that an arm's servers were not warm when they were measured, which shows when they are saturated, after
+// the window. No fact if they were, or if too few turns tell.
+func (b blocks) cold(a record.Arm) (f fact.Fact) {
+	had := b.run.Plan.Heating.Seconds() + b.run.Plan.Warmup.Seconds()
+	said := doubt.Cold{Warmup: max(3, math.Ceil(3*had))}
+	known := func(of func(w *modelled) stats.Opt) []float64 {
+		return slices.DeleteFunc(b.each(a.Name, of), math.IsNaN)
+	}
+	beside := known(func(w *modelled) stats.Opt { return w.Beside })
+	if len(beside) >= stats.Looks()[0] && stats.Median(beside) >= coldBeside && stats.Median(known(func(w *modelled) stats.Opt { return w.Busy })) >= coldBusy {
+		said.Beside = stats.Median(beside)
+		return doubt.ColdServer.Of(said)
+	}
+	grew := known(func(w *modelled) stats.Opt { return w.Growth })
+	faster := len(slices.DeleteFunc(slices.Clone(grew), func(g float64) bool { return g <= 1 }))
+	n := float64(len(grew))
+	if len(grew) < stats.Looks()[0] || float64(faster) < (n+coldTurns*math.Sqrt(n))/2 || stats.Median(grew) < coldGrowth {
+		return f
+	}
+	said.Growth, said.Faster, said.Of = stats.Median(grew)-1, faster, len(grew)
+	return doubt.ColdServer.Of(said)
 }
 
 // plantFlags matches the flags of serve that plant a fault, with their values.

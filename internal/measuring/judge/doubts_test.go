@@ -361,6 +361,63 @@ func TestLimitedServerIsTold(t *testing.T) {
 	}
 }
 
+// A server that becomes faster all through its saturated turns was not warm, unless it does so only at times or hardly.
+func TestAColdServerIsTold(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		later func(block int) int // good replies of the second half, of 1000 in the first
+		want  string
+	}{
+		"cold":     {func(int) int { return 1300 }, "it was not warm: when it was saturated after the windows, it answered 30 % more in the second half of that time than in the first (12 of 12 times); --warmup 3s may be enough, for a program that compiles while it runs"},
+		"at most":  {func(block int) int { return 1300 - 400*(block/12) }, ""},
+		"warm":     {func(int) int { return 1000 }, ""},
+		"hardly":   {func(int) int { return 1080 }, ""},
+		"at times": {func(block int) int { return 900 + 500*(block%2) }, ""},
+		"no turns": {func(int) int { return 0 }, ""},
+	} {
+		edit := func(trial *record.Trial, requests []request.Request) []request.Request {
+			if later := tt.later(trial.Block); trial.Arm == "pool" && later > 0 {
+				trial.Server.Saturated = &record.Saturation{Answered: 1000 + later, Later: later, Elapsed: .3}
+			}
+			return requests
+		}
+		said := ""
+		for _, d := range (synthetic{edit: edit}).judged(t).Doubts {
+			if d.Code == doubt.ColdServer.Code {
+				said = strings.ReplaceAll(d.String(), "\u00a0", " ")
+				if d.Arm != "pool" {
+					t.Errorf("%s: the doubt is about %q", name, d.Arm)
+				}
+			}
+		}
+		if said != tt.want {
+			t.Errorf("%s: %q, want %q", name, said, tt.want)
+		}
+	}
+}
+
+// A server that is busy all the time at a rate that it could serve in half of it does something else, such as compiling itself; one
+// whose requests take longer for being woken up has idle CPUs.
+func TestAServerThatDoesSomethingElseIsTold(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		busy, each float64 // of the window; CPU seconds a reply when saturated
+		want       bool
+	}{{.95, .95 / fakeRate / 10, true}, {.95, .95 / fakeRate / 1.2, false}, {.3, .3 / fakeRate / 10, false}} {
+		edit := func(trial *record.Trial, requests []request.Request) []request.Request {
+			if trial.Arm == "pool" {
+				trial.Server.CPU = tt.busy * trial.Window.Seconds()
+				trial.Server.Saturated = &record.Saturation{Answered: 2000, Later: 1000, Elapsed: 2000 * tt.each, CPUs: 1, CPU: 2000 * tt.each}
+			}
+			return requests
+		}
+		told := strings.Contains(strings.Join(doubtTexts((synthetic{edit: edit}).judged(t)), " "), "so most of it went into something else")
+		if told != tt.want {
+			t.Errorf("busy for %v of the time, %v s a reply when saturated: told %t, want %t", tt.busy, tt.each, told, tt.want)
+		}
+	}
+}
+
 // Doubts about a run on several machines name the flags that the site has for it, and say what to change where it has none.
 func TestDoubtsNameTheFlagsOfTheSite(t *testing.T) {
 	t.Parallel()

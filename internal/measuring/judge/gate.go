@@ -46,7 +46,15 @@ func (a Gate) judge(b blocks, r *record.Comparison) { r.Gate = b.gated(a, r.Arms
 
 func (a Gate) answered(g judgement, _ int) bool { return gateDecided(g.result.Gate) }
 
-func (a Gate) awaits(judgement, record.Verdict) bool { return false }
+// awaited returns the open metrics that must be fine, as verdicts on the last arm.
+func (a Gate) awaited(g judgement) (open []record.Verdict) {
+	for _, of := range g.result.Gate {
+		if arms := g.result.Arms; of.Outcome == outcome.Open && !of.Watched {
+			open = append(open, record.Verdict{Metric: of.Metric, Baseline: arms[0].Name, Arm: arms[len(arms)-1].Name, Needed: of.Needed})
+		}
+	}
+	return open
+}
 
 func (a Gate) open(r *record.Comparison, looked bool) bool {
 	return looked && r.GateOutcome() == outcome.Open && slices.ContainsFunc(r.Gate, func(g record.Gated) bool {

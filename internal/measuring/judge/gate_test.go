@@ -196,6 +196,21 @@ func TestGateAnswers(t *testing.T) {
 	}
 }
 
+// What a run of a gate waits for is open and must be fine; what is only watched does not count.
+func TestGateWaitsForWhatMustBeFine(t *testing.T) {
+	t.Parallel()
+	r := &record.Comparison{
+		Arms: []record.Arm{{Contestant: record.Contestant{Name: "old"}}, {Contestant: record.Contestant{Name: "old'"}}, {Contestant: record.Contestant{Name: "new"}}},
+		Gate: []record.Gated{
+			{Metric: stats.P50, Outcome: outcome.Open, Needed: 32}, {Metric: stats.P99, Outcome: outcome.Open, Needed: 700, Watched: true}, {Metric: stats.Goodput, Outcome: outcome.Yes},
+		},
+	}
+	got := Gate{}.awaited(judgement{result: r})
+	if len(got) != 1 || got[0].Arm != "new" || got[0].Metric != stats.P50 || got[0].Needed != 32 {
+		t.Errorf("the gate waits for %+v, want p50 of new, which needs 32 blocks", got)
+	}
+}
+
 // A gate that cannot tell names the old build's copy first where that differs by more than is allowed:
 // not where only the new build scatters, and not where the copy's metric is only watched.
 func TestGateDoubtsTheCopyFirst(t *testing.T) {

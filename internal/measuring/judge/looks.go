@@ -47,16 +47,8 @@ func (j *Judge) Behind() (arms []string) {
 	return arms
 }
 
-// Open returns the open verdicts that the run waits for. An aim that asks for no verdicts has none.
-func (j *Judge) Open() (open []record.Verdict) {
-	now := j.judge()
-	for _, v := range now.result.Verdicts {
-		if v.Verdict.Outcome == outcome.Open && j.aim.awaits(now, v) {
-			open = append(open, v)
-		}
-	}
-	return open
-}
+// Open returns the open verdicts that the run waits for: of a gate what must be fine. An aim that asks for no verdicts has none.
+func (j *Judge) Open() []record.Verdict { return j.aim.awaited(j.judge()) }
 
 // awaited reports whether a run waits for a verdict: a primary one, or goodput where an arm is
 // overloaded or fails requests. Other verdicts come along without being waited for.

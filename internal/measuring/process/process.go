@@ -442,6 +442,7 @@ func (p *Process) Kill() {
 	// The server is the leader of its process group, which may outlive it.
 	_ = unix.Kill(-p.Pid(), unix.SIGKILL)
 	<-p.exited
+	host.Bury(p.Pid())
 	_ = p.limit.Remove()    // empty: the next limit's making tries again
 	_ = os.RemoveAll(p.dir) // a temporary directory: the system removes the rest
 }

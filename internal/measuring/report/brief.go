@@ -135,11 +135,11 @@ func alwaysShown(r *record.Comparison) []func(fact.Fact) bool {
 	return causes()
 }
 
-// causes returns the kinds of doubts that may explain any report: a disturbance of the run, and a rate that the slowest arm
-// lowered.
+// causes returns the kinds of doubts that may explain any report: a disturbance of the run, servers that were not warm, and a rate
+// that the slowest arm lowered.
 func causes() []func(fact.Fact) bool {
 	lowered := func(d fact.Fact) bool { return doubt.RateFewWorkers.Code.Is(d) || doubt.RateLowered.Code.Is(d) }
-	return []func(fact.Fact) bool{fact.Fact.Disturbs, lowered}
+	return []func(fact.Fact) bool{fact.Fact.Disturbs, doubt.ColdServer.Code.Is, lowered}
 }
 
 // doubtsOf returns the first most doubts, then the first doubt of each cause that is not among these, and a count of the others

@@ -120,11 +120,7 @@ func wayOut(r *record.Common) string {
 func longer(r *record.Comparison) []string {
 	needed := 0
 	if r.GateOutcome() == outcome.Open {
-		for _, g := range r.Gate {
-			if g.Outcome == outcome.Open && !g.Watched {
-				needed = max(needed, g.Needed)
-			}
-		}
+		needed = neededByGate(r)
 	}
 	for _, v := range r.Verdicts {
 		if len(r.Gate) == 0 && v.Verdict.Outcome == outcome.Open && isAskedFor(r, v) {

@@ -225,23 +225,27 @@ func gateEvidence(r *record.Comparison) document.Facts {
 	if r.GateOutcome() != outcome.Open || !doubt.TooBusy(r.Doubts).None() {
 		return told
 	}
-	needed := 0
-	for _, g := range r.Gate {
-		if g.Outcome == outcome.Open {
-			needed = max(needed, g.Needed)
-		}
-	}
-	if text := remedies(r); text != "" {
-		told = append(told, document.Fact{Label: "Open", Text: text})
-	}
+	needed := neededByGate(r)
 	text := remedy(r, needed)
 	if needed > 0 && needed <= mostBlocks && nextOf(r).command == "" {
 		text += "; raise --budget"
 	}
-	if text != "" {
-		told = append(told, document.Fact{Label: "Open", Text: text})
+	for _, text := range []string{text, remedies(r)} {
+		if text != "" {
+			told = append(told, document.Fact{Label: "Open", Text: text})
+		}
 	}
 	return told
+}
+
+// neededByGate returns the number of blocks that would decide all that must be fine; 0 if that is not known, or nothing is open.
+func neededByGate(r *record.Comparison) (needed int) {
+	for _, g := range r.Gate {
+		if g.Outcome == outcome.Open && !g.Watched {
+			needed = max(needed, g.Needed)
+		}
+	}
+	return needed
 }
 
 // remedies returns the flags that may close an open gate, apart from more blocks: a lower rate, a larger allowed worsening, or

@@ -454,7 +454,8 @@ func (p *plan) takeTimes() error {
 	if err := CheckSpan(warmup, window); err != nil {
 		return err
 	}
-	p.Warmup, p.Window = record.Lasting(warmup), record.Lasting(window)
+	heating := p.heating(o.Warmup) // a scenario's own warm-up is as it says
+	p.Heating, p.Warmup, p.Window = record.Lasting(heating), record.Lasting(warmup-heating), record.Lasting(window)
 	p.budget = stretched(cmp.Or(time.Duration(asked.Budget), usual.Budget))
 	// The same number of blocks takes longer on another site.
 	if o.Site != nil {
@@ -540,7 +541,7 @@ func (p plan) costOf(window time.Duration, blocks int) time.Duration {
 	}
 	for i, a := range p.Arms {
 		if p.probes(a) && p.sameAs(i) < 0 {
-			cost += probeCost - probeWindow + p.probeFor()
+			cost += probeCost - probeWindow + p.probeFor() + p.Heating.Duration
 		}
 	}
 	return cost
@@ -549,7 +550,7 @@ func (p plan) costOf(window time.Duration, blocks int) time.Duration {
 // blockCost returns about how long a block with windows of length window takes.
 func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 	span := p.Warmup.Duration + window
-	each := trialCost
+	each := trialCost + p.Heating.Duration
 	if turn := p.turn(window); turn > 0 {
 		each += turn + turnWarmup
 	}

@@ -248,6 +248,7 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 	}
 	defer server.Kill()
 	l.others.Guest(server.Found)
+	p.heat(ctx, a, server, p.Seed)
 	// A probe that only has to show that an arm can take a rate needs more clients: if a pool has one
 	// worker per client, each worker waits for the next connection of its client.
 	clients := probeClients
@@ -291,15 +292,19 @@ func (l lab) probeArm(ctx context.Context, p plan, a arm) (found throughput, err
 // throughput of the whole. (A second loop instead would meet the requests that the first one left in a slow
 // server's queue.) A large value means that the machine or the server changed during the probe.
 func unevenness(r load.ClosedResult) float64 {
-	middle := int64(probeWarmup + r.Elapsed/2)
 	// The first half has Answered - second replies, so the halves differ by Answered - 2 second.
-	second := 0
+	return math.Abs(float64(r.Answered-2*inSecondHalf(r, probeWarmup))) / (float64(r.Answered) / 2)
+}
+
+// inSecondHalf returns the number of good replies in the second half of a loop's time, after its warm-up.
+func inSecondHalf(r load.ClosedResult, warmup time.Duration) (n int) {
+	middle := int64(warmup + r.Elapsed/2)
 	for _, q := range r.Requests {
 		if q.Good() && q.Done >= middle {
-			second++
+			n++
 		}
 	}
-	return math.Abs(float64(r.Answered-2*second)) / (float64(r.Answered) / 2)
+	return n
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/measuring/host"
 	"schedlab/internal/measuring/load"
+	"schedlab/internal/measuring/process"
 	"schedlab/internal/shared/cpuset"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/workload"
@@ -33,6 +34,49 @@ func (p plan) turn(window time.Duration) time.Duration {
 	return min(max(longestTurn, enough), max(shortestTurn, window))
 }
 
+// A warm-up of longWarmup or more is for a program that compiles while it runs, and 0.2 s at a quarter of its highest rate are few
+// requests. So all but the last ownWarmup of it is spent heating.
+const (
+	longWarmup = 500 * time.Millisecond
+	ownWarmup  = 200 * time.Millisecond
+	heatSlice  = time.Second // heating is sent in slices, since the load holds each request's times until its end
+)
+
+// heating returns how much of a warm-up that --warmup asks for is spent heating: nothing where an arm is a mode of ours, or a server that runs already and is
+// not ours to keep busy, or has a closed loop, which does that anyway.
+func (p plan) heating(warmup time.Duration) time.Duration {
+	last := ownWarmup
+	for _, a := range p.Arms {
+		if a.Mode != "" || a.asked.URL != "" || a.Clients.Closed() {
+			return 0
+		}
+		last = max(last, time.Duration(a.load.Ramp))
+	}
+	if warmup < longWarmup || p.opts.Site != nil {
+		return 0
+	}
+	return max(0, warmup-last)
+}
+
+// heat keeps an arm's server busy for the plan's heating. What fails then is left to what is measured after it, which tells of it.
+func (p plan) heat(ctx context.Context, a arm, server *process.Process, seed uint64) {
+	defer pauseGC(quietRoom)()
+	for left := p.Heating.Duration; left > 0 && ctx.Err() == nil && server.Alive(); left -= heatSlice {
+		if _, _, err := send(ctx, nil, p.flood(a, server.Addr, seed, min(left, heatSlice)), workload.Dist{}); err != nil {
+			return
+		}
+	}
+}
+
+// flood returns a load that keeps an arm's server at addr busy for a time.
+func (p plan) flood(a arm, addr string, seed uint64, length time.Duration) load.Options {
+	return load.Options{
+		Clients: p.saturating(a, probeClients),
+		Targets: p.targets(addr, a.Clients), Trace: p.scenario.Cycle(seed, p.iters), Seed: seed,
+		Duration: length, Warmup: turnWarmup, Shared: p.cpus.Shared,
+	}
+}
+
 // saturate keeps the server busy for a turn and tells what it did. A turn that could not be sent leaves no figure: the window
 // before it counts anyway, and stop tells of a server that died.
 func (t *trial) saturate(ctx context.Context) {
@@ -45,17 +89,13 @@ func (t *trial) saturate(ctx context.Context) {
 	cpus := p.ownCPUs(t.arm)
 	idle, family := host.NewIdleClock(cpus), host.Family(t.server.Pid())
 	var ends [2]busyTime
-	o := load.Options{
-		Clients: p.saturating(t.arm, probeClients),
-		Targets: p.targets(t.server.Addr, t.arm.Clients), Trace: p.scenario.Cycle(t.Seed, p.iters), Seed: t.Seed,
-		Duration: length, Warmup: turnWarmup, Shared: p.cpus.Shared,
-		Moments: []time.Duration{turnWarmup, turnWarmup + length}, Moment: func(i int) { ends[i] = busyNow(family, idle) },
-	}
+	o := p.flood(t.arm, t.server.Addr, t.Seed, length)
+	o.Moments, o.Moment = []time.Duration{turnWarmup, turnWarmup + length}, func(i int) { ends[i] = busyNow(family, idle) }
 	got, _, err := send(ctx, p.opts.Site, o, workload.Dist{})
 	if err != nil {
 		return
 	}
-	s := record.Saturation{Answered: got.Answered, Failed: got.Failed, Elapsed: got.Elapsed.Seconds()}
+	s := record.Saturation{Answered: got.Answered, Later: inSecondHalf(got, turnWarmup), Failed: got.Failed, Elapsed: got.Elapsed.Seconds()}
 	if ends[0].known && ends[1].known {
 		s.CPUs, s.CPU, s.Idle = len(cpus), ends[1].cpu-ends[0].cpu, (ends[1].idle - ends[0].idle).Seconds()
 	}

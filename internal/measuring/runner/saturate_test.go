@@ -42,6 +42,34 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// A long warm-up of a command is spent saturated but for its end, and a budget reckons with all of it; that of a mode, of a server that
+// runs already and of a scenario is not.
+func TestHeating(t *testing.T) {
+	t.Parallel()
+	const open = "name: x\nquestion: Which is faster?\nload: {rate: 100/s}\n"
+	command := "arms: [{name: a, command: 'true {addr}'}, {name: b, command: 'true {addr}'}]\n"
+	for _, c := range []struct {
+		text       string
+		asked      time.Duration
+		heat, rest time.Duration
+	}{
+		{open + command, 3 * time.Second, 2800 * time.Millisecond, 200 * time.Millisecond},
+		{open + command, 400 * time.Millisecond, 0, 400 * time.Millisecond},
+		{open + command + "protocol: {warmup: 3s}\n", 0, 0, 3 * time.Second},
+		{open + "arms: [{mode: nethttp}, {mode: pool}]\n", 3 * time.Second, 0, 3 * time.Second},
+		{open + "arms: [{name: a, url: 'http://127.0.0.1:1'}, {name: b, command: 'true {addr}'}]\n", 3 * time.Second, 0, 3 * time.Second},
+		{"name: x\nquestion: Which is faster?\nload: {loop: closed, connections: 8}\n" + command, 3 * time.Second, 0, 3 * time.Second},
+	} {
+		p := planned(t, c.text, func(o *Options) { o.Warmup, o.Budget = c.asked, 10*time.Minute })
+		if p.Heating.Duration != c.heat || p.Warmup.Duration != c.rest {
+			t.Errorf("%s\nwith --warmup %v: %v saturated and %v at the rate, want %v and %v", c.text, c.asked, p.Heating, p.Warmup, c.heat, c.rest)
+		}
+		if got, least := p.blockCost(p.Window.Duration), time.Duration(len(p.Arms))*(c.heat+c.rest+p.Window.Duration); got < least {
+			t.Errorf("a block costs %v, less than its %v of load", got, least)
+		}
+	}
+}
+
 // The clocks of CPUs tell nothing of a server that may run elsewhere, or beside the load.
 func TestOwnCPUs(t *testing.T) {
 	t.Parallel()

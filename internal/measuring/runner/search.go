@@ -140,7 +140,7 @@ func (by bySearch) schedule(p *plan) error {
 	if err != nil {
 		return impossible("%v", err)
 	}
-	p.Warmup, p.Window = record.Lasting(t.Warmup), record.Lasting(t.Window)
+	p.Heating, p.Warmup, p.Window = record.Span{}, record.Lasting(t.Warmup), record.Lasting(t.Window)
 	// The probe comes out of the arm's budget.
 	p.Windows = int((t.Budget - ProbeCost) / (p.span() + StepCost))
 	// Each arm has a budget of its own, so the search takes as long as all together.

@@ -238,7 +238,7 @@ func moduleOf(page []byte) string {
 // keepSending sends an arm's load to its server, one trace after the other, until ctx ends or
 // sending fails. The error tells which. It never returns nil.
 func keepSending(ctx context.Context, p probed, a arm, server *process.Process) error {
-	p.Warmup, p.Window = record.Span{}, record.Lasting(profileLoad)
+	p.Heating, p.Warmup, p.Window = record.Span{}, record.Span{}, record.Lasting(profileLoad)
 	for round := 0; ; round++ {
 		clocks := host.Watch(ctx, server.Pid(), p.cpus, 0, profileLoad)
 		_, _, err := newTrial(p, round+1, round, a, server).drive(ctx, clocks)

@@ -66,6 +66,7 @@ func (l lab) runTrial(ctx context.Context, p probed, dir *record.Dir, number, bl
 	// On every way out, end what still runs, and remove the server's temporary directory.
 	defer server.Kill()
 	t := newTrial(p, number, block, a, server)
+	p.heat(ctx, a, server, t.Seed)
 	// Another program's counters run since its start, so read them before the load and after it.
 	t.files.Before = scrapeForeign(ctx, server, a.asked, &t.Server)
 	switch err := t.measure(ctx); {

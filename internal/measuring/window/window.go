@@ -40,6 +40,10 @@ type Window struct {
 	Throttled stats.Opt // of the window, in which a limit on CPU time stopped a process
 	LoadShare stats.Opt // of CPUs that the load shares with the server, that the load used
 
+	Growth stats.Opt // good replies of the second half of a saturated turn for each of the first
+	Beside stats.Opt // CPU time a request in the window, as a multiple of that in the saturated turn
+	Busy   stats.Opt // ratio of the server's CPU time to that of its CPUs, in the window
+
 	Unsent         float64 // share of a paced closed loop's requests that it never sent; 0 for other loads
 	RateOff        float64 // relative difference between the requests sent in the window and scheduled in it
 	Generator      float64 // busy ratio of the load's CPUs
@@ -188,7 +192,9 @@ func (w *Window) recorded(e record.Env) {
 		w.Values[stats.Memory] = stats.Known(float64(s.Footprint.Memory))
 	}
 	if s.Saturated != nil {
-		w.Values[stats.Capacity] = stats.Known(s.Saturated.Capacity())
+		w.Values[stats.Capacity], w.Growth = stats.Known(s.Saturated.Capacity()), stats.Known(s.Saturated.Growth())
+		w.Beside = stats.Known(w.Values[stats.CPUPerRequest].Float() / s.Saturated.PerReply())
+		w.Busy = stats.Known(s.CPU / window / float64(s.Saturated.CPUs))
 	}
 	if n := s.Within; n != nil {
 		w.Values[stats.Accepted], w.Values[stats.Done], w.Values[stats.StillOpen] = stats.Known(n.Accepted), stats.Known(n.Done), stats.Known(n.Open)

@@ -27,6 +27,18 @@ var _ = fact.Part("overload others", `{{with .Others}}; other programs took {{pe
 // Overloaded is the doubt about an arm with a backlog that grows in most windows.
 var Overloaded = fact.New[Overload]("overloaded", 220, `overloaded: its backlog grows through the window, so only goodput is judged{{template "overload others" .}}`)
 
+// Cold tells how it shows that an arm's servers were still warming up when they were measured.
+type Cold struct {
+	Growth     float64 `json:"growth,omitempty"` // of the replies, from the first to the second half of its saturated turns, as a ratio
+	Faster, Of int     // turns in which they grew, of all
+	Beside     float64 `json:"beside,omitempty"` // CPU time a request at the rate, as a multiple of that in the turns
+	Warmup     float64 // seconds, that may be enough
+}
+
+// ColdServer is the doubt about an arm whose servers were not warm.
+var ColdServer = fact.New[Cold]("cold-server", 245, `it was not warm: {{with .Beside}}a request took {{count .}} times the CPU time that it took when the server was saturated after the windows, so most of it went into something else{{else}}`+
+	`when it was saturated after the windows, it answered {{percent .Growth}} more in the second half of that time than in the first ({{count .Faster}} of {{count .Of}} times){{end}}; --warmup {{count .Warmup}}s may be enough, for a program that compiles while it runs`)
+
 // Silence names the blocks in which an arm gave no good reply before the window ended.
 type Silence struct {
 	Blocks  int

@@ -14,7 +14,7 @@ import (
 func TestByWeight(t *testing.T) {
 	t.Parallel()
 	want := []fact.Code{
-		"machine-busy", "sticky-pool", "short-round", "starved-connections", "generator-limit", "too-few-workers", "overloaded", "rate-few-workers", "rate-lowered", "disturbed-probe", "windows-shortened",
+		"machine-busy", "sticky-pool", "short-round", "starved-connections", "cold-server", "generator-limit", "too-few-workers", "overloaded", "rate-few-workers", "rate-lowered", "disturbed-probe", "windows-shortened",
 		"run-not-complete", "budget-too-short", "missing-trials", "load-stood-still", "blocks-left-out", "answered-none", "redirects", "windows-refused", "load-took-cpu", "unsent-requests",
 		"other-mode", "queue-unused", "one-cpu-shared", "one-p-shared", "parsers-differ", "idle-workers", "queue-never-full",
 		"",

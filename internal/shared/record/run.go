@@ -98,7 +98,9 @@ type Plan struct {
 	Feasible *Feasibility `json:"feasible,omitempty"`
 	Warmup   Span         `json:"warmup"`
 	Window   Span         `json:"window"`
-	Rate     float64      `json:"rate"` // 0 until the probes have chosen it
+	// Heating is for how long, before the warm-up, 64 clients that ask again at once keep each server busy; 0 for not at all.
+	Heating Span    `json:"heating,omitzero"`
+	Rate    float64 `json:"rate"` // 0 until the probes have chosen it
 	// Sendable is the highest rate that the load's CPUs can offer, if the requested share of the
 	// arms' throughput is more; else 0.
 	Sendable    float64     `json:"sendable,omitempty"`

@@ -82,7 +82,8 @@ func UnknownServer() ServerSide {
 
 // A Saturation is what a server did while each client sent its next request as soon as it had a reply. Times are in seconds.
 type Saturation struct {
-	Answered int     `json:"answered"` // good replies
+	Answered int     `json:"answered"`        // good replies
+	Later    int     `json:"later,omitempty"` // of these, in the second half of the time
 	Failed   int     `json:"failed,omitempty"`
 	Elapsed  float64 `json:"elapsed"`
 	// CPUs is the number of CPUs on which only the server is meant to run; 0 if their times are not known. CPU is the server's
@@ -103,6 +104,22 @@ func (s Saturation) Capacity() float64 {
 		own = min(own, (s.CPU+s.Idle)/float64(s.CPUs))
 	}
 	return float64(s.Answered) / own
+}
+
+// Growth returns the good replies of the second half of the time for each of the first half; NaN if a half had none.
+func (s Saturation) Growth() float64 {
+	if s.Later == 0 || s.Later == s.Answered {
+		return math.NaN()
+	}
+	return float64(s.Later) / float64(s.Answered-s.Later)
+}
+
+// PerReply returns the server's CPU time for each good reply, in seconds; NaN if it is not known.
+func (s Saturation) PerReply() float64 {
+	if s.CPUs == 0 || s.Answered == 0 {
+		return math.NaN()
+	}
+	return s.CPU / float64(s.Answered)
 }
 
 // A Footprint is the memory, threads and processes of a server, over all its processes.
