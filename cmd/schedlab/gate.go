@@ -73,6 +73,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	fl.StringSliceVar(&r.Allow, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ", ")+")")
 	bindAsked(fl, &r.Adhoc, true)
 	fl.Var(&r.Rate, "rate", "requests a second, like 3000/s, or a share of what the slower build can do (default 0.25x)")
+	fl.Lookup("dry-run").Usage = "print the plan, its time and its commands, and run nothing; two commits are built all the same"
 	fl.Lookup("warmup").Usage = "how long each server is loaded before it is measured; from 500ms on all but the last 200ms of it as fast as 64 clients can ask, for programs that compile while they run (default 60ms, without capacity 200ms)"
 	fl.DurationVar(&r.Window, "window", 0, "how long each build is measured in a block (default 0.15s, without capacity 0.5s; longer for a quantile of --metric and a small --allow)")
 	fl.DurationVar(&r.Budget, "budget", 0, "longest it may take (default 75s, and longer for a small --allow, a long --window or --warmup, and where a quantile of --metric needs long windows)")

@@ -170,7 +170,7 @@ func (f *runFlags) bind(cmd *cobra.Command, r *session.Common) {
 	fl.StringVar(&r.Note, "note", "", "a remark to keep in the record")
 	fl.StringVar(&r.Out, "out", record.DefaultRoot, "directory of run records")
 	f.bindProgress(fl)
-	fl.DurationVar(&r.Warmup, "warmup", 0, "how long each server is loaded before it is measured (default "+scenario.Quick.Warmup.String()+", or the scenario's)")
+	fl.DurationVar(&r.Warmup, "warmup", 0, "how long each server is loaded before it is measured (default "+scenario.Quick.Warmup.String()+", or the scenario's); from 500ms on, if all arms are commands, all but the last 200ms of it as fast as 64 clients can ask")
 	bindWaitIdle(fl, &r.Where)
 	fl.BoolVar(&r.DryRun, "dry-run", false, "print the plan, its time and its commands, and run nothing")
 	completeBy(cmd, "arm", completeArm)

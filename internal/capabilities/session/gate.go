@@ -125,6 +125,10 @@ func (r Gate) checkAsked(c *conduct) error {
 		return err
 	}
 	for _, q := range asked {
+		// A pipe can be read once, and planning reads it.
+		if info, err := os.Stat(q.Workload.Targets); err == nil && !info.Mode().IsRegular() {
+			continue
+		}
 		if err := q.Open(); err != nil {
 			return Usage(err)
 		}
@@ -252,7 +256,7 @@ func (r Gate) checkBuilds() error {
 // that git does not know is wrong usage, and so is a build command that leaves no program; a build
 // that fails is a failure of the job. flag is the one that names the commit.
 func (r Gate) build(ctx context.Context, dir, flag, ref string, show Observer) (start string, err error) {
-	show.Say("building " + r.commit(ctx, ref)) // which may take minutes
+	show.Say("building " + r.commit(ctx, flag, ref)) // which may take minutes
 	out := filepath.Join(dir, flag)
 	tree := out + "-tree"
 	if err := said(exec.CommandContext(ctx, "git", "worktree", "add", "--quiet", "--detach", tree, ref)); err != nil {
@@ -272,28 +276,29 @@ func (r Gate) build(ctx context.Context, dir, flag, ref string, show Observer) (
 	return strings.ReplaceAll(r.Start, outMark, cmdline.Quote(out)), nil
 }
 
-// commit returns a name of a commit with its hash and subject, and of the new one what differs from the old, so that a HEAD~1
-// which is not what was meant is seen; the name alone where git does not know it.
-func (r Gate) commit(ctx context.Context, ref string) string {
-	git := func(args ...string) string {
-		out, _ := exec.CommandContext(ctx, "git", args...).Output() // "" is as good as none
-		return strings.TrimSpace(string(out))
+// commit returns a name of the commit of a flag with its hash and subject, and of the new one what differs from the old, so that a
+// HEAD~1 which is not what was meant is seen. It is ref alone where git does not tell.
+func (r Gate) commit(ctx context.Context, flag, ref string) string {
+	git := func(args ...string) (string, bool) {
+		out, err := exec.CommandContext(ctx, "git", args...).Output()
+		return strings.TrimRight(string(out), "\n\x00"), err == nil
 	}
 	text := ref
-	if subject := git("log", "-1", "--format=%h, %s", ref); subject != "" {
+	if subject, ok := git("log", "-1", "--format=%h, %s", ref, "--"); ok && subject != "" {
 		text += " (" + subject + ")"
 	}
-	if ref != r.NewRef {
+	names, ok := git("diff", "-z", "--name-only", r.OldRef, r.NewRef, "--")
+	if flag != "new-ref" || !ok {
 		return text
 	}
-	changed := strings.Fields(git("diff", "--name-only", r.OldRef, r.NewRef))
-	switch {
-	case len(changed) == 0:
+	switch changed := strings.Split(names, "\x00"); {
+	case names == "":
 		return text + ", whose files are those of " + r.OldRef
 	case len(changed) > 3:
 		return text + ", which changes " + prose.Plural(len(changed), "file")
+	default:
+		return text + ", which changes " + strings.Join(changed, ", ")
 	}
-	return text + ", which changes " + strings.Join(changed, ", ")
 }
 
 // buildIn runs a shell command in a git worktree, and then removes the worktree: also after an

@@ -56,7 +56,7 @@ func (c *Config) fields() []field {
 		{"expect", "Expectations", `not slower("p99", "pool"); one a line`, true, func(r *session.Compare) any { return &r.Expect }},
 		{"slo", "Objective of each arm", "p99<=10ms,errors<=0.1%", true, func(r *session.Compare) any { return &r.Keep }},
 		{"seed", "Seed", "a number; that of an earlier run repeats its requests", true, func(r *session.Compare) any { return &r.Seed }},
-		{"warmup", "Warm-up", "200ms: load before each window", true, func(r *session.Compare) any { return &r.Warmup }},
+		{"warmup", "Warm-up", "200ms: load before each window; a long one of commands mostly saturates them", true, func(r *session.Compare) any { return &r.Warmup }},
 		{"blocks", "Most blocks", "10 to 40", true, func(r *session.Compare) any { return &r.Blocks }},
 		{"note", "Note", "a remark to keep in the record", true, func(r *session.Compare) any { return &r.Note }},
 		{"close", "Open a connection for each request", "", true, func(r *session.Compare) any { return &r.Close }},

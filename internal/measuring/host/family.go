@@ -12,27 +12,51 @@ import (
 	"strings"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 
 	"schedlab/internal/shared/cpuset"
 	"schedlab/internal/shared/record"
 )
 
-// Family returns a process and all its descendants, parents first. Processes that end in the
-// meantime may be missing.
+// Family returns a process and all its descendants, parents first, with those of its process group that this program has inherited
+// because their parents have ended. Processes that end in the meantime may be missing.
 //
 // A shell may have started a server, and it may have workers, so its figures are sums over the family.
 func Family(pid int) []int {
-	all := []int{pid}
+	all := append([]int{pid}, inherited(pid)...)
 	// all grows while it is read: the children of each process are added at its end. The kernel lists
 	// children by the thread that made them.
 	for i := 0; i < len(all); i++ {
-		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i])) // no error: the pattern is valid
-		for _, list := range lists {
-			for field := range strings.FieldsSeq(readFile(list)) {
-				if child, err := strconv.Atoi(field); err == nil && !slices.Contains(all, child) {
-					all = append(all, child)
-				}
+		for _, child := range children(all[i]) {
+			if !slices.Contains(all, child) {
+				all = append(all, child)
 			}
+		}
+	}
+	return all
+}
+
+// children returns the children of a process.
+func children(pid int) (all []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // no error: the pattern is valid
+	for _, list := range lists {
+		for field := range strings.FieldsSeq(readFile(list)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
+// inherited returns the children of this program that belong to the process group of a server, which has its pid.
+func inherited(server int) (all []int) {
+	if server == os.Getpid() {
+		return nil
+	}
+	for _, child := range children(os.Getpid()) {
+		if group, err := unix.Getpgid(child); err == nil && group == server && child != server {
+			all = append(all, child)
 		}
 	}
 	return all

@@ -80,11 +80,16 @@ func Isolate(cmd *exec.Cmd) {
 // adopt makes this program the parent of what its descendants leave behind. An old kernel that cannot leaves them to the first process.
 var adopt = sync.OnceFunc(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) })
 
-// Bury waits for those processes of a killed group that have become children of this program. The leader must have been waited for.
+// Bury waits for those processes of a killed group that have become children of this program, for a second at most: one of another user
+// may live on. The leader must have been waited for.
 func Bury(group int) {
-	for {
-		if _, err := unix.Wait4(-group, nil, 0, nil); err != nil && err != unix.EINTR {
+	for began := time.Now(); time.Since(began) < time.Second; {
+		switch pid, err := unix.Wait4(-group, nil, unix.WNOHANG, nil); {
+		case err == unix.EINTR || pid > 0:
+		case err != nil:
 			return // none is left
+		default:
+			time.Sleep(time.Millisecond)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,6 +37,9 @@ func TestWorkersOfAnEndedServerAreOurs(t *testing.T) {
 	}
 	if stat.PPID != os.Getpid() {
 		t.Errorf("the worker's parent is %d, want this process, %d", stat.PPID, os.Getpid())
+	}
+	if family := Family(group); !slices.Contains(family, worker) {
+		t.Errorf("the family of server %d is %v, without its worker %d", group, family, worker)
 	}
 	if err := unix.Kill(-group, unix.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func (b blocks) standing(r *record.Comparison) (all []fact.Fact) {
 }
 
 // A server is cold if it answered coldGrowth times as much in the second half of its saturated turns as in the first, in the median, and
-// more in so many of them as in one run of a thousand by chance, that many standard deviations above a half. It is so, too, if
+// in more of them than chance gives once in a thousand runs: coldTurns standard deviations above half of them. It is so, too, if
 // it used most of its CPUs' time at the rate, and requests took coldBeside times the CPU time there that they take when it is
 // saturated. (At a low rate they may take more for being woken up, but then the CPUs are mostly idle.)
 const (
@@ -92,13 +92,19 @@ const (
 	coldTurns  = 3.1
 	coldBeside = 2
 	coldBusy   = .7
+	// longestAdvised is the longest warm-up that is advised, in seconds.
+	longestAdvised = 30
 )
 
 // cold returns the doubt that an arm's servers were not warm when they were measured, which shows when they are saturated, after
 // the window. No fact if they were, or if too few turns tell.
 func (b blocks) cold(a record.Arm) (f fact.Fact) {
-	had := b.run.Plan.Heating.Seconds() + b.run.Plan.Warmup.Seconds()
-	said := doubt.Cold{Warmup: max(3, math.Ceil(3*had))}
+	said, plan := doubt.Cold{}, b.run.Plan
+	// Only commands are kept busy in a long warm-up, and only here.
+	started := !slices.ContainsFunc(plan.Arms, func(a record.PlanArm) bool { return a.Mode != "" || len(a.Command) == 0 })
+	if longer := max(3, math.Ceil(3*(plan.Heating.Seconds()+plan.Warmup.Seconds()))); started && b.run.Env.Site == nil && longer <= longestAdvised {
+		said.Warmup = longer
+	}
 	known := func(of func(w *modelled) stats.Opt) []float64 {
 		return slices.DeleteFunc(b.each(a.Name, of), math.IsNaN)
 	}

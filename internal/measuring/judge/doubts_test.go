@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -368,16 +369,20 @@ func TestAColdServerIsTold(t *testing.T) {
 		later func(block int) int // good replies of the second half, of 1000 in the first
 		want  string
 	}{
-		"cold":     {func(int) int { return 1300 }, "it was not warm: when it was saturated after the windows, it answered 30 % more in the second half of that time than in the first (12 of 12 times); --warmup 3s may be enough, for a program that compiles while it runs"},
+		"cold":     {func(int) int { return 1300 }, "it was not warm: when it was saturated after the windows, it answered 30 % more in the second half of that time than in the first (12 of 12 times)"},
 		"at most":  {func(block int) int { return 1300 - 400*(block/12) }, ""},
 		"warm":     {func(int) int { return 1000 }, ""},
 		"hardly":   {func(int) int { return 1080 }, ""},
 		"at times": {func(block int) int { return 900 + 500*(block%2) }, ""},
 		"no turns": {func(int) int { return 0 }, ""},
+		"waits":    {func(int) int { return 1300 }, ""}, // its clients come back together
 	} {
 		edit := func(trial *record.Trial, requests []request.Request) []request.Request {
 			if later := tt.later(trial.Block); trial.Arm == "pool" && later > 0 {
-				trial.Server.Saturated = &record.Saturation{Answered: 1000 + later, Later: later, Elapsed: .3}
+				trial.Server.Saturated = &record.Saturation{Answered: 1000 + later, Later: later, Elapsed: .3, CPUs: 1, CPU: .3}
+				if name == "waits" {
+					trial.Server.Saturated.Idle = .1
+				}
 			}
 			return requests
 		}
@@ -392,6 +397,34 @@ func TestAColdServerIsTold(t *testing.T) {
 		}
 		if said != tt.want {
 			t.Errorf("%s: %q, want %q", name, said, tt.want)
+		}
+	}
+}
+
+// A longer warm-up is advised where it would be spent saturated, and up to half a minute.
+func TestAdvisedWarmUp(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		command bool
+		had     time.Duration
+		want    string
+	}{{true, 60 * time.Millisecond, "; --warmup 3s may be enough"}, {true, 5 * time.Second, "; --warmup 16s may be enough"}, {true, 12 * time.Second, ""}, {false, 0, ""}} {
+		edit := func(trial *record.Trial, requests []request.Request) []request.Request {
+			trial.Server.Saturated = &record.Saturation{Answered: 2300, Later: 1300, Elapsed: .3, CPUs: 1, CPU: .3}
+			return requests
+		}
+		plan := func(p *record.Plan) {
+			p.Heating = record.Lasting(tt.had)
+			for i := range p.Arms {
+				if p.Arms[i].Command = []string{"./server"}; tt.command {
+					p.Arms[i].Mode = ""
+				}
+			}
+		}
+		said := strings.Join(doubtTexts((synthetic{edit: edit, plan: plan}).judged(t)), " ")
+		_, advice, found := strings.Cut(said, "than in the first (12 of 12 times)")
+		if !found || !strings.HasPrefix(advice, tt.want) || tt.want == "" && strings.Contains(said, "--warmup") {
+			t.Errorf("commands %t, after %v: %q, want the advice %q", tt.command, tt.had, said, tt.want)
 		}
 	}
 }

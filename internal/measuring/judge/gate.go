@@ -46,8 +46,11 @@ func (a Gate) judge(b blocks, r *record.Comparison) { r.Gate = b.gated(a, r.Arms
 
 func (a Gate) answered(g judgement, _ int) bool { return gateDecided(g.result.Gate) }
 
-// awaited returns the open metrics that must be fine, as verdicts on the last arm.
+// awaited returns the open metrics that must be fine, as verdicts on the last arm; none once the gate has its answer.
 func (a Gate) awaited(g judgement) (open []record.Verdict) {
+	if gateDecided(g.result.Gate) {
+		return nil
+	}
 	for _, of := range g.result.Gate {
 		if arms := g.result.Arms; of.Outcome == outcome.Open && !of.Watched {
 			open = append(open, record.Verdict{Metric: of.Metric, Baseline: arms[0].Name, Arm: arms[len(arms)-1].Name, Needed: of.Needed})

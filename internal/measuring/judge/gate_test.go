@@ -205,6 +205,11 @@ func TestGateWaitsForWhatMustBeFine(t *testing.T) {
 			{Metric: stats.P50, Outcome: outcome.Open, Needed: 32}, {Metric: stats.P99, Outcome: outcome.Open, Needed: 700, Watched: true}, {Metric: stats.Goodput, Outcome: outcome.Yes},
 		},
 	}
+	worse := *r
+	worse.Gate = append(slices.Clone(r.Gate), record.Gated{Metric: stats.CPUPerRequest, Outcome: outcome.No})
+	if got := (Gate{}).awaited(judgement{result: &worse}); got != nil {
+		t.Errorf("a gate that is worse waits for %+v", got)
+	}
 	got := Gate{}.awaited(judgement{result: r})
 	if len(got) != 1 || got[0].Arm != "new" || got[0].Metric != stats.P50 || got[0].Needed != 32 {
 		t.Errorf("the gate waits for %+v, want p50 of new, which needs 32 blocks", got)

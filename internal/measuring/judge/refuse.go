@@ -285,7 +285,7 @@ func (b blocks) windowFor(m stats.Metric, least float64) *doubt.Longer {
 	window, budget := stats.Widened(least, 0), 0.0
 	// The blocks up to the first look must fit into the budget. Of a comparison the plan tells only the time that its blocks may take.
 	p := b.run.Plan
-	if needs := float64(stats.Looks()[0]*len(p.Arms)) * (p.Warmup.Seconds() + window + trialStarts); needs > max(p.Budget.Seconds(), p.Estimate.Seconds()) {
+	if needs := float64(stats.Looks()[0]*len(p.Arms)) * (p.Heating.Seconds() + p.Warmup.Seconds() + window + trialStarts); needs > max(p.Budget.Seconds(), p.Estimate.Seconds()) {
 		budget = math.Ceil(needs)
 	}
 	return longer(window, budget)

@@ -81,7 +81,7 @@ func (of *Trials) Common(kind string) record.Common {
 	}
 	return record.Common{
 		Schema: record.Schema, Kind: kind, Run: of.name, Dir: of.path, Scenario: p.Scenario, Question: p.Question, Status: run.Status, Seed: p.Seed, Asked: p.Asked,
-		Warmup: p.Warmup, Window: p.Window, Started: run.Started, Env: run.Env, Others: run.Others, Note: p.Note, Command: p.Command, Doubts: []fact.Fact{}, NotChecked: []string{},
+		Warmup: record.Lasting(p.Heating.Duration + p.Warmup.Duration), Window: p.Window, Started: run.Started, Env: run.Env, Others: run.Others, Note: p.Note, Command: p.Command, Doubts: []fact.Fact{}, NotChecked: []string{},
 	}
 }
 

@@ -128,23 +128,31 @@ func longer(r *record.Comparison) []string {
 		}
 	}
 	if _, flags := needs(r, needed); flags != nil {
+		if len(r.Gate) > 0 {
+			flags = append(flags, sameRate(r)...)
+		}
 		return flags
 	}
 	// Nothing is open, but windows are too short for a quantile, and no answer is there without it.
 	if r.Answer.Outcome == outcome.Refused {
 		for _, v := range r.Verdicts {
 			if few, is := fact.In(doubt.FewRequests, v.Reason); is && few.Longer != nil {
-				flags := []string{"window " + typed(few.Window)}
-				// The next run's probes may choose a lower rate, at which the window would be too short again.
-				if rate := math.Round(r.Rate); rate > 0 && choosesRate(r) {
-					flags = append(flags, fmt.Sprintf("rate %.0f/s", rate))
-				}
+				flags := append([]string{"window " + typed(few.Window)}, sameRate(r)...)
 				if few.Budget > 0 {
 					flags = append(flags, "budget "+typed(few.Budget))
 				}
 				return flags
 			}
 		}
+	}
+	return nil
+}
+
+// sameRate returns the flag that keeps the rate which a run's probes chose: those of the next may choose another, at which the window is
+// too short again, or the answer another one. nil if they chose none.
+func sameRate(r *record.Comparison) []string {
+	if rate := math.Round(r.Rate); rate > 0 && choosesRate(r) {
+		return []string{fmt.Sprintf("rate %.0f/s", rate)}
 	}
 	return nil
 }

@@ -541,16 +541,24 @@ func (p plan) costOf(window time.Duration, blocks int) time.Duration {
 	}
 	for i, a := range p.Arms {
 		if p.probes(a) && p.sameAs(i) < 0 {
-			cost += probeCost - probeWindow + p.probeFor() + p.Heating.Duration
+			cost += probeCost - probeWindow + p.probeFor() + p.heatCost()
 		}
 	}
 	return cost
 }
 
+// heatCost returns how long it takes at most to heat a server.
+func (p plan) heatCost() time.Duration {
+	if p.Heating.Duration == 0 {
+		return 0
+	}
+	return p.Heating.Duration + mostSettling
+}
+
 // blockCost returns about how long a block with windows of length window takes.
 func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 	span := p.Warmup.Duration + window
-	each := trialCost + p.Heating.Duration
+	each := trialCost + p.heatCost()
 	if turn := p.turn(window); turn > 0 {
 		each += turn + turnWarmup
 	}

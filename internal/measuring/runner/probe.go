@@ -163,10 +163,10 @@ func (t throughput) doubts(arm string) (all []fact.Fact) {
 
 // calmest probes an arm until others took next to nothing of its CPU time, three times at most, and returns the
 // probe from which others took least. In a search one probe has to do: it comes out of the arm's budget, and the
-// search corrects a rate that it began too low.
+// search corrects a rate that it began too low. So it has where each probe has to heat its server first.
 func (p plan) calmest(probe func() (throughput, error)) (throughput, error) {
 	best, err := probe()
-	for n := 1; n < p.strategy.policy().probes && err == nil && best.taken > expect.ProbeDoubt; n++ {
+	for n := 1; n < p.strategy.policy().probes && p.Heating.Duration == 0 && err == nil && best.taken > expect.ProbeDoubt; n++ {
 		var next throughput
 		if next, err = probe(); err == nil && next.taken < best.taken {
 			best = next

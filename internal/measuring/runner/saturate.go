@@ -40,6 +40,10 @@ const (
 	longWarmup = 500 * time.Millisecond
 	ownWarmup  = 200 * time.Millisecond
 	heatSlice  = time.Second // heating is sent in slices, since the load holds each request's times until its end
+
+	// After it a server is idle if it uses less than this share of a CPU; it has so long to become so.
+	idleShare    = .1
+	mostSettling = time.Second
 )
 
 // heating returns how much of a warm-up that --warmup asks for is spent heating: nothing where an arm is a mode of ours, or a server that runs already and is
@@ -58,13 +62,25 @@ func (p plan) heating(warmup time.Duration) time.Duration {
 	return max(0, warmup-last)
 }
 
-// heat keeps an arm's server busy for the plan's heating. What fails then is left to what is measured after it, which tells of it.
+// heat keeps an arm's server busy for the plan's heating, and waits until it has done what it was asked last, and is idle. What fails
+// then is left to what is measured after it, which tells of it.
 func (p plan) heat(ctx context.Context, a arm, server *process.Process, seed uint64) {
-	defer pauseGC(quietRoom)()
+	if p.Heating.Duration == 0 {
+		return
+	}
 	for left := p.Heating.Duration; left > 0 && ctx.Err() == nil && server.Alive(); left -= heatSlice {
 		if _, _, err := send(ctx, nil, p.flood(a, server.Addr, seed, min(left, heatSlice)), workload.Dist{}); err != nil {
 			return
 		}
+	}
+	const look = 20 * time.Millisecond
+	for began, used := time.Now(), host.FamilyCPU(server.Pid()); time.Since(began) < mostSettling && ctx.Err() == nil; {
+		time.Sleep(look)
+		now := host.FamilyCPU(server.Pid())
+		if now-used < idleShare*look.Seconds() {
+			return
+		}
+		used = now
 	}
 }
 

@@ -1,11 +1,15 @@
 package runner
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"schedlab/internal/measuring/host"
 	"schedlab/internal/measuring/judge"
+	"schedlab/internal/measuring/process"
 	"schedlab/internal/shared/cpuset"
 	"schedlab/internal/shared/stats"
 )
@@ -66,6 +70,23 @@ func TestHeating(t *testing.T) {
 		}
 		if got, least := p.blockCost(p.Window.Duration), time.Duration(len(p.Arms))*(c.heat+c.rest+p.Window.Duration); got < least {
 			t.Errorf("a block costs %v, less than its %v of load", got, least)
+		}
+	}
+}
+
+// Heating asks a server as often as it can answer, for as long as the plan says, and not at all where the plan says nothing.
+func TestHeat(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	served := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(served.Close)
+	for _, warmup := range []time.Duration{400 * time.Millisecond, 500 * time.Millisecond} {
+		p := planned(t, "name: x\nquestion: Which is faster?\nload: {rate: 100/s}\narms: [{name: a, command: 'true {addr}'}, {name: b, command: 'true {addr}'}]\n", func(o *Options) { o.Warmup, o.Budget = warmup, 10*time.Minute })
+		before := asked.Load()
+		p.heat(t.Context(), p.Arms[0], &process.Process{Addr: served.Listener.Addr().String()}, 1)
+		// At the rate it would be 30 requests.
+		if n := asked.Load() - before; (n > 2*probeClients) != (p.Heating.Duration > 0) {
+			t.Errorf("heated for %v it was asked %d times", p.Heating, n)
 		}
 	}
 }

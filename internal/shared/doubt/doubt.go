@@ -32,12 +32,12 @@ type Cold struct {
 	Growth     float64 `json:"growth,omitempty"` // of the replies, from the first to the second half of its saturated turns, as a ratio
 	Faster, Of int     // turns in which they grew, of all
 	Beside     float64 `json:"beside,omitempty"` // CPU time a request at the rate, as a multiple of that in the turns
-	Warmup     float64 // seconds, that may be enough
+	Warmup     float64 `json:"warmup,omitempty"` // seconds, that may be enough; 0 where a longer warm-up is no help, or too long
 }
 
 // ColdServer is the doubt about an arm whose servers were not warm.
 var ColdServer = fact.New[Cold]("cold-server", 245, `it was not warm: {{with .Beside}}a request took {{count .}} times the CPU time that it took when the server was saturated after the windows, so most of it went into something else{{else}}`+
-	`when it was saturated after the windows, it answered {{percent .Growth}} more in the second half of that time than in the first ({{count .Faster}} of {{count .Of}} times){{end}}; --warmup {{count .Warmup}}s may be enough, for a program that compiles while it runs`)
+	`when it was saturated after the windows, it answered {{percent .Growth}} more in the second half of that time than in the first ({{count .Faster}} of {{count .Of}} times){{end}}{{with .Warmup}}; --warmup {{count .}}s may be enough, for a program that compiles while it runs{{end}}`)
 
 // Silence names the blocks in which an arm gave no good reply before the window ended.
 type Silence struct {

@@ -106,9 +106,16 @@ func (s Saturation) Capacity() float64 {
 	return float64(s.Answered) / own
 }
 
-// Growth returns the good replies of the second half of the time for each of the first half; NaN if a half had none.
+// What it takes for the two halves of a turn to tell of the server: it was busy for fullShare of its CPUs' time, and gave leastReplies,
+// twenty to each client. Clients of a server that waits come back together, and then one half may have a round of replies more.
+const (
+	fullShare    = .9
+	leastReplies = 20 * 64
+)
+
+// Growth returns the good replies of the second half of the time for each of the first half; NaN if that tells nothing.
 func (s Saturation) Growth() float64 {
-	if s.Later == 0 || s.Later == s.Answered {
+	if s.Answered < leastReplies || s.CPUs == 0 || s.CPU < fullShare*(s.CPU+s.Idle) || s.Later == 0 || s.Later == s.Answered {
 		return math.NaN()
 	}
 	return float64(s.Later) / float64(s.Answered-s.Later)

@@ -70,3 +70,24 @@ func TestClassIsText(t *testing.T) {
 		t.Errorf("got %v, want what is wrong", err)
 	}
 }
+
+// The halves of a saturated turn tell of the server only if it was busy all the time and gave each client many replies.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		s    Saturation
+		want float64 // 0 for unknown
+	}{
+		"busy":       {Saturation{Answered: 3000, Later: 1800, CPUs: 1, CPU: .15}, 1.5},
+		"waits":      {Saturation{Answered: 3000, Later: 1800, CPUs: 1, CPU: .12, Idle: .03}, 0},
+		"few rounds": {Saturation{Answered: 128, Later: 64, CPUs: 1, CPU: .15}, 0},
+		"no clocks":  {Saturation{Answered: 3000, Later: 1800, CPU: .15}, 0},
+		"all late":   {Saturation{Answered: 3000, Later: 3000, CPUs: 1, CPU: .15}, 0},
+		"all early":  {Saturation{Answered: 3000, CPUs: 1, CPU: .15}, 0},
+	} {
+		got := c.s.Growth()
+		if known := !math.IsNaN(got); known != (c.want > 0) || known && math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
