@@ -3,8 +3,8 @@
 //
 // It wins under overload: what it accepts stays fast, the rest is told at once. It starves requests beyond
 // workers and queue, which are refused. A longer queue serves no more of them: take throughput x the
-// longest wait that you accept. For handlers that compute take about as many workers as CPUs: eight on
-// one CPU refused nothing, and answered as few in time as no limit. The hand-off of light handlers costs p50 +18 % and CPU time
+// longest wait that you accept. For handlers that compute take one or two workers a CPU: eight on one
+// answered as few in time as no limit. The hand-off of light handlers costs p50 +18 % and CPU time
 // +30 %: if you only want a limit, take semaphore.
 //
 // It takes a fasthttp.RequestHandler. For an http.Handler give it fasthttpadaptor.NewFastHTTPHandler(handler)

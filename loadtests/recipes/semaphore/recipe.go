@@ -4,7 +4,7 @@
 // It wins for CPU-bound requests near capacity: it has the bound of a pool without the hand-off to a
 // worker, and without a hand-off tiny requests have p50 -25 % and CPU time -25 %. It starves requests that
 // get no turn: they are refused with 503 and Retry-After, and their connection stays open. For handlers that
-// compute take about as many turns as CPUs, and let clients that were refused ask again.
+// compute take one or two turns a CPU, and let clients that were refused ask again.
 //
 // It takes a fasthttp.RequestHandler. For an http.Handler give it fasthttpadaptor.NewFastHTTPHandler(handler)
 // (github.com/valyala/fasthttp/fasthttpadaptor); to bound it without fasthttp take the recipe nethttp-gate,
