@@ -94,9 +94,6 @@ func writeMode(cmd *cobra.Command, m model.Mode) error {
 	if m.Do != "" {
 		rows = append(rows, []string{"do", m.Do})
 	}
-	if !m.Processes { // each of which has its own number of threads
-		rows = append(rows, []string{"do", "in a container with a CPU limit leave GOMAXPROCS to Go: with 1, requests wait that two Ps would serve at the same time, as long as the limit is not used up"})
-	}
 	// The flags' help and defaults come from the declarations of serve.
 	var f serveFlags
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)

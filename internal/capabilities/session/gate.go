@@ -276,8 +276,8 @@ func (r Gate) build(ctx context.Context, dir, flag, ref string, show Observer) (
 	return strings.ReplaceAll(r.Start, outMark, cmdline.Quote(out)), nil
 }
 
-// commit returns a name of the commit of a flag with its hash and subject, and of the new one what differs from the old, so that a
-// HEAD~1 which is not what was meant is seen. It is ref alone where git does not tell.
+// commit describes a commit to the user: ref with the hash and the subject, and for --new-ref the files that differ from the old commit.
+// Who meant another commit sees it. It returns ref alone if git fails.
 func (r Gate) commit(ctx context.Context, flag, ref string) string {
 	git := func(args ...string) (string, bool) {
 		out, err := exec.CommandContext(ctx, "git", args...).Output()

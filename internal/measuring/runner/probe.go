@@ -29,7 +29,7 @@ import (
 const (
 	// probeClients is the number of closed-loop clients of a probe that measures X_max. probeWindow
 	// is the length of such a probe, and probeWarmup the time before it that does not count.
-	probeClients = 64
+	probeClients = record.TurnClients
 	probeWindow  = 600 * time.Millisecond
 	probeWarmup  = 50 * time.Millisecond
 	// shortProbe is long enough to see that an arm can take a rate that does not depend on the probe.

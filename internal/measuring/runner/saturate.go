@@ -34,8 +34,8 @@ func (p plan) turn(window time.Duration) time.Duration {
 	return min(max(longestTurn, enough), max(shortestTurn, window))
 }
 
-// A warm-up of longWarmup or more is for a program that compiles while it runs, and 0.2 s at a quarter of its highest rate are few
-// requests. So all but the last ownWarmup of it is spent heating.
+// Who asks for a warm-up of longWarmup or more has a program that compiles while it runs. It compiles what is called often, so the
+// server is kept busy (heated) for all of this time but the last ownWarmup.
 const (
 	longWarmup = 500 * time.Millisecond
 	ownWarmup  = 200 * time.Millisecond
@@ -46,8 +46,8 @@ const (
 	mostSettling = time.Second
 )
 
-// heating returns how much of a warm-up that --warmup asks for is spent heating: nothing where an arm is a mode of ours, or a server that runs already and is
-// not ours to keep busy, or has a closed loop, which does that anyway.
+// heating returns for how much of the time of --warmup servers are kept busy. It is 0 if an arm is a mode of ours, if one runs already
+// and is not ours to keep busy, and in a closed loop, which keeps them busy anyway.
 func (p plan) heating(warmup time.Duration) time.Duration {
 	last := ownWarmup
 	for _, a := range p.Arms {
@@ -62,8 +62,8 @@ func (p plan) heating(warmup time.Duration) time.Duration {
 	return max(0, warmup-last)
 }
 
-// heat keeps an arm's server busy for the plan's heating, and waits until it has done what it was asked last, and is idle. What fails
-// then is left to what is measured after it, which tells of it.
+// heat keeps an arm's server busy for the plan's heating, and then waits until it is idle. It returns no error: a server that fails
+// fails in the window, too, and that is told.
 func (p plan) heat(ctx context.Context, a arm, server *process.Process, seed uint64) {
 	if p.Heating.Duration == 0 {
 		return

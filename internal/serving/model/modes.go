@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"schedlab/internal/serving/dispatch"
 	"schedlab/internal/shared/mode"
@@ -87,7 +88,7 @@ func longQueue(int) int { return 1024 }
 // call, so the caller may change it. Flags make variants of a mode (Parts). A new mode is one more element here: help, metrics and plans
 // take its name, axes and flags from the list.
 func Modes() []Mode {
-	return []Mode{
+	all := []Mode{
 		{mode.Mode{
 			Name:     "nethttp",
 			Summary:  "net/http as it comes: a goroutine per connection",
@@ -228,7 +229,16 @@ func Modes() []Mode {
 			Station:  "goroutines", Processes: true,
 		}, newGoroutine},
 	}
+	for i := range all {
+		if !all[i].Processes { // those of prefork have a number of threads of their own
+			all[i].Do = strings.TrimPrefix(all[i].Do+"; "+inContainer, "; ")
+		}
+	}
+	return all
 }
+
+// inContainer is what the experiments with CPU limits say about every mode.
+const inContainer = "in a container with a CPU limit leave GOMAXPROCS to Go: with 1, requests wait that two Ps would serve at the same time, as long as the limit is not used up"
 
 // Lookup returns the mode of that name. For an old name it is the variant of a mode for which the name
 // stood, under its old name. The error lists the names.

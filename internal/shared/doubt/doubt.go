@@ -27,7 +27,7 @@ var _ = fact.Part("overload others", `{{with .Others}}; other programs took {{pe
 // Overloaded is the doubt about an arm with a backlog that grows in most windows.
 var Overloaded = fact.New[Overload]("overloaded", 220, `overloaded: its backlog grows through the window, so only goodput is judged{{template "overload others" .}}`)
 
-// Cold tells how it shows that an arm's servers were still warming up when they were measured.
+// Cold has the signs that an arm's servers were still warming up when they were measured: Growth, or else Beside.
 type Cold struct {
 	Growth     float64 `json:"growth,omitempty"` // of the replies, from the first to the second half of its saturated turns, as a ratio
 	Faster, Of int     // turns in which they grew, of all
@@ -35,7 +35,7 @@ type Cold struct {
 	Warmup     float64 `json:"warmup,omitempty"` // seconds, that may be enough; 0 where a longer warm-up is no help, or too long
 }
 
-// ColdServer is the doubt about an arm whose servers were not warm.
+// ColdServer is the doubt that an arm was measured before its servers had warmed up.
 var ColdServer = fact.New[Cold]("cold-server", 245, `it was not warm: {{with .Beside}}a request took {{count .}} times the CPU time that it took when the server was saturated after the windows, so most of it went into something else{{else}}`+
 	`when it was saturated after the windows, it answered {{percent .Growth}} more in the second half of that time than in the first ({{count .Faster}} of {{count .Of}} times){{end}}{{with .Warmup}}; --warmup {{count .}}s may be enough, for a program that compiles while it runs{{end}}`)
 

@@ -106,14 +106,17 @@ func (s Saturation) Capacity() float64 {
 	return float64(s.Answered) / own
 }
 
-// What it takes for the two halves of a turn to tell of the server: it was busy for fullShare of its CPUs' time, and gave leastReplies,
-// twenty to each client. Clients of a server that waits come back together, and then one half may have a round of replies more.
+// TurnClients is how many clients saturate a server.
+const TurnClients = 64
+
+// The two halves of a turn are compared only if the server was busy for fullShare of its CPUs' time and gave leastReplies. Clients of a
+// server that waits come back together, so one half may have a round of replies more than the other.
 const (
 	fullShare    = .9
-	leastReplies = 20 * 64
+	leastReplies = 20 * TurnClients
 )
 
-// Growth returns the good replies of the second half of the time for each of the first half; NaN if that tells nothing.
+// Growth returns the good replies of the second half of the time, divided by those of the first; NaN if they must not be compared.
 func (s Saturation) Growth() float64 {
 	if s.Answered < leastReplies || s.CPUs == 0 || s.CPU < fullShare*(s.CPU+s.Idle) || s.Later == 0 || s.Later == s.Answered {
 		return math.NaN()
