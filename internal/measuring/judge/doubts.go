@@ -105,15 +105,10 @@ func (b blocks) cold(a record.Arm) (f fact.Fact) {
 	if longer := max(3, math.Ceil(3*(plan.Heating.Seconds()+plan.Warmup.Seconds()))); started && b.run.Env.Site == nil && longer <= longestAdvised {
 		said.Warmup = longer
 	}
-	known := func(of func(w *modelled) stats.Opt) []float64 {
-		return slices.DeleteFunc(b.each(a.Name, of), math.IsNaN)
-	}
-	beside := known(func(w *modelled) stats.Opt { return w.Beside })
-	if len(beside) >= stats.Looks()[0] && stats.Median(beside) >= coldBeside && stats.Median(known(func(w *modelled) stats.Opt { return w.Busy })) >= coldBusy {
-		said.Beside = stats.Median(beside)
+	if said.Beside = b.beside(a.Name); said.Beside > 0 {
 		return doubt.ColdServer.Of(said)
 	}
-	grew := known(func(w *modelled) stats.Opt { return w.Growth })
+	grew := b.knownOf(a.Name, func(w *modelled) stats.Opt { return w.Growth })
 	faster := len(slices.DeleteFunc(slices.Clone(grew), func(g float64) bool { return g <= 1 }))
 	n := float64(len(grew))
 	if len(grew) < stats.Looks()[0] || float64(faster) < (n+coldTurns*math.Sqrt(n))/2 || stats.Median(grew) < coldGrowth {
@@ -121,6 +116,22 @@ func (b blocks) cold(a record.Arm) (f fact.Fact) {
 	}
 	said.Growth, said.Faster, said.Of = stats.Median(grew)-1, faster, len(grew)
 	return doubt.ColdServer.Of(said)
+}
+
+// knownOf returns a number of each of an arm's windows that has it.
+func (b blocks) knownOf(arm string, of func(*modelled) stats.Opt) []float64 {
+	return slices.DeleteFunc(b.each(arm, of), math.IsNaN)
+}
+
+// beside returns how many times the CPU time of a saturated server an arm took for a request at the rate, if it used most of its CPUs'
+// time on something else than requests; 0 if it did not, or if too few turns tell.
+func (b blocks) beside(arm string) float64 {
+	times := b.knownOf(arm, func(w *modelled) stats.Opt { return w.Beside })
+	busy := b.knownOf(arm, func(w *modelled) stats.Opt { return w.Busy })
+	if len(times) < stats.Looks()[0] || stats.Median(times) < coldBeside || stats.Median(busy) < coldBusy {
+		return 0
+	}
+	return stats.Median(times)
 }
 
 // plantFlags matches the flags of serve that plant a fault, with their values.

@@ -444,9 +444,16 @@ func TestAServerThatDoesSomethingElseIsTold(t *testing.T) {
 			}
 			return requests
 		}
-		told := strings.Contains(strings.Join(doubtTexts((synthetic{edit: edit}).judged(t)), " "), "so most of it went into something else")
+		r := (synthetic{edit: edit}).judged(t)
+		told := strings.Contains(strings.Join(doubtTexts(r), " "), "so most of it went into something else")
 		if told != tt.want {
 			t.Errorf("busy for %v of the time, %v s a reply when saturated: told %t, want %t", tt.busy, tt.each, told, tt.want)
+		}
+		// At a fixed rate a full CPU has the same CPU time a request, whatever the requests take.
+		for _, v := range r.Verdicts {
+			if v.Arm == "pool" && v.Metric == stats.CPUPerRequest && (v.Reason.Code == causeBusyBeside.Code) != tt.want {
+				t.Errorf("busy for %v of the time, %v s a reply when saturated: CPU time a request is %v, %v", tt.busy, tt.each, v.Verdict.Outcome, v.Reason)
+			}
 		}
 	}
 }

@@ -184,6 +184,7 @@ var (
 	causeNoReplies  = fact.New[silence]("no-replies", 0, `in block {{count .Block}} {{.Arm}} answered none of its requests{{if .Late}} before the window ended{{end}}, so that it has no {{metric .Metric}}`)
 	causeUnknownCPU = fact.New[noCPU]("unknown-cpu", 0, `{{if .Idle}}in block {{count .Block}} {{.Arm}} answered no request before the window ended, so that it has no CPU time a request`+
 		`{{else}}the server CPU time of {{.Arm}} is not known{{if .Lost}}: in block {{count .Block}} it did not wait for some of its child processes{{else if .Block}} in block {{count .Block}}: the machine does not tell it of this server{{end}}{{end}}`)
+	causeBusyBeside = fact.Plain("busy-beside", 0, `{{.Arm}} used most of its CPU time for something else than requests, so a small change of theirs would not show in it`)
 	causeNoCapacity = fact.New[noCapacity]("unknown-capacity", 0, `{{.Arm}} has no capacity in one of the blocks: it gave no good reply while it was saturated, or the load was at its limit before the server{{if .Slow}} (over TLS and HTTP/2 it is slower than many servers: leave capacity out with --metric){{end}}`)
 	causeErrors     = fact.New[errorsOf]("errors", 0, `errors: {{range $i, $f := .Because}}{{if $i}} and {{end}}{{say $f}}{{end}}, above {{printf "%.1f" .LimitPercent}} %: {{if gt .Kinds 1}}mostly {{end}}{{.Mostly}}`)
 	causeStatusMix  = fact.New[statuses]("status-mix", 0, `status mix: {{.Arm}} answers {{count .Status}} in {{percentf "%.2f" .Own}}, {{.Baseline}} in {{percentf "%.2f" .Other}} of requests`)

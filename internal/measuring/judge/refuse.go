@@ -101,7 +101,7 @@ const (
 // final reports whether no number of blocks changes a reason against a verdict.
 func final(why fact.Fact) bool {
 	return why.RestsOn(
-		causeErrors.Code, causeNoReplies.Code, doubt.FewRequests.Code, causeUnknownCPU.Code, causeNoCapacity.Code, causeOverload.Code, doubt.Starvation.Code, causeUnsent.Code,
+		causeErrors.Code, causeNoReplies.Code, doubt.FewRequests.Code, causeUnknownCPU.Code, causeBusyBeside.Code, causeNoCapacity.Code, causeOverload.Code, doubt.Starvation.Code, causeUnsent.Code,
 	)
 }
 
@@ -239,6 +239,8 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 		return doubt.FewRequests.Of(few).At(m.Name)
 	case m.Figure == stats.CPUPerRequest && slices.ContainsFunc(b.series(a.Name, m.Figure), math.IsNaN):
 		return b.unknownCPU(a.Name)
+	case m.Figure == stats.CPUPerRequest && b.beside(a.Name) > 0:
+		return causeBusyBeside.On(a.Name)
 	case m.Figure == stats.Capacity && slices.ContainsFunc(b.series(a.Name, m.Figure), math.IsNaN):
 		return causeNoCapacity.Of(noCapacity{Slow: a.Clients.Speaks.HTTP2 || a.Clients.Speaks.TLS != ""}).On(a.Name)
 	// The times are of the clients that were served, which are not the clients as a whole.
