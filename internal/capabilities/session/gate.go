@@ -93,47 +93,57 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 			return none, err
 		}
 	}
-	asked, err := c.gated(before, after)
+	asked, err := r.asked(c, before, after)
 	if err != nil {
 		return none, err
 	}
 	return c.run(ctx, asked, false)
 }
 
-// gated returns the question whether one build is worse than the other, by the commands that start them. The old build is the
+// asked returns the question whether one build is worse than the other, by the commands that start them. The old build is the
 // first arm, so it is the baseline and has the copy. Reports name the arms.
-func (c *conduct) gated(before, after string) ([]question, error) {
+func (r Gate) asked(c *conduct, before, after string) ([]question, error) {
 	c.builds = nil
 	for _, build := range [][2]string{{"old", before}, {"new", after}} {
 		a, err := scenario.ParseServer(build[0], build[1])
-		if err != nil {
-			return nil, Usagef("--%s: %w", build[0], err)
-		}
 		a.Place = "--" + build[0]
+		if r.OldRef != "" {
+			a.Place = "--run"
+		}
+		if err != nil {
+			return nil, Usagef("%s: %w", a.Place, err)
+		}
 		c.builds = append(c.builds, a)
 	}
 	c.Scenarios = nil
 	return c.questions()
 }
 
-// checkAsked refuses requests that cannot be sent, like those of a bad --targets, before minutes of building. A stand-in
-// starts in place of what is not built yet.
+// checkAsked refuses what cannot be planned or sent, like a bad --cpus or --targets, before minutes of building. This
+// program stands in for what is not built yet.
 func (r Gate) checkAsked(c *conduct) error {
-	start := strings.ReplaceAll(r.Start, outMark, "out")
-	asked, err := c.gated(start, start)
+	const unbuilt = "/schedlab-out"
+	start := strings.ReplaceAll(r.Start, outMark, unbuilt)
+	asked, err := r.asked(c, start, start)
 	if err != nil {
 		return err
 	}
 	for _, q := range asked {
 		// A pipe can be read once, and planning reads it.
 		if info, err := os.Stat(q.Workload.Targets); err == nil && !info.Mode().IsRegular() {
-			continue
+			return nil
 		}
 		if err := q.Open(); err != nil {
 			return Usage(err)
 		}
+		for _, a := range q.Arms {
+			if len(a.Command) > 0 && strings.HasPrefix(a.Command[0], unbuilt) {
+				a.Command[0] = c.Self
+			}
+		}
 	}
-	return nil
+	_, err = c.plans(asked)
+	return err
 }
 
 // UsualMetrics returns the words of what must be fine where nobody chose metrics. Over TLS and HTTP/2, which secured tells, the load is
