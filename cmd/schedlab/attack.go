@@ -30,10 +30,11 @@ time from the scheduled time: a stall of the server is in every request it delay
 
 With a SCENARIO the request, demand, arrivals and clients are its own, but for
 what a flag says, and --target names only the server; without one, URL is asked
-as it stands, or what the file of --targets says, in rotation. A target that is not on
-loopback needs --allow-remote: send load to servers that are yours. https:// is asked
-through the engine vegeta, which it takes by itself; --cacert or --insecure says which
-certificates to accept.
+as it stands, or what the file of --targets says, in rotation: of the servers that
+the file names, or of the one in --target. A target that is not on loopback needs
+--allow-remote: send load to servers that are yours. https:// is asked through the
+engine vegeta, which it takes by itself; --cacert or --insecure says which certificates
+to accept.
 
 --arrivals shapes the schedule at the mean --rate:
   poisson, constant
@@ -63,6 +64,7 @@ within --duration.`,
   schedlab attack --target http://127.0.0.1:8080/plaintext --loop closed -c 256 --pipeline 16
   schedlab attack --target 'http://127.0.0.1:8080/work?sleep=2ms' --loop closed -c 10 --session 100 --think 'exp(5ms)'
   schedlab attack --targets loadtests/targets/kv.txt --rate 500/s
+  schedlab attack --targets requests.txt --target http://127.0.0.1:3101 --rate 500/s
   schedlab attack --target https://127.0.0.1:8443/ --insecure
   schedlab attack --target https://127.0.0.1:8443/ --cacert ca.pem --host api.example.com --http 2 -c 4
   schedlab attack --target http://127.0.0.1:8080 --arrivals 'log(access.log,10x)'
@@ -86,7 +88,7 @@ within --duration.`,
 		},
 	}
 	fl, l := cmd.Flags(), &r.Clients
-	fl.StringVar(&r.Target, "target", "", "URL to ask, or with a SCENARIO the server's http://host:port")
+	fl.StringVar(&r.Target, "target", "", "URL to ask, or with a SCENARIO or --targets the server's http://host:port")
 	fl.StringVar(&r.Targets, "targets", "", "file of requests in vegeta's format http or json, or - for standard input")
 	oneOf(fl, &l.Loop, "loop", "open", "open: send on a schedule; closed: each connection sends when it is answered", "open", "closed")
 	oneOf(fl, &r.Engine, "engine", load.DefaultEngine, "what sends an open loop: spin, or vegeta, which https and HTTP/2 take by themselves (docs/reference/engines.md)", load.Engines()...)

@@ -113,10 +113,17 @@ func TestFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := figures(rows, shown, true)
+	again := []experiments.Row{
+		{Scenario: "size", Day: "2026-11-29", Blocks: 20, Metric: "claim", Verdict: "no", Asks: `p50("two") > 1ms`, Figure: 7},
+		{Scenario: "size", Day: "2026-11-29", Blocks: 20, Metric: "claim", Verdict: "yes", Asks: `mean("two") > 1.2ms`, Figure: 20},
+		{Scenario: "size", Day: "2026-11-29", Blocks: 20, Metric: "p50", Arm: "two", Baseline: "one", Verdict: "SLOWER"},
+		{Scenario: "size", Day: "2026-11-29", Blocks: 20, Metric: "goodput", Arm: "two", Baseline: "one", Verdict: "open"},
+	}
+	got := figures(rows, again, shown, true)
 	for _, want := range []string{
-		"2026-11-28, commit `abc1234`, 12 blocks: one client and others, as the arms are named, 1 left out; server on CPU 0-1; AMD EPYC.\n\n" +
+		"2026-11-28, commit `abc1234`, 12 blocks: one client and others, as the arms are named, 1 left out; server on CPU 0-1; AMD EPYC. With a second seed (2026-11-29, 20 blocks) 1 of 1 verdict and 1 of 2 claims that both decided are the same.\n\n" +
 			"Kept in every block:\n\n- Two have a long mean: 1.31 ms\n\n- **kept** Two have a longer mean: 1.31 ms (11 of 12 blocks)\n" +
+			"- **kept** Two are slow: 1.29 ms (12 of 12 blocks; second seed: **not kept**, 7 of 20 blocks)\n" +
 			"- **open** `p50(\"one\") < 1ms` (6 of 12 blocks)\n\n| arm |",
 		"\nDoubt: machine: unfit: steal.\n",
 	} {

@@ -35,7 +35,7 @@ func run(dir string, args []string, out io.Writer) error {
 	if file == "" || len(args) == 1 {
 		return fmt.Errorf("got %q, want add or again, and records after it", strings.Join(args, " "))
 	}
-	if err := addRecords(filepath.Join(dir, file), args[1:]); err != nil || args[0] == "again" {
+	if err := addRecords(filepath.Join(dir, file), args[1:]); err != nil {
 		return err
 	}
 	return writePages(dir, out)
@@ -72,10 +72,14 @@ func readRows(file string) ([]experiments.Row, error) {
 	return rows, nil
 }
 
-// writePages writes the tables and the chart of each page anew, from answers.tsv, and the table of choosing.md
-// beside dir. It prints which pages it changed.
+// writePages writes the tables and the chart of each page anew, from answers.tsv and answers-again.tsv, and the table of
+// choosing.md beside dir. It prints which pages it changed.
 func writePages(dir string, out io.Writer) error {
 	rows, err := readRows(filepath.Join(dir, "answers.tsv"))
+	if err != nil {
+		return err
+	}
+	again, err := readRows(filepath.Join(dir, "answers-again.tsv"))
 	if err != nil {
 		return err
 	}
@@ -98,7 +102,7 @@ func writePages(dir string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		p, err := newPage(string(text), string(chart), rows)
+		p, err := newPage(string(text), string(chart), rows, again)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}

@@ -21,9 +21,9 @@ type page struct{ Text, Chart string }
 // columns of its table and its arms, if the page chooses them.
 var figuresPart = regexp.MustCompile(`(?s)(<!-- figures ([a-z0-9-]+)([^\n]*) -->\n).*?(<!-- end -->)`)
 
-// newPage returns the page of this text with its figures from the rows, and its chart as specified. It names a machine where it is another than that
-// of the scenario before it on the page.
-func newPage(text, chart string, rows []experiments.Row) (p page, err error) {
+// newPage returns the page of this text with its figures from the rows, and its chart as specified. again are the rows of the runs with
+// a second seed. It names a machine where it is another than that of the scenario before it on the page.
+func newPage(text, chart string, rows, again []experiments.Row) (p page, err error) {
 	machine := ""
 	p.Text = figuresPart.ReplaceAllStringFunc(text, func(part string) string {
 		m := figuresPart.FindStringSubmatch(part)
@@ -37,7 +37,7 @@ func newPage(text, chart string, rows []experiments.Row) (p page, err error) {
 		}
 		was := machine
 		machine = machineOf(own)
-		return m[1] + figures(own, shown, machine != was) + m[4]
+		return m[1] + figures(own, of(again, m[2]), shown, machine != was) + m[4]
 	})
 	if err == nil {
 		p.Chart, err = chartOf(text, chart, rows)
@@ -61,25 +61,72 @@ func textOf(rows []experiments.Row, kind string) string {
 }
 
 // figures returns the figures of one scenario in Markdown: when and how it was measured, on which machine if that is
-// asked for, its claims, its table, and the notes on doubts.
-func figures(rows []experiments.Row, shown shown, machine bool) string {
+// asked for, how far a second run agrees, its claims, its table, and the notes on doubts.
+func figures(rows, again []experiments.Row, shown shown, machine bool) string {
 	var b strings.Builder
 	if len(rows) > 0 {
 		fmt.Fprintf(&b, "%s, commit `%s`, %d blocks: %s", rows[0].Day, rows[0].Commit, rows[0].Blocks, loadOf(rows))
 		if machine {
 			b.WriteString("; " + machineOf(rows))
 		}
-		b.WriteString(".\n\n")
+		b.WriteString("." + agreement(rows, again) + "\n\n")
 	}
 	if slices.ContainsFunc(rows, func(r experiments.Row) bool { return r.Metric == "outdated" }) {
 		fmt.Fprintf(&b, "The scenario has changed since: %s.\n\n", textOf(rows, "outdated"))
 	}
-	b.WriteString(claims(rows, shown))
+	b.WriteString(claims(rows, again, shown))
 	b.WriteString(table(rows, shown))
 	for _, note := range textsOf(rows, "note") {
 		fmt.Fprintf(&b, "\nDoubt: %s.\n", note)
 	}
 	return b.String()
+}
+
+// agreement tells how many verdicts and claims that a second run decided as well it decided alike; "" without a second run.
+func agreement(rows, again []experiments.Row) string {
+	if len(again) == 0 {
+		return ""
+	}
+	alike := map[bool][2]int{} // of claims and of verdicts: how many agree, and how many both decided
+	for _, r := range rows {
+		claim := r.Metric == "claim"
+		if second, ok := secondOf(r, again); ok && (claim || r.Baseline != "") && decided(r.Verdict) && decided(second.Verdict) {
+			n := alike[claim]
+			n[1]++
+			if r.Verdict == second.Verdict {
+				n[0]++
+			}
+			alike[claim] = n
+		}
+	}
+	var parts []string
+	if n := alike[false]; n[1] > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s", n[0], prose.Plural(n[1], "verdict")))
+	}
+	if n := alike[true]; n[1] > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %s", n[0], prose.Plural(n[1], "claim")))
+	}
+	said := fmt.Sprintf(" With a second seed (%s, %d blocks) ", again[0].Day, again[0].Blocks)
+	if parts == nil {
+		return said + "nothing is decided in both."
+	}
+	return said + strings.Join(parts, " and ") + " that both decided are the same."
+}
+
+// decided reports whether a verdict or a claim's answer is one.
+func decided(verdict string) bool {
+	return verdict != "" && verdict != string(outcome.Open) && verdict != string(outcome.Refused)
+}
+
+// secondOf returns the row of a second run that answers the same: of the same metric and arms, or of the same claim.
+func secondOf(r experiments.Row, again []experiments.Row) (second experiments.Row, ok bool) {
+	at := slices.IndexFunc(again, func(s experiments.Row) bool {
+		return s.Metric == r.Metric && s.Arm == r.Arm && s.Baseline == r.Baseline && s.Asks == r.Asks
+	})
+	if at < 0 {
+		return second, false
+	}
+	return again[at], true
 }
 
 // usual is what README.md says of all machines, by the kind of row. A page leaves it out.
@@ -114,23 +161,26 @@ func loadOf(rows []experiments.Row) string {
 }
 
 // claims returns the claims of a scenario: those that every block kept, then those that some did not. Left to the file
-// are claims that were kept and have no sentence, or ask only for figures that the table shows.
-func claims(rows []experiments.Row, shown shown) string {
+// are claims that were kept and have no sentence, or ask only for figures that the table shows. Where a second run has another answer
+// to one, that stands beside it.
+func claims(rows, again []experiments.Row, shown shown) string {
 	var all, some []string
 	for _, r := range rows {
 		if r.Metric != "claim" {
 			continue
 		}
+		second := ""
+		if s, ok := secondOf(r, again); ok && s.Verdict != r.Verdict {
+			second = fmt.Sprintf("; second seed: **%s**, %s", outcome.Expectation.Phrase(outcome.Outcome(s.Verdict)), escaped(votes(s)))
+		}
 		switch {
+		case second != "":
+			some = append(some, said(r, second))
 		case r.Verdict == string(outcome.Yes) && (r.Text == "" || shown.has(r.Asks)):
 		case r.Verdict == string(outcome.Yes) && r.Low+r.High == 0 && int(r.Figure) == r.Blocks:
 			all = append(all, "- "+escaped(r.Text)+"\n")
 		default:
-			said := "`" + r.Asks + "`"
-			if r.Text != "" {
-				said = escaped(r.Text)
-			}
-			some = append(some, fmt.Sprintf("- **%s** %s (%s)\n", outcome.Expectation.Phrase(outcome.Outcome(r.Verdict)), said, escaped(votes(r))))
+			some = append(some, said(r, ""))
 		}
 	}
 	var b strings.Builder
@@ -141,6 +191,15 @@ func claims(rows []experiments.Row, shown shown) string {
 		b.WriteString(strings.Join(some, "") + "\n")
 	}
 	return b.String()
+}
+
+// said returns the line of a claim, with what a second run adds to its votes.
+func said(r experiments.Row, second string) string {
+	claim := "`" + r.Asks + "`"
+	if r.Text != "" {
+		claim = escaped(r.Text)
+	}
+	return fmt.Sprintf("- **%s** %s (%s%s)\n", outcome.Expectation.Phrase(outcome.Outcome(r.Verdict)), claim, escaped(votes(r)), second)
 }
 
 // votes tells in how many blocks a claim was true, or was not of a band; or why there are no votes.

@@ -118,10 +118,11 @@ func TestRunWritesPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"../choosing.md":   "# Which?\n\n<!-- choices -->\nold\n<!-- end -->\n",
-		"answers.tsv":      experiments.Format(size),
-		"charts/sizes.txt": "title Sizes\nchanges size p50\n",
-		"sizes.md":         "# Sizes\n\n![Sizes](charts/sizes.svg)\n\n<!-- figures size -->\nold\n<!-- end -->\n",
+		"../choosing.md":    "# Which?\n\n<!-- choices -->\nold\n<!-- end -->\n",
+		"answers.tsv":       experiments.Format(size),
+		"answers-again.tsv": experiments.Format(nil),
+		"charts/sizes.txt":  "title Sizes\nchanges size p50\n",
+		"sizes.md":          "# Sizes\n\n![Sizes](charts/sizes.svg)\n\n<!-- figures size -->\nold\n<!-- end -->\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

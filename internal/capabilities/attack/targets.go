@@ -15,7 +15,7 @@ import (
 
 // Asked returns the requests of an attack without a scenario. There is one for the URL target, or,
 // if file is not "", one for each entry of that file in vegeta's formats http or json; the file "-" is stdin.
-// Each header is written "Name: value" and overrides the file's header of that name. A body that
+// With both, target is the server that all of the file's requests go to, and has no path. Each header is written "Name: value" and overrides the file's header of that name. A body that
 // begins with @ is the name of the file to send. method and body are ignored with a file. Errors
 // name the flag.
 func Asked(target, file, method, body string, headers []string, stdin io.Reader) ([]load.Target, error) {
@@ -47,8 +47,12 @@ func Asked(target, file, method, body string, headers []string, stdin io.Reader)
 		defer in.Close()
 		stdin = in
 	}
-	// No address: the file names the servers.
-	targets, err := load.ReadTargets(stdin, "")
+	// Without an address the file names the servers.
+	server, err := url.Parse(target)
+	if target != "" && (err != nil || server.Host == "" || strings.Trim(server.Path, "/") != "") {
+		return nil, fmt.Errorf("with --targets %s give the server alone, as --target http://host:port: the file has the paths", file)
+	}
+	targets, err := load.ReadTargets(stdin, server.Host)
 	if err != nil {
 		return nil, fmt.Errorf("--targets %s: %w", file, err)
 	}
@@ -57,6 +61,9 @@ func Asked(target, file, method, body string, headers []string, stdin io.Reader)
 			targets[i].Header = http.Header{}
 		}
 		maps.Copy(targets[i].Header, header)
+	}
+	if target != "" {
+		targets = Secured(targets, server)
 	}
 	return targets, nil
 }

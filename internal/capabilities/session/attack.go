@@ -158,8 +158,6 @@ func (r *Attack) check() error {
 		return Usagef("--streams %d must not be negative", l.Streams)
 	case r.Target == "" && r.Targets == "":
 		return Usagef("--target is missing: name the URL to ask, like http://127.0.0.1:8080/plaintext")
-	case r.Target != "" && r.Targets != "":
-		return Usagef("--target and --targets exclude each other")
 	case r.Target != "" && !strings.Contains(r.Target, "://"):
 		return Usagef("--target %q has no scheme; add http://, as in --target http://%[1]s", r.Target)
 	// Limits that keep a slip of the finger from filling the memory or running for days.
