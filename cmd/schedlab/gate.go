@@ -40,7 +40,9 @@ replies a second without a rate: after each window 64 clients send, each as soon
 reply, for as long as the window lasted, 150 to 400ms (longer below 500/s). That shows a change
 of CPU time soonest; 'schedlab capacity' instead seeks the highest rate that keeps an objective.
 The time in which other programs had the server's CPUs is taken out. A service that mostly waits
-does not keep them busy, and its capacity is just what 64 clients get.
+does not keep them busy, and its capacity is just what 64 clients get. Over TLS and HTTP/2 the
+load is slower: where it is at its limit before the server, capacity is worked out from the
+server's CPU time a reply, if it used half of its CPU.
 
 A window, in which one build is measured in a block, needs 22 requests for p50, 110 for p90 and 1,100 for p99, else that is not judged:
 p99 by default only from 7,400 requests a second on. Windows and budget grow for what --metric
@@ -68,7 +70,7 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	fl.StringVar(&r.NewRef, "new-ref", "HEAD", "with --old-ref: the new build is this one")
 	fl.StringVar(&r.Build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
 	fl.StringVar(&r.Start, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
-	fl.StringSliceVar(&r.Metrics, "metric", session.UsualMetrics(false), "what must be fine for the build to pass: some of "+strings.Join(words, ", ")+"; capacity by default only over HTTP/1.1 without TLS")
+	fl.StringSliceVar(&r.Metrics, "metric", session.UsualMetrics(false), "what must be fine for the build to pass: some of "+strings.Join(words, ", ")+"; over TLS and HTTP/2 capacity is only watched by default")
 	fl.StringSliceVar(&r.Watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, but need not be fine for it to pass, because tails are noisy (with --metric: nothing, unless --watch is given)")
 	fl.StringSliceVar(&r.Allow, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ", ")+")")
 	bindAsked(fl, &r.Adhoc, true)

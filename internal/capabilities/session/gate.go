@@ -29,7 +29,7 @@ type Gate struct {
 	Build  string `json:"build,omitempty"`
 	Start  string `json:"start,omitempty"`
 	// Metrics must be fine, and Watched must not be worse, in the words of [GateWords]. Without Metrics p50, goodput, cpu, memory
-	// and, over plain HTTP/1.1, capacity must be. Allow changes by how much one may be worse, like p99=20%.
+	// and, over plain HTTP/1.1, capacity must be; over others capacity is watched. Allow changes by how much one may be worse, like p99=20%.
 	Metrics []string `json:"metrics,omitempty"`
 	Watched []string `json:"watched,omitempty"`
 	Allow   []string `json:"allow,omitempty"`
@@ -37,6 +37,9 @@ type Gate struct {
 
 // outMark stands for the built program in Build and Start of a Gate. The path that replaces it is quoted for the shell.
 const outMark = "{out}"
+
+// capacityWord is the word of stats.Capacity in Metrics, Watched and Allow.
+const capacityWord = "capacity"
 
 // Run builds what must be built and compares the two builds. A gate is a comparison of two arms, old and new, with its
 // own question: is new worse? The code is the answer: Done fine, NotKept worse, NoAnswer open or refused; verdicts and
@@ -57,17 +60,14 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	if err != nil {
 		return none, err
 	}
-	usual := r.Metrics == nil
-	if usual {
+	if r.Metrics == nil {
 		r.Metrics = UsualMetrics(r.secured())
+		if !slices.Contains(slices.Concat(r.Metrics, r.Watched), capacityWord) {
+			r.Watched = append(slices.Clone(r.Watched), capacityWord)
+		}
 	}
-	aim, err := r.aim(usual)
-	if err != nil {
+	if c.o.Aim, err = r.aim(); err != nil {
 		return none, err
-	}
-	c.o.Aim = aim
-	if _, asked := aim[stats.Capacity]; usual && !asked {
-		show.Say("capacity is left out: over TLS and HTTP/2 the load is slower than many servers; name it in --metric to measure it anyway")
 	}
 	if !c.Adhoc.given() {
 		c.Path = "/"
@@ -147,11 +147,11 @@ func (r Gate) checkAsked(c *conduct) error {
 }
 
 // UsualMetrics returns the words of what must be fine where nobody chose metrics. Over TLS and HTTP/2, which secured tells, the load is
-// slower than many servers, and would be saturated first, so capacity is left out there.
+// slower than many servers, and its limit may come first, so capacity is only watched there.
 func UsualMetrics(secured bool) []string {
 	words := []string{"p50", "goodput", "cpu", "memory"}
 	if !secured {
-		words = append(words, "capacity")
+		words = append(words, capacityWord)
 	}
 	return words
 }
@@ -177,9 +177,9 @@ func GateWords() (words, defaults []string) {
 }
 
 // aim returns what the gate allows of each metric. Metrics and Watched choose the metrics, and Allow changes the share
-// of chosen ones. usual tells that nobody chose Metrics. Errors are wrong usage: a word that is no metric, a share that is no
+// of chosen ones. Errors are wrong usage: a word that is no metric, a share that is no
 // percentage, or no metric at all.
-func (r Gate) aim(usual bool) (judge.Gate, error) {
+func (r Gate) aim() (judge.Gate, error) {
 	words, _ := GateWords()
 	if len(r.Metrics) == 0 {
 		return nil, Usagef("--metric is empty; name one of %s, or leave it out", strings.Join(words, ", "))
@@ -217,10 +217,7 @@ func (r Gate) aim(usual bool) (judge.Gate, error) {
 		}
 		// An allowance for a metric that is not judged would be believed and have no effect.
 		a, ok := asked[m.Figure]
-		switch {
-		case !ok && usual && m.Figure == stats.Capacity:
-			return nil, Usagef("--allow %s: capacity is left out over TLS and HTTP/2; name it in --metric", text)
-		case !ok:
+		if !ok {
 			return nil, Usagef("--allow %s: --metric leaves %s out", text, word)
 		}
 		// The % must be there: 20 might be meant as a factor.

@@ -70,6 +70,9 @@ func (b blocks) standing(r *record.Comparison) (all []fact.Fact) {
 		if f := b.cold(a); !f.None() && a.Role != record.Copy {
 			add(f.On(a.Name))
 		}
+		if used := b.extrapolated(a.Name); used > 0 && a.Role != record.Copy {
+			add(capacityWorkedOut.Of(usedCPU{used}).On(a.Name))
+		}
 		if d := a.Disturbed; d != nil && d.Load > window.ShareLimit && a.Role != record.Copy {
 			add(loadTookCPU.Of(fromLoad{d.Load, window.ShareLimit, r.Env.SharedCPUs().Words()}).On(a.Name))
 		}
@@ -116,6 +119,21 @@ func (b blocks) cold(a record.Arm) (f fact.Fact) {
 	}
 	said.Growth, said.Faster, said.Of = stats.Median(grew)-1, faster, len(grew)
 	return doubt.ColdServer.Of(said)
+}
+
+// extrapolated returns the share of its CPUs' time that an arm's server used, in the median of the turns in which the load was at its
+// limit before the server, so that capacity is worked out from it; 0 if there were none.
+func (b blocks) extrapolated(arm string) float64 {
+	used := b.knownOf(arm, func(w *modelled) stats.Opt {
+		if s := w.Trial.Server.Saturated; s != nil && s.LoadLimited {
+			return stats.Known(s.Used())
+		}
+		return stats.Opt{}
+	})
+	if len(used) == 0 {
+		return 0
+	}
+	return stats.Median(used)
 }
 
 // knownOf returns a number of each of an arm's windows that has it.

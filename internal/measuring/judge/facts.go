@@ -104,13 +104,14 @@ var (
 	starvedConnections = fact.New[starving]("starved-connections", 250, `it {{template "starved" .}}: `+
 		`{{with .Turns}}the others had {{printf "%.2g" .}} each, too few to tell a long wait from none; {{template "longer-windows" $}} would show it{{else}}its times are only those of the connections that it served, so it cannot win{{end}}`,
 		fact.Also("gist", `it {{template "starved" .}}`))
-	unsentRequests = fact.New[notSent]("unsent-requests", 80, `its paced clients did not send {{percent .Share}} of the {{count .Rate}} requests/s planned, while they waited for replies: requests that were never sent are in no figure`)
-	stampsLost     = fact.New[lost]("stamps-lost", 0, `its server had no room for the stamps of all requests in {{count .Windows}} of {{plural .Of "window"}}: the breakdown of its time covers only the newest {{percent .Joined}}; give the arm a larger timeline`)
-	serverLimited  = fact.New[limit]("server-limited", 0, `its CPU limit stopped the server for {{percent .Share}} of the median window, which is in its times; give the servers {{with .CPUs}}more with {{.}}{{else}}a higher limit{{end}}`)
-	virtualised    = fact.Plain("virtualised", -50, `a virtual machine: neighbours and the hypervisor are in the noise`)
-	oneHost        = fact.Plain("one-host", -60, `one host, loopback, synthetic demand`)
-	onlyOneCPU     = fact.New[single]("one-cpu", -40, `the server had one CPU and so GOMAXPROCS 1: accept, poller and handlers share a run queue; {{with .CPUs}}repeat with {{.}} 2 or more{{else}}with more CPUs repeat on two or more{{end}}`)
-	loadTookCPU    = fact.New[fromLoad]("load-took-cpu", 90, `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}: it was disturbed; ask for less with --rate`,
+	unsentRequests    = fact.New[notSent]("unsent-requests", 80, `its paced clients did not send {{percent .Share}} of the {{count .Rate}} requests/s planned, while they waited for replies: requests that were never sent are in no figure`)
+	stampsLost        = fact.New[lost]("stamps-lost", 0, `its server had no room for the stamps of all requests in {{count .Windows}} of {{plural .Of "window"}}: the breakdown of its time covers only the newest {{percent .Joined}}; give the arm a larger timeline`)
+	serverLimited     = fact.New[limit]("server-limited", 0, `its CPU limit stopped the server for {{percent .Share}} of the median window, which is in its times; give the servers {{with .CPUs}}more with {{.}}{{else}}a higher limit{{end}}`)
+	virtualised       = fact.Plain("virtualised", -50, `a virtual machine: neighbours and the hypervisor are in the noise`)
+	oneHost           = fact.Plain("one-host", -60, `one host, loopback, synthetic demand`)
+	onlyOneCPU        = fact.New[single]("one-cpu", -40, `the server had one CPU and so GOMAXPROCS 1: accept, poller and handlers share a run queue; {{with .CPUs}}repeat with {{.}} 2 or more{{else}}with more CPUs repeat on two or more{{end}}`)
+	capacityWorkedOut = fact.New[usedCPU]("capacity-worked-out", 0, `when it was saturated, the load was at its limit and the server used {{percent .Used}} of its CPU: its capacity is what all of it would serve, at the same CPU time a reply`)
+	loadTookCPU       = fact.New[fromLoad]("load-took-cpu", 90, `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}: it was disturbed; ask for less with --rate`,
 		fact.Also("gist", `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}`))
 	othersUsedCPUs = fact.New[watched]("others-used-cpus", 0, `over the whole run of {{count .Seconds}} s {{template "list" .}}`)
 	stolenTime     = fact.New[usage]("stolen-time", 0, `{{part .Share}} of {{template "of" .}} was stolen by the hypervisor`)
@@ -158,6 +159,7 @@ type (
 		Idle  bool `json:"idle,omitempty"` // no request was answered in the window
 		Lost  bool `json:"lost,omitempty"` // the server has ended child processes whose time nobody counted
 	}
+	usedCPU    struct{ Used float64 } // share of the CPUs' time, in 0..1
 	noCapacity struct {
 		Slow bool `json:"slow,omitempty"` // the load speaks TLS or HTTP/2, in which it can do less
 	}
@@ -185,7 +187,7 @@ var (
 	causeUnknownCPU = fact.New[noCPU]("unknown-cpu", 0, `{{if .Idle}}in block {{count .Block}} {{.Arm}} answered no request before the window ended, so that it has no CPU time a request`+
 		`{{else}}the server CPU time of {{.Arm}} is not known{{if .Lost}}: in block {{count .Block}} it did not wait for some of its child processes{{else if .Block}} in block {{count .Block}}: the machine does not tell it of this server{{end}}{{end}}`)
 	causeBusyBeside = fact.Plain("busy-beside", 0, `{{.Arm}} used most of its CPU time for something else than requests, so a small change of theirs would not show in it`)
-	causeNoCapacity = fact.New[noCapacity]("unknown-capacity", 0, `{{.Arm}} has no capacity in one of the blocks: it gave no good reply while it was saturated, or the load was at its limit before the server{{if .Slow}} (over TLS and HTTP/2 it is slower than many servers: leave capacity out with --metric){{end}}`)
+	causeNoCapacity = fact.New[noCapacity]("unknown-capacity", 0, `{{.Arm}} has no capacity in one of the blocks: it gave no good reply while it was saturated, or the load was at its limit before the server used half of its CPU{{if .Slow}} (over TLS and HTTP/2 it is slower than many servers: leave capacity out with --metric){{end}}`)
 	causeErrors     = fact.New[errorsOf]("errors", 0, `errors: {{range $i, $f := .Because}}{{if $i}} and {{end}}{{say $f}}{{end}}, above {{printf "%.1f" .LimitPercent}} %: {{if gt .Kinds 1}}mostly {{end}}{{.Mostly}}`)
 	causeStatusMix  = fact.New[statuses]("status-mix", 0, `status mix: {{.Arm}} answers {{count .Status}} in {{percentf "%.2f" .Own}}, {{.Baseline}} in {{percentf "%.2f" .Other}} of requests`)
 	causeOverload   = fact.New[doubt.Overload]("overload", 0, `overload: the backlog of {{.Arm}} grows all through the window, so only its goodput can be compared{{template "overload others" .}}`)

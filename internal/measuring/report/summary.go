@@ -272,11 +272,11 @@ func remedies(r *record.Comparison) string {
 	worse := slices.ContainsFunc(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.Open && worsening(g, g.Ratio) > 1+g.Allow/4 })
 	if known && len(allows) > 0 && !worse {
 		ways = append(ways, "--allow "+strings.Join(allows, ",")+" is what this machine can tell")
-	} else {
+	} else if len(allows) > 0 {
 		ways = append(ways, "--allow can allow more")
 	}
 	if slows && !worse {
-		ways = append(ways, "--metric "+strings.Join(fine, ",")+" leaves out what stayed open")
+		ways = append(ways, "--metric "+strings.Join(fine, ",")+" leaves out what was not decided")
 	}
 	return strings.Join(ways, "; ")
 }

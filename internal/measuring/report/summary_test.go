@@ -111,10 +111,15 @@ func TestRemediesOfAnOpenGate(t *testing.T) {
 	}
 	check("--allow p50=13% is what this machine can tell")
 	r.Gate = append(r.Gate, record.Gated{Metric: stats.CPUPerRequest, Allow: .1, Ratio: 1, Low: .99, High: 1.01, Outcome: outcome.Yes})
-	check("--allow p50=13% is what this machine can tell; --metric goodput,cpu leaves out what stayed open")
+	check("--allow p50=13% is what this machine can tell; --metric goodput,cpu leaves out what was not decided")
 	r.Rate = 6000
 	r.Gate[0].Ratio = 1.08
 	check("a lower --rate has less noise of queueing; --allow can allow more")
+	r.Rate = 2000
+	for i := range r.Gate[:2] {
+		r.Gate[i].Outcome = outcome.Refused
+	}
+	check("--metric goodput,cpu leaves out what was not decided")
 }
 
 // A gate gives a reason once for all metrics that were refused for it, and shows no change of a refused metric.

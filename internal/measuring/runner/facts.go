@@ -138,7 +138,7 @@ var (
 	oneCPUShared        = fact.New[setting]("one-cpu-shared", 50, `not identifiable: the server has one CPU, so {{count .Of}} {{.Setting}} share it`)
 	onePShared          = fact.New[setting]("one-p-shared", 40, `not identifiable: its GOMAXPROCS is 1, so {{count .Of}} {{.Setting}} share it`)
 	clientsDiffer       = fact.New[clientSettings]("clients-differ", 0, `the arms' clients differ ({{.Settings}}): where two differ, a verdict is on the load and the server together, and no arm wins`)
-	engineChosen        = fact.New[chosen]("engine-chosen", 0, `all loads are sent by the engine {{.Engine}}, because spin speaks HTTP/1.1 without TLS only: the engine's own part of each time is larger and hides larger differences (Generator, in the report)`)
+	engineChosen        = fact.New[chosen]("engine-chosen", 0, `over TLS and HTTP/2 all loads are sent by the engine {{.Engine}}: its own part of each time is larger than that of spin, the usual one, and hides larger differences (Generator, in the report)`)
 	closedLoop          = fact.Plain("closed-loop", 0, `a closed loop: clients wait with the server, so response times leave out what a delay would have cost others (coordinated omission); compare throughput`)
 	otherProgram        = fact.New[readyPath]("other-program", -20, `another program: whether it does the work that is asked of it ({{.Path}}) is not checked`)
 	runsAlready         = fact.Plain("runs-already", -10, `was running already: its trials share its state, and it is neither pinned nor fresh`)

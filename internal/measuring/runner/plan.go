@@ -285,7 +285,7 @@ func (p *plan) chooseEngine() error {
 	}
 	p.cpus.Vegeta = true
 	if p.opts.Engine == "" {
-		p.doubt(engineChosen.Of(chosen{Engine: engine}).On(p.Arms[i].Name))
+		p.doubt(engineChosen.Of(chosen{Engine: engine}))
 	}
 	return nil
 }
@@ -560,7 +560,7 @@ func (p plan) blockCost(window time.Duration) (cost time.Duration) {
 	span := p.Warmup.Duration + window
 	each := trialCost + p.heatCost()
 	if turn := p.turn(window); turn > 0 {
-		each += turn + turnWarmup
+		each += turn + p.turnWarm()
 	}
 	if p.opts.Site != nil {
 		each += p.opts.Site.TrialCost()

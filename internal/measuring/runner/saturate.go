@@ -15,6 +15,7 @@ import (
 // How a server is saturated after its window. The clients are those of a probe: each asks again as soon as it has its reply.
 const (
 	turnWarmup   = 10 * time.Millisecond
+	secureWarmup = 100 * time.Millisecond // over TLS, for the handshakes
 	shortestTurn = 150 * time.Millisecond
 	longestTurn  = 400 * time.Millisecond // unless the rate is low
 	turnReplies  = 200                    // that a turn should bring, as far as a window is long enough for them
@@ -32,6 +33,16 @@ func (p plan) turn(window time.Duration) time.Duration {
 		enough = record.Duration(turnReplies / rate)
 	}
 	return min(max(longestTurn, enough), max(shortestTurn, window))
+}
+
+// turnWarm returns how long a turn is warmed up.
+func (p plan) turnWarm() time.Duration {
+	for _, a := range p.Arms {
+		if load.EngineFor(a.Clients) != "" {
+			return secureWarmup
+		}
+	}
+	return turnWarmup
 }
 
 // Who asks for a warm-up of longWarmup or more has a program that compiles while it runs. It compiles what is called often, so the
@@ -89,7 +100,7 @@ func (p plan) flood(a arm, addr string, seed uint64, length time.Duration) load.
 	return load.Options{
 		Clients: p.saturating(a, probeClients),
 		Targets: p.targets(addr, a.Clients), Trace: p.scenario.Cycle(seed, p.iters), Seed: seed,
-		Duration: length, Warmup: turnWarmup, Shared: p.cpus.Shared,
+		Duration: length, Warmup: p.turnWarm(), Shared: p.cpus.Shared,
 	}
 }
 
@@ -106,18 +117,16 @@ func (t *trial) saturate(ctx context.Context) {
 	idle, family := host.NewIdleClock(cpus), host.Family(t.server.Pid())
 	var ends [2]busyTime
 	o := p.flood(t.arm, t.server.Addr, t.Seed, length)
-	o.Moments, o.Moment = []time.Duration{turnWarmup, turnWarmup + length}, func(i int) { ends[i] = busyNow(family, idle) }
+	o.Moments, o.Moment = []time.Duration{o.Warmup, o.Warmup + length}, func(i int) { ends[i] = busyNow(family, idle) }
 	got, _, err := send(ctx, p.opts.Site, o, workload.Dist{})
 	if err != nil {
 		return
 	}
-	s := record.Saturation{Answered: got.Answered, Later: inSecondHalf(got, turnWarmup), Failed: got.Failed, Elapsed: got.Elapsed.Seconds()}
+	s := record.Saturation{Answered: got.Answered, Later: inSecondHalf(got, o.Warmup), Failed: got.Failed, Elapsed: got.Elapsed.Seconds()}
 	if ends[0].known && ends[1].known {
 		s.CPUs, s.CPU, s.Idle = len(cpus), ends[1].cpu-ends[0].cpu, (ends[1].idle - ends[0].idle).Seconds()
 	}
-	if p.loadLimits(o.Clients, got.Proof, s) {
-		return
-	}
+	s.LoadLimited = p.loadLimits(o.Clients, got.Proof, s)
 	t.Server.Saturated = &s
 }
 
@@ -134,7 +143,7 @@ func (p plan) loadLimits(c record.Clients, did load.Proof, s record.Saturation) 
 	if load.EngineFor(c) == "" || did.Elapsed <= 0 || did.CPU/did.Elapsed/float64(max(1, len(p.cpus.Load))) < mostLoad {
 		return false
 	}
-	return s.CPUs == 0 || s.Idle > mostIdle*(s.CPU+s.Idle)
+	return !(s.Used() >= 1-mostIdle)
 }
 
 // A busyTime is the CPU time of a server in seconds, and the idle time of its CPUs, at one moment.

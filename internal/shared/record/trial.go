@@ -91,19 +91,36 @@ type Saturation struct {
 	CPUs int     `json:"cpus,omitempty"`
 	CPU  float64 `json:"cpu,omitempty"`
 	Idle float64 `json:"idle,omitempty"`
+	// LoadLimited reports that the load was at its limit before the server.
+	LoadLimited bool `json:"load_limited,omitempty"`
 }
 
+// leastUsed is the share of its CPUs' time that a server must use for its capacity to be worked out from it.
+const leastUsed = .5
+
 // Capacity returns the good replies a second; NaN if there were none. Where the times of the CPUs are known, the time that other
-// programs took of them does not count.
+// programs took of them does not count. Where the load was at its limit, it is what the server would give with all of its CPUs'
+// time, if each reply takes as much as it did; NaN if the server used little of it.
 func (s Saturation) Capacity() float64 {
-	if s.Answered == 0 || s.Elapsed <= 0 {
+	switch {
+	case s.Answered == 0 || s.Elapsed <= 0 || s.LoadLimited && !(s.Used() >= leastUsed):
 		return math.NaN()
+	case s.LoadLimited:
+		return float64(s.CPUs) / s.PerReply()
 	}
 	own := s.Elapsed
 	if s.CPUs > 0 {
 		own = min(own, (s.CPU+s.Idle)/float64(s.CPUs))
 	}
 	return float64(s.Answered) / own
+}
+
+// Used returns the share of its CPUs' time that the server used, in 0..1, without what other programs took; NaN if it is not known.
+func (s Saturation) Used() float64 {
+	if s.CPUs == 0 {
+		return math.NaN()
+	}
+	return s.CPU / (s.CPU + s.Idle)
 }
 
 // TurnClients is how many clients saturate a server.
@@ -118,7 +135,7 @@ const (
 
 // Growth returns the good replies of the second half of the time, divided by those of the first; NaN if they must not be compared.
 func (s Saturation) Growth() float64 {
-	if s.Answered < leastReplies || s.CPUs == 0 || s.CPU < fullShare*(s.CPU+s.Idle) || s.Later == 0 || s.Later == s.Answered {
+	if s.Answered < leastReplies || !(s.Used() >= fullShare) || s.Later == 0 || s.Later == s.Answered {
 		return math.NaN()
 	}
 	return float64(s.Later) / float64(s.Answered-s.Later)

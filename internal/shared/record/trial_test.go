@@ -45,6 +45,7 @@ func TestCapacity(t *testing.T) {
 		{Saturation{Answered: 200, Elapsed: .15, CPUs: 1, CPU: .09, Idle: .01}, 2000}, // others took a third
 		{Saturation{Answered: 300, Elapsed: .15, CPUs: 2, CPU: .15, Idle: .15}, 2000}, // two CPUs, each half idle
 		{Saturation{Answered: 300, Elapsed: .15, CPUs: 1, CPU: .1, Idle: .06}, 2000},  // clocks are not read at once
+		{Saturation{Answered: 300, Elapsed: .15, CPUs: 1, CPU: .1, Idle: .05, LoadLimited: true}, 3000},
 	} {
 		if got := c.saturated.Capacity(); math.Abs(got-c.want) > 1e-6*c.want {
 			t.Errorf("%+v: capacity %v, want %v", c.saturated, got, c.want)
@@ -52,6 +53,10 @@ func TestCapacity(t *testing.T) {
 	}
 	if got := (Saturation{Failed: 9, Elapsed: .15}).Capacity(); !math.IsNaN(got) {
 		t.Errorf("without a good reply the capacity is %v, want none", got)
+	}
+	// Of a server that was mostly idle the load tells nothing.
+	if got := (Saturation{Answered: 300, Elapsed: .15, CPUs: 1, CPU: .05, Idle: .1, LoadLimited: true}).Capacity(); !math.IsNaN(got) {
+		t.Errorf("of a server that idles the capacity is %v, want none", got)
 	}
 }
 
