@@ -70,14 +70,14 @@ The exit code is 0 when the build may pass, 3 when it is worse, and 4 when that 
 	fl.StringVar(&r.NewRef, "new-ref", "HEAD", "with --old-ref: the new build is this one")
 	fl.StringVar(&r.Build, "build", "", "with --old-ref: the shell command that builds {out}, in the repository's top folder")
 	fl.StringVar(&r.Start, "run", "{out} {addr}", "with --old-ref: the command that starts {out}, as for --old")
-	fl.StringSliceVar(&r.Metrics, "metric", session.UsualMetrics(false), "what must be fine for the build to pass: some of "+strings.Join(words, ", ")+"; over TLS and HTTP/2 capacity is only watched by default")
+	fl.StringSliceVar(&r.Metrics, "metric", session.UsualMetrics(false), "what must be fine for the build to pass: some of "+strings.Join(words, ", ")+"; capacity by default only over HTTP/1.1 without TLS")
 	fl.StringSliceVar(&r.Watched, "watch", []string{"p90", "p99"}, "what fails the build if it is worse, but need not be fine for it to pass, because tails are noisy (with --metric: nothing, unless --watch is given)")
 	fl.StringSliceVar(&r.Allow, "allow", nil, "how much worse a metric may be, like p99=20% (default "+strings.Join(defaults, ", ")+")")
 	bindAsked(fl, &r.Adhoc, true)
 	fl.Var(&r.Rate, "rate", "requests a second, like 3000/s, or a share of what the slower build can do (default 0.25x)")
 	fl.Lookup("dry-run").Usage = "print the plan, its time and its commands, and run nothing; two commits are built all the same"
-	fl.Lookup("warmup").Usage = "how long each server is loaded before it is measured; from 500ms on all but the last 200ms of it as fast as 64 clients can ask, for programs that compile while they run (default 60ms, without capacity 200ms)"
-	fl.DurationVar(&r.Window, "window", 0, "how long each build is measured in a block (default 0.15s, without capacity 0.5s; longer for a quantile of --metric and a small --allow)")
+	fl.Lookup("warmup").Usage = "how long each server is loaded before it is measured; from 500ms on all but the last 200ms of it as fast as 64 clients can ask, for programs that compile while they run (default 60ms, without capacity in --metric 200ms)"
+	fl.DurationVar(&r.Window, "window", 0, "how long each build is measured in a block (default 0.15s, without capacity in --metric 0.5s; longer for a quantile of --metric and a small --allow)")
 	fl.DurationVar(&r.Budget, "budget", 0, "longest it may take (default 75s, and longer for a small --allow, a long --window or --warmup, and where a quantile of --metric needs long windows)")
 	bindProfiles(fl, &r.Profiles)
 	oneOf(fl, &f.output, "output", "text", "text, json, or markdown for a comment on a pull request", "text", "json", "markdown")

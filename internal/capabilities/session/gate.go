@@ -29,7 +29,7 @@ type Gate struct {
 	Build  string `json:"build,omitempty"`
 	Start  string `json:"start,omitempty"`
 	// Metrics must be fine, and Watched must not be worse, in the words of [GateWords]. Without Metrics p50, goodput, cpu, memory
-	// and, over plain HTTP/1.1, capacity must be; over others capacity is watched. Allow changes by how much one may be worse, like p99=20%.
+	// and, over plain HTTP/1.1, capacity must be. Allow changes by how much one may be worse, like p99=20%.
 	Metrics []string `json:"metrics,omitempty"`
 	Watched []string `json:"watched,omitempty"`
 	Allow   []string `json:"allow,omitempty"`
@@ -60,14 +60,17 @@ func (r Gate) Run(ctx context.Context, p Program, show Observer) (none Answer, e
 	if err != nil {
 		return none, err
 	}
-	if r.Metrics == nil {
+	usual := r.Metrics == nil
+	if usual {
 		r.Metrics = UsualMetrics(r.secured())
-		if !slices.Contains(slices.Concat(r.Metrics, r.Watched), capacityWord) {
-			r.Watched = append(slices.Clone(r.Watched), capacityWord)
-		}
 	}
-	if c.o.Aim, err = r.aim(); err != nil {
+	aim, err := r.aim()
+	if err != nil {
 		return none, err
+	}
+	c.o.Aim = aim
+	if _, asked := aim[stats.Capacity]; usual && !asked {
+		show.Say("capacity is left out: over TLS and HTTP/2 it is less sure, since the load is slower than many servers; --watch " + capacityWord + " measures it all the same")
 	}
 	if !c.Adhoc.given() {
 		c.Path = "/"
@@ -147,7 +150,7 @@ func (r Gate) checkAsked(c *conduct) error {
 }
 
 // UsualMetrics returns the words of what must be fine where nobody chose metrics. Over TLS and HTTP/2, which secured tells, the load is
-// slower than many servers, and its limit may come first, so capacity is only watched there.
+// slower than many servers, and its limit may come first, so capacity is left out there.
 func UsualMetrics(secured bool) []string {
 	words := []string{"p50", "goodput", "cpu", "memory"}
 	if !secured {

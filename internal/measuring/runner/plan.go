@@ -436,7 +436,7 @@ func (p *plan) takeTimes() error {
 	finer, usual := needs.Stretch, scenario.Quick
 	spare := p.strategy.policy().spare
 	switch {
-	case needs.Capacity:
+	case needs.Capacity && slices.Contains(needs.Must, stats.Capacity): // the others need longer windows, of which it would leave fewer
 		usual = scenario.Saturated
 	case spare > 0:
 		usual = scenario.Racing
