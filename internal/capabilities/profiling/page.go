@@ -17,6 +17,7 @@ import (
 	"schedlab/internal/measuring/report/say"
 	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/record"
+	"schedlab/internal/shared/stats"
 )
 
 // noProfiles tells how a program shows its profiles.
@@ -81,10 +82,14 @@ func captured(p *Profiles, dir string) document.Part {
 	return s
 }
 
-// moved lists the functions with a different share of an arm's samples than of the base's.
+// moved lists the functions with a different share of an arm's samples than of the base's, those with a larger share first: the
+// others have less of the whole for that alone.
 func moved(base, a Arm) document.Part {
 	var lines document.Lines
-	for _, m := range a.Moved {
+	rises := slices.SortedStableFunc(slices.Values(a.Moved), func(f, g profile.FunctionShare) int {
+		return stats.Count(g.To > g.From) - stats.Count(f.To > f.From)
+	})
+	for _, m := range rises {
 		name := m.Function
 		if m.Callees {
 			name += " with all that it calls"

@@ -89,7 +89,7 @@ func TestProfiled(t *testing.T) {
 		{[]Arm{{Arm: "a", Samples: 43}, {Arm: "b", Samples: 67, Change: profile.Change{Least: .119}}},
 			"surely differs\n\n    43 and 67 samples: too few to name a function whose share changed by less than 11.9 %; a higher --rate gives more."},
 		{[]Arm{{Arm: "a", Samples: 300}, {Arm: "b", Samples: 3, Change: profile.Change{Least: 1}}}, "300 and 3 samples: too few to name any function; a higher --rate gives more."},
-		{[]Arm{{Arm: "a", Samples: 300, Seconds: 2.01}, {Arm: "b", Samples: 3}, {Arm: "c", Samples: 400, Seconds: 2.03, Change: profile.Change{Moved: []profile.FunctionShare{{Function: "main.f", From: .1, To: .3}}}}},
+		{[]Arm{{Arm: "a", Samples: 300, Seconds: 2.01}, {Arm: "b", Samples: 3}, {Arm: "c", Samples: 400, Seconds: 2.03, Change: profile.Change{Moved: []profile.FunctionShare{{Function: "read", From: .5, To: .2}, {Function: "main.f", From: .1, To: .3}}}}},
 			"changed most from a to c (in their own share of 300 CPU samples of a and 400 of c, in 2 and 2 s)\n    main.f +20.0"},
 		{[]Arm{{Arm: "a", Samples: 43}, {Arm: "b", Samples: 67, Change: profile.Change{Moved: []profile.FunctionShare{
 			{Function: "crypto/sha256.block", To: .254, Caller: &profile.CallerShare{Function: "main.price", From: .1, To: .3}}}}}},

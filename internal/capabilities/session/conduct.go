@@ -102,7 +102,7 @@ func (c *conduct) run(ctx context.Context, asked []question, strict bool) (none 
 	}
 	if c.Profiles {
 		arms := len(one.Planned().Arms) - 1 // without the baseline's copy
-		c.show.Say(fmt.Sprintf("capturing profiles (--profiles) takes about %s more, and longer for arms that use little CPU time, as far as the budget has room",
+		c.show.Say(fmt.Sprintf("capturing profiles (--profiles) takes about %s more, and up to four times as long for arms that use little CPU time, as far as the budget has room",
 			lasting(time.Duration(arms)*runner.ProfileTakes)))
 	}
 	if c.DryRun {

@@ -60,7 +60,7 @@ func keepProfiles(dir *record.Dir, arms []runner.Captured, alike bool) (*profili
 			kind, isProfile := strings.CutSuffix(file.Name, ".pb.gz")
 			if !isProfile {
 				k.Requests, err = profile.Requests(file.Data)
-			} else if trees[i][kind], err = profile.Parse(file.Data, a.Module); !slices.Contains(kinds, kind) {
+			} else if trees[i][kind], err = profile.Parse(file.Data, a.Modules); !slices.Contains(kinds, kind) {
 				kinds = append(kinds, kind)
 			}
 			// No sample is common, as of mutexes in a server that hardly locks.

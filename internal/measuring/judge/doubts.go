@@ -188,7 +188,8 @@ func hostDoubts(r record.Result) (all []fact.Fact) {
 	e := r.Head().Env
 	several := func(a record.Contestant) bool { return cpuset.Count(a.CPUs, 1) > 1 }
 	if ServerCPUs(e) <= 1 && !slices.ContainsFunc(r.Contestants(), several) {
-		all = append(all, onlyOneCPU.Of(single{wordsOf(e).CPUs}))
+		ours := func(a record.Contestant) bool { return a.Mode != "" }
+		all = append(all, onlyOneCPU.Of(single{wordsOf(e).CPUs, !slices.ContainsFunc(r.Contestants(), ours)}))
 	}
 	if c := e.Site; c != nil {
 		both := slices.DeleteFunc(slices.Clone(c.ServerMachines), func(name string) bool { return !slices.Contains(c.LoadMachines, name) })

@@ -86,7 +86,8 @@ type (
 		CPUs  string `json:"cpus,omitempty"` // the flag that raises it
 	}
 	single struct {
-		CPUs string `json:"cpus,omitempty"` // the flag that gives a server more
+		CPUs    string `json:"cpus,omitempty"`    // the flag that gives a server more
+		Foreign bool   `json:"foreign,omitempty"` // no server is of schedlab, so they need not be of Go
 	}
 	planted struct{ Flags string }
 )
@@ -109,7 +110,7 @@ var (
 	serverLimited     = fact.New[limit]("server-limited", 0, `its CPU limit stopped the server for {{percent .Share}} of the median window, which is in its times; give the servers {{with .CPUs}}more with {{.}}{{else}}a higher limit{{end}}`)
 	virtualised       = fact.Plain("virtualised", -50, `a virtual machine: neighbours and the hypervisor are in the noise`)
 	oneHost           = fact.Plain("one-host", -60, `one host, loopback, synthetic demand`)
-	onlyOneCPU        = fact.New[single]("one-cpu", -40, `the server had one CPU and so GOMAXPROCS 1: accept, poller and handlers share a run queue; {{with .CPUs}}repeat with {{.}} 2 or more{{else}}with more CPUs repeat on two or more{{end}}`)
+	onlyOneCPU        = fact.New[single]("one-cpu", -40, `the server had one CPU{{if .Foreign}} (a program in Go has GOMAXPROCS 1 there){{else}} and so GOMAXPROCS 1: accept, poller and handlers share a run queue{{end}}; {{with .CPUs}}repeat with {{.}} 2 or more{{else}}with more CPUs repeat on two or more{{end}}`)
 	capacityWorkedOut = fact.New[usedCPU]("capacity-worked-out", 0, `when it was saturated, the load was at its limit and the server used {{percent .Used}} of its CPU: its capacity is what all of it would serve, at the same CPU time a reply`)
 	loadTookCPU       = fact.New[fromLoad]("load-took-cpu", 90, `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}: it was disturbed; ask for less with --rate`,
 		fact.Also("gist", `its load took {{percent .Share}} of {{.CPUs}}, which it shares with the server, more than {{percent .Most}}`))

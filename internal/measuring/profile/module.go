@@ -3,6 +3,7 @@ package profile
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -22,18 +23,18 @@ func Executable(data []byte) string {
 	return p.Mapping[0].File
 }
 
-// MainModule returns the path of the main module of a Go program, from the build information that Go's linker wrote into its
-// file; "" where there is none. The form is the one that debug/buildinfo describes, with strings in line (Go 1.18 and later).
+// OwnModules returns the paths of a Go program's own modules, from the build information that Go's linker wrote into its file: the
+// main one, and those that come from a folder, by a replace or a workspace. It is nil where there is none. The form is the one that debug/buildinfo describes, with strings in line (Go 1.18 and later).
 // debug/buildinfo reads it, too, and makes this program 0.6 MB larger, as it reads the tables of sections of five
 // kinds of executables. The information begins at a multiple of 16 bytes, so here it is looked for at each.
-func MainModule(file io.ReaderAt) string {
+func OwnModules(file io.ReaderAt) (paths []string) {
 	const align, size, inline = 16, 32, 2
 	magic := []byte("\xff Go buildinf:")
 	chunk := make([]byte, 1<<20)
 	for at := int64(0); ; at += int64(len(chunk)) {
 		n, err := file.ReadAt(chunk, at)
 		if err != nil && !errors.Is(err, io.EOF) || n == 0 {
-			return ""
+			return nil
 		}
 		for i := 0; i+align <= n; i += align {
 			if !bytes.HasPrefix(chunk[i:], magic) || chunk[i+align-1]&inline == 0 {
@@ -46,7 +47,13 @@ func MainModule(file io.ReaderAt) string {
 				continue
 			}
 			if built, err := debug.ParseBuildInfo(text[align : len(text)-align]); err == nil && built.Main.Path != "" {
-				return built.Main.Path
+				paths = append(paths, built.Main.Path)
+				for _, d := range built.Deps {
+					if cmp.Or(d.Replace, d).Version == "(devel)" { // else it was downloaded
+						paths = append(paths, d.Path)
+					}
+				}
+				return paths
 			}
 		}
 	}
@@ -65,10 +72,10 @@ func lengthThenText(r *bufio.Reader) string {
 	return string(text)
 }
 
-// inModule reports whether f belongs to the program's own module. Without the module's path ("") it is every function
+// inModule reports whether f belongs to one of the program's own modules. Without their paths it is every function
 // that is neither of the standard library, in a package path without a domain, nor of a module that was downloaded or
 // vendored, which the name of its source file shows.
-func inModule(f *profile.Function, module string) bool {
+func inModule(f *profile.Function, modules []string) bool {
 	plain, _, _ := strings.Cut(f.Name, "[") // after [ come type arguments, which have paths too
 	last := strings.LastIndexByte(plain, '/') + 1
 	dot := strings.IndexByte(plain[last:], '.')
@@ -80,8 +87,8 @@ func inModule(f *profile.Function, module string) bool {
 	switch {
 	case path == "main":
 		return true
-	case module != "":
-		return path == module || strings.HasPrefix(path, module+"/")
+	case len(modules) > 0:
+		return slices.ContainsFunc(modules, func(module string) bool { return path == module || strings.HasPrefix(path, module+"/") })
 	}
 	domain, _, _ := strings.Cut(path, "/")
 	return strings.Contains(domain, ".") && !strings.Contains(f.Filename, "@v") && !strings.Contains(f.Filename, "/vendor/")

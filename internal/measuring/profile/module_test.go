@@ -29,7 +29,11 @@ func TestInModule(t *testing.T) {
 		{"net/http.(*conn).serve", "net/http/server.go", "shop", false},
 		{"?", "", "", false},
 	} {
-		if got := inModule(&profile.Function{Name: tc.name, Filename: tc.file}, tc.module); got != tc.want {
+		var modules []string
+		if tc.module != "" {
+			modules = []string{"example.com/libs", tc.module}
+		}
+		if got := inModule(&profile.Function{Name: tc.name, Filename: tc.file}, modules); got != tc.want {
 			t.Errorf("%s in %s, module %q: got %v", tc.name, tc.file, tc.module, got)
 		}
 	}

@@ -38,9 +38,9 @@ type Tree struct {
 	Seconds float64
 }
 
-// Parse reads a profile in pprof's format of a program. module is the path of the program's module, "" if it is not
-// known. Parse returns ErrEmpty if the profile has no samples.
-func Parse(data []byte, module string) (*Tree, error) {
+// Parse reads a profile in pprof's format of a program. modules are the paths of the program's own modules, none if they are
+// not known. Parse returns ErrEmpty if the profile has no samples.
+func Parse(data []byte, modules []string) (*Tree, error) {
 	all, err := parsed(data)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func Parse(data []byte, module string) (*Tree, error) {
 			for _, line := range slices.Backward(l.Line) { // pprof lists inlined functions first
 				f := cmp.Or(line.Function, &profile.Function{Name: "?"})
 				at = at.child(f.Name)
-				at.own = inModule(f, module)
+				at.own = inModule(f, modules)
 				at.total += v
 				at.Samples += s.Value[0]
 			}

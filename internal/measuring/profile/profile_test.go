@@ -26,7 +26,7 @@ import (
 // synthetic is a profile of stacks, written root first with dots: "main.a main.b" → value.
 func synthetic(t *testing.T, stacks map[string]int64) *profile.Tree {
 	t.Helper()
-	tree, err := profile.Parse(encoded(t, "cpu", stacks), "")
+	tree, err := profile.Parse(encoded(t, "cpu", stacks), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestChangesOfFewSamples(t *testing.T) {
 // ofModule returns the tree of a CPU profile of a program of this module.
 func ofModule(t *testing.T, module string, stacks map[string]int64) *profile.Tree {
 	t.Helper()
-	tree, err := profile.Parse(encoded(t, "cpu", stacks), module)
+	tree, err := profile.Parse(encoded(t, "cpu", stacks), []string{module})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,10 +214,10 @@ func TestSpreadCostIsItsCallers(t *testing.T) {
 
 func TestParseTellsOfAnEmptyOrDamagedProfile(t *testing.T) {
 	t.Parallel()
-	if _, err := profile.Parse(encoded(t, "cpu", nil), ""); !errors.Is(err, profile.ErrEmpty) {
+	if _, err := profile.Parse(encoded(t, "cpu", nil), nil); !errors.Is(err, profile.ErrEmpty) {
 		t.Errorf("empty: got %v, want ErrEmpty", err)
 	}
-	if _, err := profile.Parse([]byte("no profile"), ""); err == nil || errors.Is(err, profile.ErrEmpty) {
+	if _, err := profile.Parse([]byte("no profile"), nil); err == nil || errors.Is(err, profile.ErrEmpty) {
 		t.Errorf("damaged: got %v, want an error of parsing", err)
 	}
 }
@@ -270,7 +270,7 @@ func TestRealProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := profile.Parse(data, "")
+	tree, err := profile.Parse(data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

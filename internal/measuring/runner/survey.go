@@ -132,9 +132,9 @@ func CPUSeconds(r *record.Comparison, room time.Duration) int {
 // A Captured holds the profiles of one arm's server. Files is empty if the server serves no
 // profiles. The order is the order of capture.
 type Captured struct {
-	Arm    string
-	Files  []CapturedFile
-	Module string // path of its program's module, "" if the program is not known or not of Go
+	Arm     string
+	Files   []CapturedFile
+	Modules []string // paths of its program's own modules, none if the program is not known or not of Go
 }
 
 // A CapturedFile is one profile in pprof's format, or the execution trace. Name is a file name:
@@ -221,18 +221,18 @@ func (l lab) profile(ctx context.Context, p probed, a arm, cpuSeconds int) (Capt
 	}
 	stop()
 	<-sent // wait for its end; the error only says that it was stopped
-	return Captured{a.Name, files, moduleOf(page)}, err
+	return Captured{a.Name, files, modulesOf(page)}, err
 }
 
-// moduleOf returns the path of the module of the program that wrote a profile, as its file has it; "" where the
+// modulesOf returns the paths of the own modules of the program that wrote a profile, as its file has them; none where the
 // file has none, or is not to be read here.
-func moduleOf(page []byte) string {
+func modulesOf(page []byte) []string {
 	f, err := os.Open(profile.Executable(page))
 	if err != nil {
-		return ""
+		return nil
 	}
 	defer f.Close()
-	return profile.MainModule(f)
+	return profile.OwnModules(f)
 }
 
 // keepSending sends an arm's load to its server, one trace after the other, until ctx ends or
@@ -265,7 +265,7 @@ func (c capture) first(ctx context.Context) []byte {
 	if err != nil {
 		return nil
 	}
-	if _, err := profile.Parse(page, ""); err != nil {
+	if _, err := profile.Parse(page, nil); err != nil {
 		return nil
 	}
 	return page
