@@ -42,17 +42,22 @@ slice_over() { ((${SLICE:-0} > 0 && SECONDS >= ${SLICE:-0})); }
 
 # disturb LEVEL SEED has a program use 30 % of a CPU in bursts of 5 to 50 ms: of CPU 0 or
 # of CPU 1 in turn with the seed (either), of CPU 0 (server), of each (both), or of none
-# (none), until calm; 80 % of CPU 0 (loop80); or has gcc compile a file on CPU 0 again and
-# again (compiler). It ends by itself, too.
+# (none), until calm; 80 % of CPU 0 (loop80); 5 or 20 % of each at a real-time priority, which others
+# must wait for as for a hypervisor that takes the CPU away (taken5, taken20); or has gcc compile a
+# file on CPU 0 again and again (compiler). It ends by itself, too.
 hogs=()
 disturb() {
-	local cpu cpus=() share=0.3
+	local cpu cpus=() share=0.3 first=()
 	case $1 in
 	none) ;;
 	either) cpus=($(($2 / 3 % 2))) ;;
 	server | loop30) cpus=(0) ;;
 	loop80) cpus=(0) share=0.8 ;;
 	both) cpus=(0 1) ;;
+	taken5 | taken20)
+		cpus=(0 1) first=(chrt -f 50)
+		share=$(awk -v p="${1#taken}" 'BEGIN { print p / 100 }')
+		;;
 	compiler)
 		source_to_compile >"$work/beside.c"
 		taskset -c 0 timeout 900 bash -c 'while gcc -O2 -c -o /dev/null "$0"; do :; done' "$work/beside.c" 2>>"$work/hogs" &
@@ -61,7 +66,7 @@ disturb() {
 	*) die "no such noise: $1" ;;
 	esac
 	for cpu in "${cpus[@]}"; do
-		"$work/hog" "$cpu" "$share" "$2" 900 2>>"$work/hogs" &
+		"${first[@]}" "$work/hog" "$cpu" "$share" "$2" 900 2>>"$work/hogs" &
 		hogs+=($!)
 	done
 }
