@@ -17,7 +17,6 @@ import (
 	"schedlab/internal/measuring/report/say"
 	"schedlab/internal/shared/cmdline"
 	"schedlab/internal/shared/record"
-	"schedlab/internal/shared/stats"
 )
 
 // noProfiles tells how a program shows its profiles.
@@ -86,10 +85,10 @@ func captured(p *Profiles, dir string) document.Part {
 // others have less of the whole for that alone.
 func moved(base, a Arm) document.Part {
 	var lines document.Lines
-	rises := slices.SortedStableFunc(slices.Values(a.Moved), func(f, g profile.FunctionShare) int {
-		return stats.Count(g.To > g.From) - stats.Count(f.To > f.From)
-	})
-	for _, m := range rises {
+	rose := func(f profile.FunctionShare) bool { return f.To > f.From }
+	falls := slices.DeleteFunc(slices.Clone(a.Moved), rose)
+	rises := slices.DeleteFunc(slices.Clone(a.Moved), func(f profile.FunctionShare) bool { return !rose(f) })
+	for _, m := range slices.Concat(rises, falls) {
 		name := m.Function
 		if m.Callees {
 			name += " with all that it calls"
