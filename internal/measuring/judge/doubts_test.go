@@ -401,6 +401,25 @@ func TestAColdServerIsTold(t *testing.T) {
 	}
 }
 
+// Where the load was at its limit before a server, that capacity is worked out is told, of that arm alone.
+func TestCapacityThatIsWorkedOutIsTold(t *testing.T) {
+	t.Parallel()
+	edit := func(trial *record.Trial, requests []request.Request) []request.Request {
+		trial.Server.Saturated = &record.Saturation{Answered: 2000, Elapsed: .3, CPUs: 1, CPU: .24, Idle: .06, LoadLimited: trial.Arm == "pool"}
+		return requests
+	}
+	var said []string
+	for _, d := range (synthetic{edit: edit}).judged(t).Doubts {
+		if d.Code == capacityWorkedOut.Code {
+			said = append(said, d.Arm+": "+strings.ReplaceAll(d.String(), "\u00a0", " "))
+		}
+	}
+	want := "pool: when it was saturated, the load was at its limit and the server used 80 % of its CPU: its capacity is what all of it would serve, at the same CPU time a reply"
+	if len(said) != 1 || said[0] != want {
+		t.Errorf("got %q, want %q", said, want)
+	}
+}
+
 // A longer warm-up is advised where it would be spent saturated, and up to half a minute.
 func TestAdvisedWarmUp(t *testing.T) {
 	t.Parallel()

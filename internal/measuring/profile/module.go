@@ -24,7 +24,8 @@ func Executable(data []byte) string {
 }
 
 // OwnModules returns the paths of a Go program's own modules, from the build information that Go's linker wrote into its file: the
-// main one, and those that come from a folder, by a replace or a workspace. It is nil where there is none. The form is the one that debug/buildinfo describes, with strings in line (Go 1.18 and later).
+// main one, and those that come from a folder, by a replace or a workspace. It is nil where there is none. The form is the
+// one that debug/buildinfo describes, with strings in line (Go 1.18 and later).
 // debug/buildinfo reads it, too, and makes this program 0.6 MB larger, as it reads the tables of sections of five
 // kinds of executables. The information begins at a multiple of 16 bytes, so here it is looked for at each.
 func OwnModules(file io.ReaderAt) (paths []string) {

@@ -230,7 +230,7 @@ func Modes() []Mode {
 		}, newGoroutine},
 	}
 	for i := range all {
-		if !all[i].Processes { // those of prefork have a number of threads of their own
+		if !all[i].Processes { // each process of prefork has its own number of threads
 			all[i].Do = strings.TrimPrefix(all[i].Do+"; "+inContainer, "; ")
 		}
 	}

@@ -99,8 +99,8 @@ type Saturation struct {
 const leastUsed = .5
 
 // Capacity returns the good replies a second; NaN if there were none. Where the times of the CPUs are known, the time that other
-// programs took of them does not count. Where the load was at its limit, it is what the server would give with all of its CPUs'
-// time, if each reply takes as much as it did; NaN if the server used little of it.
+// programs took of them does not count. Where the load was at its limit before the server, Capacity returns what all of the
+// server's CPU time would serve, at the CPU time that a reply took; NaN if the server used less than half of it.
 func (s Saturation) Capacity() float64 {
 	switch {
 	case s.Answered == 0 || s.Elapsed <= 0 || s.LoadLimited && !(s.Used() >= leastUsed):
@@ -133,7 +133,8 @@ const (
 	leastReplies = 20 * TurnClients
 )
 
-// Growth returns the good replies of the second half of the time, divided by those of the first; NaN if they must not be compared.
+// Growth returns the ratio of the good replies in the second half of the time to those in the first. It is NaN where they do not
+// compare: with few replies, or of a server that was not busy.
 func (s Saturation) Growth() float64 {
 	if s.Answered < leastReplies || !(s.Used() >= fullShare) || s.Later == 0 || s.Later == s.Answered {
 		return math.NaN()
