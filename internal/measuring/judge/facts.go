@@ -195,7 +195,7 @@ var (
 	causeUnsent     = fact.New[unsentShare]("unsent", 0, `requests not sent: the paced clients of {{.Arm}} did not send {{percent .Unsent}} of their requests, which have no times`)
 	causeTaken      = fact.New[share]("cpu-taken", 0, `busy machine: other programs used {{percent .Share}} of the servers' CPU time, and of two servers that wait for a CPU the one that needs less of it is quicker`)
 	causeAA         = fact.New[resolution]("aa", 0, `{{range .Because}}run twice as a check: {{say .}}{{else}}{{.Baseline}}, run twice as a check, differs from itself at {{metric .Metric}} by {{change .Low}} to {{change .High}}, and only a difference beyond that stands{{end}}`)
-	gateNoise       = fact.New[noise]("gate-noise", 0, `{{.Baseline}}, run twice as a check, differs from itself by {{change .Low}} to {{change .High}} at {{metric .Metric}}, where {{change .Allowed}} is allowed: equal builds differ too much here to tell`)
+	gateNoise       = fact.New[noise]("gate-noise", 0, `{{.Baseline}}, run twice as a check, differs from itself by {{change .Low}} to {{change .High}} at {{metric .Metric}}, where {{change .Allowed}} is allowed: equal builds differ too much in this run to tell`)
 	causeDrift      = fact.New[drifting]("drift", 0, `drift: against {{.Baseline}} it is {{change .First}} in the first half of the blocks and {{change .Last}} in the last`)
 	causeImbalance  = fact.New[unequal]("imbalance", 0, `imbalance: {{if .Share}}{{.Share}} differs between {{.Baseline}} and {{.Arm}} by {{percentf "%+.1f" .More}} of the CPU time, and the ratio follows it by enough to make the verdict`+
 		`{{else}}{{.Arm}} was asked later than {{.Baseline}} by {{millisf "%.3g" .More}} at {{metric .Metric}}, which is enough to make the verdict{{end}}`)

@@ -227,8 +227,8 @@ func TestGateDoubtsTheCopyFirst(t *testing.T) {
 		watched bool
 		want    string
 	}{
-		{"both scatter", 0, .3, false, "a, run twice as a check, differs from itself by -26 % to +35 % at p50, where +10 % is allowed: equal builds differ too much here to tell"},
-		{"the copy is slower", .05, .01, false, "a, run twice as a check, differs from itself by +4.1 % to +6.2 % at p50, where +10 % is allowed: equal builds differ too much here to tell"},
+		{"both scatter", 0, .3, false, "a, run twice as a check, differs from itself by -26 % to +35 % at p50, where +10 % is allowed: equal builds differ too much in this run to tell"},
+		{"the copy is slower", .05, .01, false, "a, run twice as a check, differs from itself by +4.1 % to +6.2 % at p50, where +10 % is allowed: equal builds differ too much in this run to tell"},
 		{"the new build scatters", 0, .01, false, ""},
 		{"the copy scatters where it does not count", 0, .3, true, ""},
 	} {

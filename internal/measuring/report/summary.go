@@ -226,11 +226,14 @@ func gateEvidence(r *record.Comparison) document.Facts {
 		return told
 	}
 	needed := neededByGate(r)
-	text := remedy(r, needed)
-	if needed > 0 && needed <= mostBlocks && nextOf(r).command == "" {
+	text, otherwise := remedy(r, needed), remedies(r)
+	switch next := nextOf(r).command; {
+	case next != "" && otherwise != "": // other flags than those of Next
+		otherwise = "if Next stays open: " + otherwise
+	case next == "" && needed > 0 && needed <= mostBlocks:
 		text += "; raise --budget"
 	}
-	for _, text := range []string{text, remedies(r)} {
+	for _, text := range []string{text, otherwise} {
 		if text != "" {
 			told = append(told, document.Fact{Label: "Open", Text: text})
 		}

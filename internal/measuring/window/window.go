@@ -21,8 +21,8 @@ import (
 type Window struct {
 	Trial    record.Trial
 	Requests int                   // scheduled in the window
-	Others   int                   // of these, of classes that the quantiles are not about
-	Classes  []Class               // all requests, and then those of each class; nil without classes
+	Others   int                   // of these, in classes other than the judged one
+	Classes  []Class               // the first has all requests, then one for each class; nil if the load has no classes
 	Good     int                   // of these, with a good reply, within the deadline if there is one
 	TooLate  int                   // of these, without a reply by their deadline; the others that are not good failed
 	Retries  int                   // attempts after the first of these
@@ -37,12 +37,12 @@ type Window struct {
 	// What took CPU time from the server, each a share.
 	Foreign   stats.Opt // of the servers' CPUs, that other programs used
 	Stolen    stats.Opt // of all CPUs, that the hypervisor gave to other machines
-	Throttled stats.Opt // of the window, in which a limit on CPU time stopped a process
+	Throttled stats.Opt // share of the window for which a limit on CPU time stopped a process
 	LoadShare stats.Opt // of CPUs that the load shares with the server, that the load used
 
 	Growth stats.Opt // good replies of the second half of a saturated turn for each of the first
 	Beside stats.Opt // CPU time a request in the window, as a multiple of that in the saturated turn
-	Busy   stats.Opt // ratio of the server's CPU time to that of its CPUs, in the window
+	Busy   stats.Opt // share of its CPUs' time that the server used in the window
 
 	Unsent         float64 // share of a paced closed loop's requests that it never sent; 0 for other loads
 	RateOff        float64 // relative difference between the requests sent in the window and scheduled in it
@@ -87,11 +87,11 @@ func (s *Reducer) Reduce(t record.TrialRecord, e record.Env, clients record.Clie
 type Class struct {
 	Name           string
 	Requests, Good int
-	Values         stats.Figures // those that are ByClass in the table of metrics
+	Values         stats.Figures // of the metrics that the table of metrics marks as ByClass
 	Hist           *responses.Histogram
 }
 
-// divide adds the figures of each class to w. The quantiles of w become those of the judged class, if there is one.
+// divide adds the figures of each class to w. If a class is judged, w's quantiles become those of that class.
 func (s *Reducer) divide(w *Window, t record.TrialRecord, e record.Env, clients record.Clients) {
 	add := func(name string, of Window) {
 		w.Classes = append(w.Classes, Class{Name: name, Requests: of.Requests, Good: of.Good, Values: of.Values, Hist: of.Hist})
@@ -235,8 +235,8 @@ const (
 	unjoinedLimit = .001 // ratio of good requests for which the server's stamps may be missing
 )
 
-// RuleStoodStill is the rule that a window breaks in which the load stood still, as a process that is stopped. Its times
-// are those of the load.
+// RuleStoodStill is the rule that a window breaks if the load itself stood still in it, as when its process is stopped: the
+// times of such a window tell of the load and not of the server.
 const RuleStoodStill = "load stood still (s)"
 
 // stillLimit is the time, in seconds, for which a load may stand still in a trial.
@@ -408,14 +408,14 @@ func phasesOf(t record.TrialRecord, perIter float64, s *Reducer) (p Phases) {
 	return p
 }
 
-// keyed is a number of a request beside the time by which requests are sorted, which takes less memory than a request.
+// keyed is one figure of a request, with the time by which requests are sorted. It takes less memory than a request.
 type keyed struct{ key, value int64 }
 
 // largestFirst is the order of falling keys.
 func largestFirst(a, b keyed) int { return cmp.Compare(b.key, a.key) }
 
-// overtaken returns the ratio of requests that the server read after one that was written later. The keys are the times
-// of the writing, the values those of the reading. It sorts them.
+// overtaken returns the ratio of requests that the server read after a request that was written later. The key of each is
+// when it was written, the value when it was read. overtaken sorts all by key.
 func overtaken(all []keyed) float64 {
 	slices.SortFunc(all, largestFirst)
 	// A request was overtaken if one written after it was read before it, so one pass with the earliest reading so
@@ -428,14 +428,14 @@ func overtaken(all []keyed) float64 {
 	return float64(n) / float64(max(len(all), 1))
 }
 
-// slowest holds the requests that took longest, at most so many, in little memory.
+// slowest keeps the most requests with the longest response times, and at no time more than twice as many.
 type slowest struct {
 	most  int
 	kept  []keyed // by response time and index: the slowest so far and, until the next cut, some others
-	floor int64   // if cut: as many as most took at least so long
+	floor int64   // 0, or a time that most requests took at least: what took less is not added
 }
 
-// add adds the request at an index, which took so many nanoseconds.
+// add adds the request at index, which took so many nanoseconds.
 func (s *slowest) add(took int64, index int) {
 	if s.floor > 0 && took <= s.floor {
 		return

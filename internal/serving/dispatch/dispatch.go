@@ -176,7 +176,7 @@ func newBase[T any](o Options[T]) *base[T] {
 	if o.Overflow == CoDel {
 		c.law = &codel{target: o.Target, interval: o.Interval}
 	}
-	// A hand-off is too short to read the clock where nobody needs the wait.
+	// Reading the clock takes a large part of a hand-off's time, so it is read only if somebody needs the wait.
 	c.timed = o.Waited != nil || o.Sojourned != nil || c.law != nil || o.Overflow == Expire
 	return c
 }

@@ -27,7 +27,7 @@ import (
 // Each loop has a socket, an epoll, connections and a fasthttp server; the loops share the
 // counters. A connection stays on the loop that accepted it.
 type loopModel struct {
-	fasthttpEngine // the loops share its counters; each has an engine of its own
+	fasthttpEngine // has the counters of all loops; each loop has another engine to serve with
 }
 
 func newLoop(cfg Config) Model {

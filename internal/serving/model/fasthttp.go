@@ -117,7 +117,7 @@ func readExpect(h *fasthttp.RequestHeader) {
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 // readBody reads the body into a buffer that grows with it, and gives the buffer to ctx. fasthttp has
-// read at most the first 8 KiB. The error is like those that fasthttp gives to ErrorHandler.
+// read at most the first 8 KiB. It returns an error of a kind that fasthttp gives to ErrorHandler.
 func (e *fasthttpEngine) readBody(ctx *fasthttp.RequestCtx, c *entry) (err error) {
 	const leastRead = 512
 	req := &ctx.Request

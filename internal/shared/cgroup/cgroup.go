@@ -25,9 +25,9 @@ type group struct {
 	v1  bool
 }
 
-// groups returns the groups of the process whose groups the file of lists, its own first, then each one above it; nil if
-// it lists none. In a container the last group is the container's root, the highest
-// group that the process can see.
+// groups returns the control groups of a process: its own first, then each parent. of is the file that lists them, as
+// /proc/self/cgroup; if it lists none, groups returns nil. In a container the last group is the container's root, the
+// highest that the process can see.
 func groups(read Reader, of string) (all []group) {
 	for line := range strings.Lines(read(of)) {
 		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")

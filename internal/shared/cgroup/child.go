@@ -16,8 +16,8 @@ type Place struct {
 }
 
 // Places returns where this process could make such groups, the nearest first: in version 1 below its own group, in
-// version 2 below each group on the way to the root that hands the controller cpu to its children, since a
-// group with processes of its own may not. Whether this process has the permission is not asked.
+// version 2 below each group on the way to the root that has the controller cpu in its cgroup.subtree_control (a group
+// that holds processes cannot have it there). It does not ask whether this process has the permission.
 func Places(read Reader) (all []Place) {
 	for _, g := range groups(read, Self) {
 		switch controllers := strings.Fields(read(path.Join(g.dir, "cgroup.subtree_control"))); {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Named registers a kind of fact for which a table, and not a struct, names the values: numbers and names have their keys in
-// JSON. sentences has the main sentence under "", and those of [Also] under their names. A sentence sees each value under
-// the name that [Field] returns, and is checked as with [New].
+// Named registers a kind of fact whose values are named by a table in place of a struct: numbers and names list their keys
+// in JSON. sentences has the main sentence under the key "", and each sentence of [Also] under its name. A sentence calls
+// a value as [Field] spells its key ({{.InFlight}} for in_flight), and is checked as with [New].
 func Named(code Code, sentences map[string]string, numbers, names []string) {
 	k := &kind{code: code}
 	for _, key := range numbers {
