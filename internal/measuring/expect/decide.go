@@ -149,11 +149,16 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 	both := []Finding{first, second}
 	// The first of these outcomes is the answer. More blocks do not lift a refusal, so it comes before an open part.
 	for _, of := range []outcome.Outcome{final, outcome.Refused, outcome.Open} {
-		if i := slices.IndexFunc(both, func(f Finding) bool { return f.Outcome == of }); i >= 0 {
-			return both[i]
+		i := slices.IndexFunc(both, func(f Finding) bool { return f.Outcome == of })
+		if i < 0 {
+			continue
 		}
+		if of == outcome.Open && first.Outcome == second.Outcome {
+			break // each part is open by its own blocks
+		}
+		return both[i]
 	}
-	// Both parts passed an and, or failed an or: both reasons are needed.
+	// Both parts are open, or passed an and, or failed an or: both reasons are needed.
 	return Finding{first.Outcome, bothFact.Since(first.Reason, second.Reason)}
 }
 
