@@ -74,7 +74,7 @@ func validate(run record.Run, aim Aim, taken windows) blocks {
 		}
 		// Where the load's CPUs were full in more than half of these windows, the generator may be at fault.
 		b.over[a.Name], b.generatorBound[a.Name] = 2*growing > len(complete), 2*full > growing
-		b.behind[a.Name] = growing == len(complete) && growing >= behindFrom
+		b.behind[a.Name] = growing == len(complete) && growing >= behindFrom && !b.generatorBound[a.Name]
 	}
 	for _, block := range complete {
 		b.refused = append(b.refused, wrong[block]...)
@@ -156,7 +156,7 @@ func judgedQuantiles(p record.Plan, taken windows) map[stats.Figure]bool {
 			}
 		}
 		for _, m := range stats.Quantiles() {
-			judged[m.Figure] = judged[m.Figure] && stats.Median(requests) >= RunMargin*float64(stats.MinRequests(m.Quantile))
+			judged[m.Figure] = judged[m.Figure] && stats.Median(requests) >= RequestsFor(m.Quantile)
 		}
 	}
 	return judged
@@ -176,9 +176,9 @@ func (b blocks) of(arm string) []*modelled {
 
 // order returns the names of the arms of each block that ran, in the order they ran.
 func (b blocks) order() (all [][]string) {
-	last := len(b.run.Plan.Order)
+	last := 0
 	if len(b.windows) > 0 {
-		last = min(max(slices.Max(slices.Collect(maps.Keys(b.windows))), 0), last)
+		last = min(max(slices.Max(slices.Collect(maps.Keys(b.windows))), 0), len(b.run.Plan.Order))
 	}
 	for _, block := range b.run.Plan.Order[:last] {
 		var names []string

@@ -102,8 +102,17 @@ func (b blocks) busy(r *record.Comparison) fact.Fact {
 		f = doubt.MachineBusy.Of(doubt.Taken{Side: string(record.ServerSideCPU), CPUs: ServerCPUs(r.Env), Share: share, Who: doubt.OtherPrograms, Brief: true})
 	}
 	busy, _ := fact.In(doubt.MachineBusy, f)
-	// What the run cannot tell shows in the widest interval.
-	for _, v := range r.Verdicts {
+	// What the run cannot tell shows in the widest interval; that of a gate is of its own answers.
+	verdicts := r.Verdicts
+	if len(r.Gate) > 0 {
+		verdicts = nil
+		for _, g := range r.Gate {
+			verdicts = append(verdicts, record.Verdict{
+				Baseline: r.Arms[0].Name, Arm: r.Arms[len(r.Arms)-1].Name, Metric: g.Metric, Primary: true, Verdict: stats.Decision{Outcome: g.Outcome}, Low: g.Low, High: g.High,
+			})
+		}
+	}
+	for _, v := range verdicts {
 		if v.Primary && v.Verdict.Outcome == outcome.Open && v.Low > 0 && v.High/v.Low > max(1, busy.High/max(busy.Low, 1e-9)) {
 			f = f.Against(v.Baseline).At(v.Metric.String())
 			busy.Challenger, busy.Low, busy.High = v.Arm, v.Low, v.High

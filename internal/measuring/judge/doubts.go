@@ -124,6 +124,9 @@ func (b blocks) cold(a record.Arm) (f fact.Fact) {
 // extrapolated returns the share of its CPUs' time that an arm's server used, in the median of the turns in which the load was at its
 // limit before the server, so that capacity is worked out from it; 0 if there were none.
 func (b blocks) extrapolated(arm string) float64 {
+	if slices.ContainsFunc(b.series(arm, stats.Capacity), math.IsNaN) {
+		return 0 // it is refused
+	}
 	used := b.knownOf(arm, func(w *modelled) stats.Opt {
 		if s := w.Trial.Server.Saturated; s != nil && s.LoadLimited {
 			return stats.Known(s.Used())

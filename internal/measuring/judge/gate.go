@@ -128,10 +128,14 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 		switch {
 		case !why.None():
 			g.Outcome, g.Reason, g.Final = outcome.Refused, why, final(why)
+			g.Ratio, g.Low, g.High = 0, 0, 0
 		case fine:
 			g.Outcome = outcome.Yes
 		case m.Worse(c.Decision.Rank):
 			g.Outcome = outcome.No
+		}
+		if g.Outcome != outcome.Open {
+			g.Needed = 0
 		}
 		g.Answer = outcome.Gate.Phrase(g.Outcome)
 		answers = append(answers, g)

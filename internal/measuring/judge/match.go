@@ -111,6 +111,7 @@ func (b blocks) outline(name string) (a record.Arm) {
 			a.Failures[end] += n
 		}
 	}
+	a.Disturbed = b.disturbed(name)
 	return a
 }
 

@@ -101,7 +101,7 @@ const (
 // final reports whether no number of blocks changes a reason against a verdict.
 func final(why fact.Fact) bool {
 	return why.RestsOn(
-		causeErrors.Code, causeNoReplies.Code, doubt.FewRequests.Code, causeUnknownCPU.Code, causeBusyBeside.Code, causeNoCapacity.Code, causeOverload.Code, doubt.Starvation.Code, causeUnsent.Code,
+		causeErrors.Code, causeNoReplies.Code, causeNoGoodput.Code, causeUnfit.Code, doubt.FewRequests.Code, causeUnknownCPU.Code, causeBusyBeside.Code, causeNoCapacity.Code, causeOverload.Code, doubt.GeneratorLimit.Code, doubt.Starvation.Code, causeUnsent.Code,
 	)
 }
 
@@ -218,10 +218,13 @@ func (b blocks) failed(arms ...record.Arm) (why fact.Fact) {
 // metric holds in overload. It comes before the reason that windows have too few requests, because longer windows do not help
 // such an arm.
 func (b blocks) overloaded(m stats.Metric, a record.Arm) (why fact.Fact) {
-	if m.Proof < stats.InOverload && b.over[a.Name] {
-		return causeOverload.Of(overloadOf(a)).On(a.Name)
+	switch {
+	case m.Proof >= stats.InOverload || !b.over[a.Name]:
+		return why
+	case b.generatorBound[a.Name]: // so the arm is not shown to be at fault
+		return doubt.GeneratorLimit.On(a.Name)
 	}
-	return why
+	return causeOverload.Of(overloadOf(a)).On(a.Name)
 }
 
 // refuseMetric returns the reason against one metric of an arm; no fact if there is none.
@@ -232,7 +235,8 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 	switch {
 	case m.Quantile > 0 && !b.judged[m.Figure]:
 		few := doubt.Few{Needed: RunMargin * float64(stats.MinRequests(m.Quantile))}
-		if rate := QuantileRate(b.run.Plan); !math.IsInf(rate, 1) {
+		// Where the open loops' arms have enough, those of the closed loops beside them have too few.
+		if rate := QuantileRate(b.run.Plan); !math.IsInf(rate, 1) && rate*b.run.Plan.Window.Seconds() < RequestsFor(m.Quantile) {
 			few.Requests = rate * b.run.Plan.Window.Seconds()
 			few.Longer = b.windowFor(m, stats.PlannedRequests(stats.MinRequests(m.Quantile))/rate)
 		}

@@ -41,7 +41,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	// First the A/A control, because it is the ruler for everything else.
 	rulers := map[stats.Figure]ruler{}
 	for _, m := range stats.Metrics() {
-		c := stats.Compare(m, b.series(base.Name, m.Figure), b.series(twin.Name, m.Figure), family*challengers)
+		c := b.compared(m, base.Name, twin.Name, family*challengers)
 		why := firstOf(b.refuseRun(), b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
 		if why.None() && c.Decision.Outcome == outcome.Refused {
 			why = b.unfit(c, base.Name, twin.Name)
@@ -190,6 +190,12 @@ func (b blocks) takenAway(c stats.Comparison, base, arm string) float64 {
 func (b blocks) check(c stats.Comparison, base, arm string) (why fact.Fact) {
 	baseTimes, armTimes := b.values(base, arm, c.Metric.Figure)
 	said := toCheck(c, baseTimes, armTimes)
+	if _, gate := b.aim.(Gate); gate { // which says no more than that a build is not worse
+		said.worse = 1
+		if c.Metric.HigherIsBetter {
+			said.worse = -1
+		}
+	}
 	against := func(f fact.Fact) fact.Fact { return f.On(arm).Against(base).At(c.Metric.Name) }
 	of := func(s disturbs) disturbance { return disturbance{s.name, b.each(base, s.of), b.each(arm, s.of)} }
 	if taken := b.takenAway(c, base, arm); taken > 0 {
@@ -354,20 +360,24 @@ func differs(diff []float64) (median float64, sure bool) {
 // A checkedVerdict is a verdict to be checked. Its methods ask, each in another way, whether the disturbances and not the
 // servers made it.
 type checkedVerdict struct {
-	rank stats.Rank // Faster, Slower or Same
-	x    []float64  // ln(arm/baseline) per block
-	same float64    // ln(1+Same) of the metric
+	rank  stats.Rank // Faster, Slower or Same
+	x     []float64  // ln(arm/baseline) per block
+	same  float64    // ln(1+Same) of the metric
+	worse float64    // the sign of an x that is worse, if only that contradicts Same, as in a gate; 0 for both signs
 }
 
 // toCheck returns the verdict of a comparison for the checks. base and arm are the compared values, one per block, all
 // above 0.
 func toCheck(c stats.Comparison, base, arm []float64) checkedVerdict {
-	return checkedVerdict{c.Decision.Rank, paired(base, arm, func(b, a float64) float64 { return math.Log(a / b) }), math.Log1p(c.Metric.Same)}
+	return checkedVerdict{rank: c.Decision.Rank, x: paired(base, arm, func(b, a float64) float64 { return math.Log(a / b) }), same: math.Log1p(c.Metric.Same)}
 }
 
 // contradicts reports whether a median says the opposite of the verdict: the other direction, or a difference for SAME.
 func (c checkedVerdict) contradicts(median float64) bool {
-	if c.rank == stats.Same {
+	switch {
+	case c.rank == stats.Same && c.worse != 0:
+		return median*c.worse > c.same
+	case c.rank == stats.Same:
 		return math.Abs(median) > c.same
 	}
 	return median*stats.Median(c.x) < 0
@@ -378,7 +388,7 @@ func (c checkedVerdict) contradicts(median float64) bool {
 func (c checkedVerdict) madeBy(added float64) bool {
 	median := stats.Median(c.x)
 	if c.rank == stats.Same {
-		return math.Abs(median-added) > c.same
+		return c.contradicts(median - added)
 	}
 	return added*median > 0 && math.Abs(added) >= madeShare*math.Abs(median)
 }

@@ -277,6 +277,8 @@ func said(rank stats.Rank, x ...float64) checkedVerdict {
 func TestCallsAtTheirLimits(t *testing.T) {
 	t.Parallel()
 	same, slower, level := said(stats.Same, .0625), said(stats.Slower, .25), said(stats.Slower, 0)
+	fine, served := said(stats.Same, -.2), said(stats.Same, .2) // of a gate: shorter times, and a higher goodput
+	fine.worse, served.worse = 1, -1
 	for name, c := range map[string]struct{ got, want bool }{
 		"a median just within SAME":               {same.contradicts(-.125), false},
 		"a median beyond SAME":                    {same.contradicts(.126), true},
@@ -290,6 +292,12 @@ func TestCallsAtTheirLimits(t *testing.T) {
 		"a SAME that would be at its edge":        {same.madeBy(-.0625), false},
 		"a SAME that would be beyond it":          {same.madeBy(-.0626), true},
 		"a SAME that would be more of one":        {same.madeBy(.0626), false},
+		"a gate's fine, better elsewhere":         {fine.contradicts(-.3), false},
+		"a gate's fine, worse elsewhere":          {fine.contradicts(.126), true},
+		"a gate's goodput, better elsewhere":      {served.contradicts(.3), false},
+		"a gate's goodput, worse elsewhere":       {served.contradicts(-.126), true},
+		"a gate's fine that a disturbance made":   {fine.madeBy(-.33), true},
+		"a gate's fine that it made less":         {fine.madeBy(.33), false},
 		"a disturbance of no block":               {disturbance{}.unknown(), true},
 		"a disturbance not known of the baseline": {disturbance{base: []float64{1, math.NaN()}, arm: []float64{1, 1}}.unknown(), true},
 	} {

@@ -393,12 +393,17 @@ func isNotJudged(r *record.Comparison, baseline record.Arm, m stats.Metric) bool
 	return refused
 }
 
+// baselineOf names the baseline of verdicts, in the words for all of them if they have several. vs must not be empty.
+func baselineOf(vs []record.Verdict) string {
+	if slices.ContainsFunc(vs, func(v record.Verdict) bool { return v.Baseline != vs[0].Baseline }) {
+		return "the arm it is compared with"
+	}
+	return vs[0].Baseline
+}
+
 // markLegend explains the marks in use. It names the baseline of the verdicts if all have the same. vs must not be empty.
 func markLegend(vs []record.Verdict, used map[string]bool) string {
-	base := vs[0].Baseline
-	if slices.ContainsFunc(vs, func(v record.Verdict) bool { return v.Baseline != base }) {
-		base = "the arm it is compared with"
-	}
+	base := baselineOf(vs)
 	var marks []string
 	for _, m := range [][2]string{{markSame, "the same"}, {markOpen, "open"}, {markRefused, "refused"}, {say.None, "too few requests in a window"}} {
 		if used[m[0]] {
@@ -497,25 +502,15 @@ func judgedQuantiles(vs []record.Verdict) []string {
 // openVerdicts lists the open verdicts, each with what would decide it, in one line; ""
 // for none.
 func openVerdicts(r *record.Comparison) string {
-	var open []record.Verdict
+	open, asked := openAsked(r), 0
 	for _, v := range r.Verdicts {
-		if v.Verdict.Outcome == outcome.Open && isAskedFor(r, v) {
-			open = append(open, v)
-		}
+		asked += stats.Count(v.Verdict.Outcome == outcome.Open && isAskedFor(r, v))
 	}
 	word := "open"
-	if all := slices.DeleteFunc(slices.Clone(r.Verdicts), func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Open }); len(all) > len(open) {
+	if all := slices.DeleteFunc(slices.Clone(r.Verdicts), func(v record.Verdict) bool { return v.Verdict.Outcome != outcome.Open }); len(all) > asked {
 		word += ", among others" // the table marks them all
 	}
 	best := func(arm string) bool { return slices.Contains(r.Answer.Faster, arm) }
-	// If several beat the baseline, the reader wants to know which is best.
-	if r.Answer.Kind == record.SeveralWin {
-		for _, v := range r.Duels {
-			if v.Verdict.Outcome == outcome.Open && v.Primary && best(v.Arm) && best(v.Baseline) {
-				open = append(open, v)
-			}
-		}
-	}
 	// Verdicts with the same remedy share it.
 	var parts []string
 	for _, group := range grouped(open, func(v record.Verdict) string { return remedy(r, v.Needed) }) {
@@ -535,6 +530,25 @@ func openVerdicts(r *record.Comparison) string {
 	return word + ": " + strings.Join(parts, "; ")
 }
 
+// openAsked returns the open verdicts of which a reader wants to know what would decide them.
+func openAsked(r *record.Comparison) (open []record.Verdict) {
+	for _, v := range r.Verdicts {
+		if v.Verdict.Outcome == outcome.Open && isAskedFor(r, v) {
+			open = append(open, v)
+		}
+	}
+	// If several beat the baseline, the reader wants to know which is best.
+	best := func(arm string) bool { return slices.Contains(r.Answer.Faster, arm) }
+	if r.Answer.Kind == record.SeveralWin {
+		for _, v := range r.Duels {
+			if v.Verdict.Outcome == outcome.Open && v.Primary && best(v.Arm) && best(v.Baseline) {
+				open = append(open, v)
+			}
+		}
+	}
+	return open
+}
+
 // openName names an open verdict: its arm, its baseline if against is set, its metric, and which way it leans.
 func openName(v record.Verdict, against bool) string {
 	text := v.Arm
@@ -552,7 +566,7 @@ func openName(v record.Verdict, against bool) string {
 // if an arm is overloaded or has no times; otherwise every arm's goodput is the offered rate. If connections had no answer
 // yet, more blocks do not help, and their doubt asks for longer windows.
 func isAskedFor(r *record.Comparison, of record.Verdict) bool {
-	if unanswered(armOf(r, of.Arm)) || unanswered(armOf(r, of.Baseline)) {
+	if short := func(a record.Arm) bool { return a.Starves() && unanswered(a) }; short(armOf(r, of.Arm)) || short(armOf(r, of.Baseline)) {
 		return false
 	}
 	if of.Primary || of.Metric != stats.Goodput {
@@ -624,7 +638,7 @@ func unmet(r *record.Comparison) []string {
 	}
 	count := tally(r.Expectations)
 	switch {
-	case failed || len(open) == 0:
+	case failed || len(open) == 0 || r.Status != record.Complete:
 	case r.Judged():
 		count += "; none is surely broken, so the exit code is 0 (with --strict 4)"
 	default:

@@ -41,9 +41,12 @@ func Forming(r *record.Comparison, firstLook int, dots func(record.Verdict) []fl
 		return nil
 	}
 	f.X = forestAxis(reach)
-	m := stats.P99.Row()
+	m, base := stats.P99.Row(), r.Arms[0].Name
+	if len(judged.Verdicts) > 0 {
+		base = baselineOf(judged.Verdicts)
+	}
 	return []document.Part{
-		document.Charts{{Caption: "Where the verdicts form: each arm's ratio to " + r.Arms[0].Name, Picture: draw("forest", f)}},
+		document.Charts{{Caption: "Where the verdicts form: each arm's ratio to " + base, Picture: draw("forest", f)}},
 		document.Note(fmt.Sprintf("A small dot is the ratio in one block, the line the 95"+say.NBSP+"%% interval at the newest look, the large dot its median. %s where the whole line lies in the band (±%g"+say.NBSP+"%%), "+
 			"%s or %s where it lies on one side of “same” and its median is %g"+say.NBSP+"%% or more away.", stats.Same, 100*m.Same, stats.Faster, stats.Slower, 100*m.Effect)),
 	}

@@ -34,7 +34,7 @@ const tied = "="
 var cellWords = [][2]string{
 	{cellSame, "all arms are the same"},
 	{cellTrade, "better at one metric, worse at another"},
-	{cellOpen, "no arm is surely better"},
+	{cellOpen, "no arm is surely the best"},
 	{cellRefused, "nothing could be compared; its record says why"},
 	{cellNotRun, "not run"},
 }
@@ -48,8 +48,6 @@ func cellWord(e PackEntry) string {
 	switch a := e.Result.Answer; a.Kind {
 	case record.OneWins:
 		return e.Result.Winner.Arm
-	case record.SeveralWin:
-		return a.Faster[0]
 	case record.TieForBest:
 		return tied + firstOfBest(e.Result)
 	case record.ATie:

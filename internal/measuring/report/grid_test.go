@@ -41,7 +41,7 @@ func TestGrid(t *testing.T) {
 		return b.String()
 	}
 	want := []string{"rate \\ cpu 20us 100us", "2000/s open .", "1000/s refused .", "500/s pool =nethttp",
-		"=NAME: NAME and others share the first place, and are the same", "open: no arm is surely better"}
+		"=NAME: NAME and others share the first place, and are the same", "open: no arm is surely the best"}
 	var lines []string
 	for line := range strings.Lines(got(TextOptions{})) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))

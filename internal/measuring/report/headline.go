@@ -71,7 +71,10 @@ func doubtedRanking(r *record.Comparison) string {
 // generator is at its limit, or one for which untold returns true.
 func doubted(r record.Result, untold func(fact.Fact) bool) string {
 	for _, d := range r.Head().Doubts {
-		if d.Code == doubt.GeneratorLimit.Code || untold(d) {
+		if d.Code == doubt.GeneratorLimit.Code {
+			return d.Arm + ": " + d.String() + ". "
+		}
+		if untold(d) {
 			return d.Arm + " " + d.String() + ". "
 		}
 	}
@@ -364,7 +367,13 @@ func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict
 		too := []string{andGoodput(r, goodput), andCPU(r, verdictOn(verdicts, s.Arm, stats.CPUPerRequest)), onAverage(r, s)}
 		return clause{fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + strings.Join(too, ""), more(too...)}
 	case record.Place{Outcome: outcome.Open, Rank: stats.Same}:
-		at := fmt.Sprintf("at %s, open at %s", metrics(onTimes(verdicts, s.Arm, stats.Same)), metrics(onTimes(verdicts, s.Arm, ""))) + andGoodput(r, goodput) + onAverage(r, s)
+		at := "at " + metrics(onTimes(verdicts, s.Arm, stats.Same))
+		for _, of := range []outcome.Outcome{outcome.Open, outcome.Refused} {
+			if left := slices.DeleteFunc(onTimes(verdicts, s.Arm, ""), func(v record.Verdict) bool { return v.Verdict.Outcome != of }); len(left) > 0 {
+				at += fmt.Sprintf(", %s at %s", of, metrics(left))
+			}
+		}
+		at += andGoodput(r, goodput) + onAverage(r, s)
 		return clause{fmt.Sprintf("%s is the same as %s %s", s.Arm, s.Baseline, at), "the same " + at}
 	}
 	if behind := behindInAll(r, goodput); behind != "" {
@@ -469,7 +478,9 @@ func stillOpen(r *record.Comparison, s record.Standing, open []record.Verdict) c
 	blocks := 0
 	for _, v := range open {
 		blocks = max(blocks, v.Blocks)
-		third := v.Reason.Find(func(f fact.Fact) bool { return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline })
+		third := v.Reason.Find(func(f fact.Fact) bool {
+			return f.Arm != "" && f.Arm != s.Arm && f.Arm != s.Baseline && !armOf(r, f.Arm).IsCopy()
+		})
 		if v.Verdict.Outcome == outcome.Refused && third.Arm != "" {
 			does := "whose backlog grows"
 			if doubt.TooManyFailed.Code.Is(third) {

@@ -67,10 +67,20 @@ const carriedShare = .6
 // tooFast reports whether a comparison has no answer because an arm was overloaded at more than carriedShare of the highest rates,
 // so that the same rate would tell no more. It is false where a grid or an arm has the rate.
 func tooFast(r *record.Comparison) bool {
-	if r.Answer.Outcome.Decided() || len(r.Verdicts) == 0 || !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Behind }) {
+	decided := r.Answer.Outcome.Decided()
+	if len(r.Gate) > 0 {
+		decided = r.GateOutcome().Decided()
+	}
+	if decided || len(r.Verdicts) == 0 || !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Behind }) {
 		return false
 	}
-	if slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.XMax != nil && r.Rate <= carriedShare**a.XMax }) {
+	slowest := math.Inf(1)
+	for _, a := range r.Arms {
+		if a.XMax != nil {
+			slowest = min(slowest, *a.XMax)
+		}
+	}
+	if !math.IsInf(slowest, 1) && r.Rate <= carriedShare*slowest {
 		return false
 	}
 	words, err := cmdline.Split(r.Command)
@@ -122,10 +132,12 @@ func longer(r *record.Comparison) []string {
 	if r.GateOutcome() == outcome.Open {
 		needed = neededByGate(r)
 	}
-	for _, v := range r.Verdicts {
-		if len(r.Gate) == 0 && v.Verdict.Outcome == outcome.Open && isAskedFor(r, v) {
-			needed = max(needed, v.Needed)
-		}
+	var open []record.Verdict
+	if len(r.Gate) == 0 {
+		open = openAsked(r)
+	}
+	for _, v := range open {
+		needed = max(needed, v.Needed)
 	}
 	if _, flags := needs(r, needed); flags != nil {
 		if len(r.Gate) > 0 {
@@ -133,8 +145,8 @@ func longer(r *record.Comparison) []string {
 		}
 		return flags
 	}
-	// Nothing is open, but windows are too short for a quantile, and no answer is there without it.
-	if r.Answer.Outcome == outcome.Refused {
+	// Nothing is open, but windows are too short for a quantile, and there is no answer, or not the whole one, without it.
+	if r.Answer.Outcome == outcome.Refused || len(open) == 0 && !r.Answer.Outcome.Decided() {
 		for _, v := range r.Verdicts {
 			if few, is := fact.In(doubt.FewRequests, v.Reason); is && few.Longer != nil {
 				flags := append([]string{"window " + typed(few.Window)}, sameRate(r)...)

@@ -209,7 +209,7 @@ func gateComment(w io.Writer, r *record.Comparison) error {
 	for _, d := range numbered(r.Doubts) {
 		measured = append(measured, document.Fact{Label: "Doubt", Text: d})
 	}
-	measured = append(measured, document.Fact{Label: "Machine", Text: machine(r)}, document.Fact{Label: "Command", Text: r.Note})
+	measured = append(measured, document.Fact{Label: "Machine", Text: machine(r)}, document.Fact{Label: "Command", Text: cmp.Or(r.Command, r.Note)})
 	return say.Markdown(w, document.Document{Name: gateName, State: state(r), Answer: Headline(r), Context: say.BelowTooBusy(doubt.TooBusy(r.Doubts), gateAnswer(r), wayOut(&r.Common)), Parts: []document.Part{
 		gateFigures(r), document.Details{Summary: "How it was measured", Parts: []document.Part{document.Lines{askedBriefly(r)}, measured}},
 	}})
@@ -230,7 +230,7 @@ func gateEvidence(r *record.Comparison) document.Facts {
 	switch next := nextOf(r).command; {
 	case next != "" && otherwise != "": // other flags than those of Next
 		otherwise = "if Next stays open: " + otherwise
-	case next == "" && needed > 0 && needed <= mostBlocks:
+	case next == "" && text != "" && needed > 0 && needed <= mostBlocks:
 		text += "; raise --budget"
 	}
 	for _, text := range []string{text, otherwise} {
@@ -260,7 +260,7 @@ func remedies(r *record.Comparison) string {
 	for _, g := range r.Gate {
 		word := cmp.Or(g.Metric.Row().Word, g.Metric.String())
 		switch {
-		case g.Outcome == outcome.Yes:
+		case g.Outcome == outcome.Yes && !g.Watched:
 			fine = append(fine, word)
 			slows = slows || g.Metric.Row().Quantile > 0 || g.Metric == stats.CPUPerRequest
 		case g.Outcome == outcome.Open && !g.Watched:
@@ -378,7 +378,7 @@ func gateMetrics(r *record.Comparison) map[outcome.Outcome][]string {
 // surelyBetter returns the metrics that are surely better, by at least half of the allowed worsening, with their changes.
 func surelyBetter(r *record.Comparison) (gained []string) {
 	for _, g := range r.Gate {
-		if most := mostWorse(g); 0 < most && most < 1 && worsening(g, g.Ratio) <= 1/(1+g.Allow/2) {
+		if most := mostWorse(g); g.Outcome == outcome.Yes && 0 < most && most < 1 && worsening(g, g.Ratio) <= 1/(1+g.Allow/2) {
 			gained = append(gained, g.Metric.Row().Label+" "+changeWithin(gateQuotient(r, g), g.Low, g.High, false))
 		}
 	}

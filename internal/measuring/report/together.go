@@ -45,7 +45,12 @@ func Together(runs []Labelled) (drawings []document.Part, figures [][]document.P
 				lines = append(lines, curve{chart.Series{Name: a.Name + ", " + runs[i].Label, Class: s.Class + " run" + strconv.Itoa(i)}, a.Curve})
 			}
 		}
-		figures[i] = append([]document.Part{medians(c.Arms, classes(all))}, verdictLines(c)...)
+		figures[i] = []document.Part{medians(c.Arms, classes(all))}
+		if len(c.Gate) > 0 {
+			figures[i] = append(figures[i], gateFigures(c))
+		} else {
+			figures[i] = append(figures[i], verdictLines(c)...)
+		}
 	}
 	if f := forestOfSeveral(runs, compared, colours); len(f.Groups) > 0 {
 		lead := "Each arm against the baseline of the same run. The line is the 95" + say.NBSP + "% interval of the ratio, the dot its median, the band where arms count as the same."
@@ -89,7 +94,7 @@ func forestOfSeveral(runs []Labelled, compared []*record.Comparison, colours map
 	of := func(v record.Verdict) pair { return pair{v.Arm, v.Baseline} }
 	var all []record.Verdict
 	for _, c := range compared {
-		if c != nil {
+		if c != nil && len(c.Gate) == 0 { // a gate has answers of its own
 			all = append(all, c.Verdicts...)
 		}
 	}
@@ -99,7 +104,7 @@ func forestOfSeveral(runs []Labelled, compared []*record.Comparison, colours map
 		g := forestGroup{Series: chart.Series{Name: p.arm + " against " + p.baseline, Class: colours[p.arm].Class}}
 		for _, m := range stats.Metrics() {
 			for i, c := range compared {
-				if c == nil {
+				if c == nil || len(c.Gate) > 0 {
 					continue
 				}
 				for _, v := range c.Verdicts {

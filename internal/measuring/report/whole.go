@@ -52,16 +52,18 @@ func Page(r record.Result) document.Document { return whole(r, true) }
 func whole(r record.Result, all bool) document.Document { return pageOf(r).whole(all) }
 
 func (p comparisonPage) whole(all bool) document.Document {
-	return fully(p.Comparison, verdicts(p.Comparison), all)
+	d := fully(p.Comparison, []document.Part{figures(p.Comparison), verdicts(p.Comparison)}, all)
+	d.First = append([]document.Part{overview(p.Comparison)}, d.First...)
+	return d
 }
 
-// fully returns the full report of a comparison with this section of verdicts.
-func fully(r *record.Comparison, verdicts document.Part, all bool) document.Document {
+// fully returns the full report of a comparison, with these sections as the first.
+func fully(r *record.Comparison, sections []document.Part, all bool) document.Document {
 	t := topOf(r)
 	return document.Document{
-		Name: named(r), Question: r.Question, State: state(r), Answer: t.answer, Chips: t.chips, Axis: t.axis, Lead: t.lead, First: append([]document.Part{overview(r)}, nextOf(r).parts()...),
+		Name: named(r), Question: r.Question, State: state(r), Answer: t.answer, Chips: t.chips, Axis: t.axis, Lead: t.lead, First: nextOf(r).parts(),
 		Context: setting(r), Data: complete(r, Headline(r)),
-		Parts: slices.Concat([]document.Part{figures(r), verdicts, why(&r.Common), expectations(r)}, breakdownParts(r), chapters(&r.Common), []document.Part{
+		Parts: slices.Concat(sections, []document.Part{why(&r.Common), expectations(r)}, breakdownParts(r), chapters(&r.Common), []document.Part{
 			connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r, fingerprint(r, ranAt(r)...), r.Order), document.Page{gridSection(r)},
 		}),
 	}
@@ -161,7 +163,11 @@ func verdicts(r *record.Comparison) document.Part {
 	if len(r.Verdicts) == 0 && len(r.AA) == 0 {
 		return document.Section{}
 	}
-	lead := "Each arm against " + r.Arms[0].Name + ", block by block. The line is the 95" + say.NBSP + "% interval of the ratio, the dot its median, " +
+	base := r.Arms[0].Name
+	if len(r.Verdicts) > 0 {
+		base = baselineOf(r.Verdicts)
+	}
+	lead := "Each arm against " + base + ", block by block. The line is the 95" + say.NBSP + "% interval of the ratio, the dot its median, " +
 		"the band where arms count as the same. For times and CPU left is better, for goodput right."
 	says := verdictLines(r)
 	// One sentence is enough where every verdict has the same reason.
