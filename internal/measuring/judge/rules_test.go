@@ -125,6 +125,12 @@ func TestOverloadOfTheGenerator(t *testing.T) {
 	if !strings.HasPrefix(got, "pool: its backlog grows through the window while the load's own CPUs are full: the generator is too slow, which says nothing about the server") || strings.Contains(got, "overloaded") {
 		t.Errorf("got %q among %q", got, doubtTexts(r))
 	}
+	if v := verdictOf(t, r.Verdicts, "pool", "p99"); !v.Reason.RestsOn(doubt.GeneratorLimit.Code) {
+		t.Errorf("p99 of pool is %s for %q, which is not shown to be its own fault", v.Verdict, v.Reason)
+	}
+	if got := report.Headline(r); strings.Contains(got, "keep up") || strings.Contains(got, "pool its") {
+		t.Errorf("got the answer %q about an arm that the load could not ask for more", got)
+	}
 }
 
 // A queue that is full and refuses stands still: what arrives and finds no place has

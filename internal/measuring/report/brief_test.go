@@ -112,6 +112,10 @@ func TestOpenExpectationsSayTheExitCode(t *testing.T) {
 		if got := unmet(r)[0]; strings.Contains(got, note) != want {
 			t.Errorf("%v: got %q, with the exit code: %v", outcomes, got, want)
 		}
+		r.Status = record.Interrupted // which has a code of its own
+		if got := unmet(r)[0]; strings.Contains(got, "exit code") {
+			t.Errorf("%v, interrupted: got %q", outcomes, got)
+		}
 	}
 }
 

@@ -84,12 +84,13 @@ func (p gatePage) found() string               { return gateAnswer(p.Comparison)
 func (p gatePage) brief(int) document.Document { return gateBriefly(p.Comparison) }
 func (p gatePage) summary(w io.Writer) error   { return gateComment(w, p.Comparison) }
 
-// whole has the answers of the gate in place of the verdicts, and first: the gate uses both runs of the first build, and a verdict
-// one, so a page with both would say two things about the same figures.
+// whole has the answers of the gate in place of the verdicts, and in a page first: the gate uses both runs of the first build, and
+// a verdict one, so with both a report would say two things about the same figures.
 func (p gatePage) whole(all bool) document.Document {
 	gate := gateFigures(p.Comparison)
 	gate.ID, gate.Title = "verdicts", "Verdicts"
-	d := fully(p.Comparison, []document.Part{gate, figures(p.Comparison)}, all)
+	d := fully(p.Comparison, []document.Part{document.Charts{{Instead: []document.Part{gate}}}, figures(p.Comparison)}, all)
+	d.First = append([]document.Part{document.Page(gate.Parts)}, d.First...)
 	d.Name = gateName
 	return d
 }

@@ -7,6 +7,7 @@ import (
 
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
+	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
@@ -56,6 +57,35 @@ func TestGateSaysWhatIsBetter(t *testing.T) {
 	if got := strings.ReplaceAll(gateAnswer(r), say.NBSP, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	r.Gate[0].Outcome = outcome.Refused
+	if got := gateAnswer(r); strings.Contains(got, "p50 -") {
+		t.Errorf("a refused metric is surely better: %s", got)
+	}
+}
+
+// A comment tells the command of a gate, and not its note.
+func TestCommentTellsTheCommand(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Gate = []record.Gated{{Metric: stats.P50, Allow: .1, Ratio: 1.2, Low: 1.1, High: 1.3, Outcome: outcome.No}}
+	r.Command, r.Note = "schedlab gate --old-ref v1", "PR 12"
+	var b strings.Builder
+	if err := gateComment(&b, r); err != nil || !strings.Contains(b.String(), "gate --old-ref v1") || strings.Contains(b.String(), "Command: PR 12") {
+		t.Errorf("got %v and\n%s", err, b.String())
+	}
+}
+
+// While other programs keep a gate open no flag of it helps, so none is advised.
+func TestNothingIsAdvisedBesideOthers(t *testing.T) {
+	t.Parallel()
+	r := quick()
+	r.Command, r.Doubts = "", []fact.Fact{doubt.MachineBusy.Of(doubt.Taken{Side: "server", CPUs: 1, Share: .4})}
+	r.Gate = []record.Gated{{Metric: stats.P50, Allow: .1, Ratio: 1.1, Low: .9, High: 1.3, Outcome: outcome.Open, Needed: 10}}
+	for _, f := range gateEvidence(r) {
+		if strings.Contains(f.Text, "--budget") || strings.HasPrefix(strings.TrimSpace(f.Text), ";") {
+			t.Errorf("advised beside other programs: %s %q", f.Label, f.Text)
+		}
+	}
 }
 
 // The old build ran twice in each block of a gate: its figure is the median over both runs.
@@ -88,6 +118,13 @@ func TestReportOfAGateHasItsAnswers(t *testing.T) {
 	got := whole(r, true).Text(document.Options{Width: 100})
 	if !strings.Contains(got, "surely between") || strings.Contains(got, "is SLOWER than") {
 		t.Errorf("got\n%s", got)
+	}
+	var page bytes.Buffer
+	if err := HTML(&page, r); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(page.String(), "surely between"); n != 1 || strings.Contains(page.String(), `class="overview"`) || strings.Contains(page.String(), "is SLOWER than") {
+		t.Errorf("the page has the gate's table %d times, or verdicts beside it", n)
 	}
 }
 

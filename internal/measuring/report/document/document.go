@@ -142,7 +142,7 @@ type Chart struct {
 	Caption string
 	Alt     string        // for the link to File
 	File    string        // path of the drawing, relative to a Markdown report; "" for none
-	Picture template.HTML // the drawing, already escaped
+	Picture template.HTML // the drawing, already escaped; "" if the page shows it elsewhere
 	Keys    []Key         // the legend
 	Instead []Part
 	Wide    bool // the legend stands next to the drawing
@@ -177,8 +177,8 @@ const (
 	webPage
 )
 
-// shows reports whether p has any content in a medium. A table with nothing below its head has none. A page shows a chart,
-// Markdown the link to its file, and a text only its Instead.
+// shows reports whether p has any content in a medium. A table with nothing below its head has none. A page shows a chart's
+// picture, Markdown the link to its file, and a text only its Instead, which a page has nothing of if there is no picture.
 func (in medium) shows(p Part) bool {
 	switch p := p.(type) {
 	case Section:
@@ -193,7 +193,10 @@ func (in medium) shows(p Part) bool {
 		return len(p.Rows) > 1
 	case Charts:
 		return slices.ContainsFunc(p, func(c Chart) bool {
-			return in == webPage || in == markdownFile && c.File != "" || slices.ContainsFunc(c.Instead, in.shows)
+			if in == webPage {
+				return c.Picture != ""
+			}
+			return in == markdownFile && c.File != "" || slices.ContainsFunc(c.Instead, in.shows)
 		})
 	}
 	return reflect.ValueOf(p).Len() > 0 // a list, or a note
