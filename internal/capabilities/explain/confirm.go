@@ -54,6 +54,7 @@ type Test struct {
 	// The settings of the run that is explained.
 	Rate         float64 // per second, 0 for the scenario's own
 	CPUs, Engine string
+	Warmup       time.Duration // of a run that kept its servers busy before they were measured, else 0 for the scenario's
 }
 
 // Test plans the test, with windows short enough for the budget. It returns false if no untested
@@ -101,8 +102,12 @@ func (c *Case) Test(x *Explanation, modes map[string]mode.Mode, budget time.Dura
 	}
 	blocks := blocksFor(len(arms) - 1)
 	trials := time.Duration(blocks * (len(arms) + 1)) // the slower arm is the baseline, which has a copy
-	// Programs that compile while they run were kept busy before they were measured, and are again: by a warm-up that is so much longer.
-	warmup := testWarmup + c.run.Plan.Heating.Duration
+	// Programs that compile while they run were kept busy before they were measured, and are again.
+	warmup := testWarmup
+	if c.run.Plan.Heating.Duration > 0 {
+		t.Warmup = testWarmup + c.run.Plan.Heating.Duration
+		warmup = t.Warmup
+	}
 	w = max(min(w, (budget-testsSpare)/trials-warmup-testSpare), leastWindow)
 	t.Scenario.Protocol = scenario.Protocol{Blocks: blocks, Window: scenario.Duration(w), Warmup: scenario.Duration(warmup)}
 	return t, true, nil

@@ -144,6 +144,7 @@ func (e *explaining) test(ctx context.Context, dir *record.Dir, recorded record.
 	// Of the quantiles only p50 is asked for: the test judges parts of the time and not quantiles,
 	// and longer windows would cost blocks.
 	o.Seed, o.Budget, o.Aim, o.Sign = e.seed, e.Budget, judge.Winner{Quantiles: []stats.Figure{stats.P50}}, true
+	o.Warmup = t.Warmup
 	o.Note, o.Observer = "tests the causes of "+c.Result.Dir, ofTests{e.show}
 	planned, err := runner.Plan(t.Scenario, o)
 	if err != nil {
@@ -153,6 +154,9 @@ func (e *explaining) test(ctx context.Context, dir *record.Dir, recorded record.
 	if few, needs := fewBlocks(planned.Planned(), e.Budget); e.Fixed && few != "" {
 		e.show.Say(few) // before the time that they take
 	} else if few != "" {
+		if needs > 2*e.Budget {
+			e.show.Say(few) // before the time that they take
+		}
 		o.Budget = needs
 		if planned, err = runner.Plan(t.Scenario, o); err != nil {
 			return x, e.cannotTest(err)

@@ -153,7 +153,7 @@ func decide(r Run, n ast.Node, alpha float64, denied bool) Finding {
 		if i < 0 {
 			continue
 		}
-		if of == outcome.Open && first.Outcome == second.Outcome {
+		if of == outcome.Open && first.Outcome == second.Outcome && !first.Reason.Alike(second.Reason) {
 			break // each part is open by its own blocks
 		}
 		return both[i]

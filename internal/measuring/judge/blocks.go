@@ -34,7 +34,7 @@ type blocks struct {
 	valid          []int                 // numbers of the blocks that count, ascending
 	refused        []record.Refusal
 	over           map[string]bool // overloaded arms: their queue grows without end
-	behind         map[string]bool // arms with a backlog that grew to the end of each window so far, of behindFrom blocks or more
+	behind         map[string]bool // arms, not bound by the generator, whose backlog grew to the end of each window so far, of behindFrom blocks or more
 	generatorBound map[string]bool // overloaded arms with a load generator that had no CPU time left
 }
 

@@ -108,7 +108,7 @@ func (b blocks) busy(r *record.Comparison) fact.Fact {
 		verdicts = nil
 		for _, g := range r.Gate {
 			verdicts = append(verdicts, record.Verdict{
-				Baseline: r.Arms[0].Name, Arm: r.Arms[len(r.Arms)-1].Name, Metric: g.Metric, Primary: true, Verdict: stats.Decision{Outcome: g.Outcome}, Low: g.Low, High: g.High,
+				Baseline: r.Arms[0].Name, Arm: r.Arms[len(r.Arms)-1].Name, Metric: g.Metric, Primary: !g.Watched, Verdict: stats.Decision{Outcome: g.Outcome}, Low: g.Low, High: g.High,
 			})
 		}
 	}

@@ -192,6 +192,7 @@ var (
 	causeErrors     = fact.New[errorsOf]("errors", 0, `errors: {{range $i, $f := .Because}}{{if $i}} and {{end}}{{say $f}}{{end}}, above {{printf "%.1f" .LimitPercent}} %: {{if gt .Kinds 1}}mostly {{end}}{{.Mostly}}`)
 	causeStatusMix  = fact.New[statuses]("status-mix", 0, `status mix: {{.Arm}} answers {{count .Status}} in {{percentf "%.2f" .Own}}, {{.Baseline}} in {{percentf "%.2f" .Other}} of requests`)
 	causeOverload   = fact.New[doubt.Overload]("overload", 0, `overload: the backlog of {{.Arm}} grows all through the window, so only its goodput can be compared{{template "overload others" .}}`)
+	causeGenerator  = fact.Plain("generator", 0, `generator: the backlog of {{.Arm}} grows while the load's own CPUs are full, so nothing is known of its times`)
 	causeUnsent     = fact.New[unsentShare]("unsent", 0, `requests not sent: the paced clients of {{.Arm}} did not send {{percent .Unsent}} of their requests, which have no times`)
 	causeTaken      = fact.New[share]("cpu-taken", 0, `busy machine: other programs used {{percent .Share}} of the servers' CPU time, and of two servers that wait for a CPU the one that needs less of it is quicker`)
 	causeAA         = fact.New[resolution]("aa", 0, `{{range .Because}}run twice as a check: {{say .}}{{else}}{{.Baseline}}, run twice as a check, differs from itself at {{metric .Metric}} by {{change .Low}} to {{change .High}}, and only a difference beyond that stands{{end}}`)

@@ -64,11 +64,11 @@ func (j *Judge) Lone(arm string) (l Lone) {
 	return l
 }
 
-// fault returns why an arm has no times to judge by what it did itself; no fact if it has, or if it did nothing.
+// fault returns why an arm has no times to judge by what it did itself, or its load; no fact if it has, or if it did nothing.
 func (b blocks) fault(a record.Arm) (none fact.Fact) {
 	m := stats.P50.Row()
 	why := firstOf(b.overloaded(m, a), b.failed(a), b.refuseMetric(m, a))
-	if why.RestsOn(causeOverload.Code) || atFault(record.Verdict{Reason: why}) {
+	if why.RestsOn(causeOverload.Code, causeGenerator.Code) || atFault(record.Verdict{Reason: why}) {
 		return why
 	}
 	return none

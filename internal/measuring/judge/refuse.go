@@ -101,7 +101,7 @@ const (
 // final reports whether no number of blocks changes a reason against a verdict.
 func final(why fact.Fact) bool {
 	return why.RestsOn(
-		causeErrors.Code, causeNoReplies.Code, causeNoGoodput.Code, causeUnfit.Code, doubt.FewRequests.Code, causeUnknownCPU.Code, causeBusyBeside.Code, causeNoCapacity.Code, causeOverload.Code, doubt.GeneratorLimit.Code, doubt.Starvation.Code, causeUnsent.Code,
+		causeErrors.Code, causeNoReplies.Code, causeNoGoodput.Code, causeUnfit.Code, doubt.FewRequests.Code, causeUnknownCPU.Code, causeBusyBeside.Code, causeNoCapacity.Code, causeOverload.Code, causeGenerator.Code, doubt.Starvation.Code, causeUnsent.Code,
 	)
 }
 
@@ -222,7 +222,7 @@ func (b blocks) overloaded(m stats.Metric, a record.Arm) (why fact.Fact) {
 	case m.Proof >= stats.InOverload || !b.over[a.Name]:
 		return why
 	case b.generatorBound[a.Name]: // so the arm is not shown to be at fault
-		return doubt.GeneratorLimit.On(a.Name)
+		return causeGenerator.On(a.Name)
 	}
 	return causeOverload.Of(overloadOf(a)).On(a.Name)
 }

@@ -286,13 +286,18 @@ func belowFigures(r *record.Comparison, arms []record.Arm, used map[string]bool)
 	if len(r.Verdicts) > 0 {
 		lines = append(lines, markLegend(r.Verdicts, used))
 	}
-	if aboveRate(r, arms) {
-		lines = append(lines, fmt.Sprintf("A goodput above %s is no mistake: that rate is an average, and a few more requests came in these windows.", say.Rate(r.Rate)))
+	var good []*float64
+	for _, a := range arms {
+		good = append(good, a.Median(stats.Goodput))
 	}
+	lines = append(lines, aboveRate(r, good...)...)
 	lines = append(lines, refusedMarks(r, arms)...)
 	for _, a := range arms {
-		if a.Behind {
+		switch {
+		case a.Behind:
 			lines = append(lines, "The times of "+a.Name+" (in the answer, too) are no finding: they grow for as long as the load lasts, and tell how far behind it fell by a window's end.")
+		case loadAtLimit(r, a):
+			lines = append(lines, "The times of "+a.Name+" are no finding: they tell how far the load itself fell behind.")
 		}
 	}
 	if crowds(counted(arms)) {
@@ -306,13 +311,13 @@ func belowFigures(r *record.Comparison, arms []record.Arm, used map[string]bool)
 	return lines
 }
 
-// aboveRate reports whether one of these arms has a goodput more than half a per cent above the rate that
-// was asked for, which a reader would otherwise take for a mistake.
-func aboveRate(r *record.Comparison, arms []record.Arm) bool {
-	return r.Rate > 0 && slices.ContainsFunc(arms, func(a record.Arm) bool {
-		good := a.Median(stats.Goodput)
-		return good != nil && *good > 1.005*r.Rate
-	})
+// aboveRate explains one of the goodputs shown that is more than half a per cent above the rate that was asked for, which a
+// reader would otherwise take for a mistake; nil if there is none.
+func aboveRate(r *record.Comparison, shown ...*float64) []string {
+	if r.Rate <= 0 || !slices.ContainsFunc(shown, func(good *float64) bool { return good != nil && *good > 1.005*r.Rate }) {
+		return nil
+	}
+	return []string{fmt.Sprintf("A goodput above %s is no mistake: that rate is an average, and a few more requests came in these windows.", say.Rate(r.Rate))}
 }
 
 // refusedMarks tells why figures of these arms have the mark of a refused verdict, a line for each reason that the answer does not give.
@@ -374,10 +379,15 @@ func mark(r *record.Comparison, v record.Verdict) string {
 	return ""
 }
 
+// loadAtLimit reports whether an arm's backlog grew while the load's own CPUs were full, so that nothing is known of the arm.
+func loadAtLimit(r *record.Comparison, a record.Arm) bool {
+	return slices.ContainsFunc(r.Doubts, func(d fact.Fact) bool { return d.Code == doubt.GeneratorLimit.Code && d.Arm == a.Name })
+}
+
 // isNotJudged reports whether the baseline's own time is no finding: it fails requests or its backlog grows, and every verdict
 // against it is refused.
 func isNotJudged(r *record.Comparison, baseline record.Arm, m stats.Metric) bool {
-	if m.Quantile == 0 || baseline.Median(m.Figure) == nil || !baseline.Behind && baseline.Errors == 0 {
+	if m.Quantile == 0 || baseline.Median(m.Figure) == nil || !baseline.Behind && !loadAtLimit(r, baseline) && baseline.Errors == 0 {
 		return false
 	}
 	refused := false

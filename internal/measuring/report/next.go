@@ -64,14 +64,14 @@ func againOf(r record.Result) step {
 // carriedShare is the share of the slowest arm's highest rate that is advised after an overload.
 const carriedShare = .6
 
-// tooFast reports whether a comparison has no answer because an arm was overloaded at more than carriedShare of the highest rates,
-// so that the same rate would tell no more. It is false where a grid or an arm has the rate.
+// tooFast reports whether a comparison has no answer because an arm, or the load, was overloaded at more than carriedShare of the
+// slowest arm's highest rate, so that the same rate would tell no more. It is false where a grid or an arm has the rate.
 func tooFast(r *record.Comparison) bool {
 	decided := r.Answer.Outcome.Decided()
 	if len(r.Gate) > 0 {
 		decided = r.GateOutcome().Decided()
 	}
-	if decided || len(r.Verdicts) == 0 || !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Behind }) {
+	if decided || len(r.Verdicts) == 0 || !slices.ContainsFunc(r.Arms, func(a record.Arm) bool { return a.Behind || loadAtLimit(r, a) }) {
 		return false
 	}
 	slowest := math.Inf(1)
@@ -145,16 +145,27 @@ func longer(r *record.Comparison) []string {
 		}
 		return flags
 	}
-	// Nothing is open, but windows are too short for a quantile, and there is no answer, or not the whole one, without it.
-	if r.Answer.Outcome == outcome.Refused || len(open) == 0 && !r.Answer.Outcome.Decided() {
-		for _, v := range r.Verdicts {
-			if few, is := fact.In(doubt.FewRequests, v.Reason); is && few.Longer != nil {
-				flags := append([]string{"window " + typed(few.Window)}, sameRate(r)...)
-				if few.Budget > 0 {
-					flags = append(flags, "budget "+typed(few.Budget))
-				}
-				return flags
+	// No block decides what is open, but windows are too short for a quantile, and there is no answer, or not the whole one, without it.
+	var refused []fact.Fact
+	switch {
+	case r.GateOutcome() == outcome.Open:
+		for _, g := range r.Gate {
+			if !g.Watched {
+				refused = append(refused, g.Reason)
 			}
+		}
+	case len(r.Gate) == 0 && (r.Answer.Outcome == outcome.Refused || len(open) == 0 && !r.Answer.Outcome.Decided()):
+		for _, v := range r.Verdicts {
+			refused = append(refused, v.Reason)
+		}
+	}
+	for _, why := range refused {
+		if few, is := fact.In(doubt.FewRequests, why); is && few.Longer != nil {
+			flags := append([]string{"window " + typed(few.Window)}, sameRate(r)...)
+			if few.Budget > 0 {
+				flags = append(flags, "budget "+typed(few.Budget))
+			}
+			return flags
 		}
 	}
 	return nil

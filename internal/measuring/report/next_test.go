@@ -46,6 +46,9 @@ func TestNextCommand(t *testing.T) {
 		}
 		return r
 	}
+	fine := few("schedlab gate --old ./a --new ./b", true)
+	fine.Answer.Outcome = outcome.Open // of the ranking, which a gate does not ask for
+	fine.Gate = []record.Gated{{Metric: stats.P50, Outcome: outcome.Yes}, {Metric: stats.P99, Outcome: outcome.Refused, Reason: fine.Verdicts[0].Reason, Watched: true}}
 	cut := ran("schedlab compare", verdict(open, 0))
 	cut.Status = record.Interrupted
 	for _, c := range []struct {
@@ -70,6 +73,7 @@ func TestNextCommand(t *testing.T) {
 		{"too few at a scenario's rate", few("schedlab compare x.yaml", false), "schedlab compare x.yaml --window 190ms"},
 		{"too few at an arm's rate", few("schedlab compare --arm pool,rate=900/s", true), "schedlab compare --arm pool,rate=900/s --window 190ms"},
 		{"too few requests in a log", few("schedlab compare --log a.log@10x", true), "schedlab compare --log a.log@10x --window 190ms"},
+		{"a gate that is fine, with a watched quantile of too few requests", fine, ""},
 		{"differ", ran("schedlab compare", verdict(slower, 0)), "schedlab explain 20261107-123005-quick-beef"},
 		{"the same", ran("schedlab compare", verdict(same, 0)), ""},
 	} {

@@ -261,7 +261,7 @@ func TestGoodputAboveTheRateIsExplained(t *testing.T) {
 	t.Parallel()
 	for good, want := range map[float64]bool{1000: false, 1004: false, 1021: true} {
 		r := &record.Comparison{Rate: 1000, Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{Goodput: new(good)}}}}
-		if got := aboveRate(r, r.Arms); got != want {
+		if got := aboveRate(r, r.Arms[0].Goodput) != nil; got != want {
 			t.Errorf("goodput %g of 1000/s: got %t, want %t", good, got, want)
 		}
 	}

@@ -130,7 +130,7 @@ func (p otherPage) whole(bool) document.Document {
 		Name: r.Scenario, Question: r.Question, State: state(p.Content), Answer: t.answer, Chips: t.chips, Lead: t.lead, First: nextOf(p.Content).parts(),
 		Context: []string{p.conditions(), machine(p.Content)}, Data: complete(p.Content, Headline(p.Content)),
 		Parts: append(p.Sections(marks(p.Content)),
-			document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{numbered(r.Doubts), note}},
+			document.Section{ID: "doubts", Title: "Doubts", Parts: []document.Part{numbered(r.Doubts), note}},
 			recordSection(p.Content, fingerprint(p.Content), nil)),
 	}
 }

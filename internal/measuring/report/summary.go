@@ -221,6 +221,9 @@ func gateEvidence(r *record.Comparison) document.Facts {
 	for _, line := range slices.Concat(silent(r), failings(r.Arms)) {
 		told = append(told, document.Fact{Label: "Sure", Text: line})
 	}
+	if waits := otherWaits(r); waits != "" {
+		told = append(told, document.Fact{Label: "Why", Text: waits})
+	}
 	// While other programs take the CPUs, no flag of the gate helps.
 	if r.GateOutcome() != outcome.Open || !doubt.TooBusy(r.Doubts).None() {
 		return told
@@ -239,6 +242,38 @@ func gateEvidence(r *record.Comparison) document.Facts {
 		}
 	}
 	return told
+}
+
+// A gate that is worse tells of threads and context switches that changed by this factor, which no test judges, but not of fewer
+// switches a request than fewSwitches.
+const (
+	muchMore    = 2
+	fewSwitches = .1
+)
+
+// otherWaits tells of a new build that is worse, and not at memory alone, how its threads and context switches changed, if that is by
+// much: its requests may then wait in another way, as for a pool of threads or a lock. "" if they did not.
+func otherWaits(r *record.Comparison) string {
+	if !slices.ContainsFunc(r.Gate, func(g record.Gated) bool { return g.Outcome == outcome.No && g.Metric != stats.Memory }) {
+		return ""
+	}
+	var changed []string
+	before, after := r.Arms[0], r.Arms[len(r.Arms)-1]
+	tell := func(what string, old, now float64, text func(float64) string) {
+		if old > 0 && now > 0 && max(old/now, now/old) >= muchMore {
+			changed = append(changed, fmt.Sprintf("%s%s instead of %s", text(now), what, text(old)))
+		}
+	}
+	if before.Footprint != nil && after.Footprint != nil {
+		tell("", float64(before.Footprint.Threads), float64(after.Footprint.Threads), func(v float64) string { return say.Plural(int(v), "thread") })
+	}
+	if before.Switches != nil && after.Switches != nil && max(*before.Switches, *after.Switches) >= fewSwitches {
+		tell(" context switches a request", *before.Switches, *after.Switches, func(v float64) string { return fmt.Sprintf("%.3g", v) })
+	}
+	if changed == nil {
+		return ""
+	}
+	return after.Name + " has " + strings.Join(changed, ", and ") + " (not judged): its requests may wait in another way, as in a pool of threads or at a lock"
 }
 
 // neededByGate returns the number of blocks that would decide all that must be fine; 0 if that is not known, or nothing is open.
@@ -412,7 +447,12 @@ func gateFigures(r *record.Comparison) document.Section {
 			m.Label, say.OrNone(before, figure), say.OrNone(after, figure), change, interval, allowedChange(g), outcome.Gate.Phrase(g.Outcome),
 		})
 	}
-	return document.Section{Parts: []document.Part{document.Table{Rows: rows}, document.Lines{rule}}}
+	lines := document.Lines{rule}
+	if slices.ContainsFunc(r.Gate, func(g record.Gated) bool { return g.Metric == stats.Goodput }) {
+		before, after := builds(r, stats.Goodput.Row())
+		lines = append(lines, aboveRate(r, before, after)...)
+	}
+	return document.Section{Parts: []document.Part{document.Table{Rows: rows}, lines}}
 }
 
 // builds returns the figures of both builds at a metric; nil for a figure that is not known. The first build ran twice in each

@@ -75,15 +75,42 @@ func TestCommentTellsTheCommand(t *testing.T) {
 	}
 }
 
-// While other programs keep a gate open no flag of it helps, so none is advised.
+// While other programs keep a gate open no flag of it helps, so none is advised; and beside those that do not, no budget without the
+// number of blocks that it is for.
 func TestNothingIsAdvisedBesideOthers(t *testing.T) {
 	t.Parallel()
-	r := quick()
-	r.Command, r.Doubts = "", []fact.Fact{doubt.MachineBusy.Of(doubt.Taken{Side: "server", CPUs: 1, Share: .4})}
-	r.Gate = []record.Gated{{Metric: stats.P50, Allow: .1, Ratio: 1.1, Low: .9, High: 1.3, Outcome: outcome.Open, Needed: 10}}
-	for _, f := range gateEvidence(r) {
-		if strings.Contains(f.Text, "--budget") || strings.HasPrefix(strings.TrimSpace(f.Text), ";") {
-			t.Errorf("advised beside other programs: %s %q", f.Label, f.Text)
+	for _, keeps := range []bool{true, false} {
+		r := quick()
+		r.Command, r.Doubts = "", []fact.Fact{doubt.MachineBusy.Of(doubt.Taken{Side: "server", CPUs: 1, Share: .4, Open: keeps})}
+		r.Gate = []record.Gated{{Metric: stats.P50, Allow: .1, Ratio: 1.1, Low: .9, High: 1.3, Outcome: outcome.Open, Needed: 10}}
+		for _, f := range gateEvidence(r) {
+			if keeps && f.Label == "Open" || strings.Contains(f.Text, "--budget") || strings.HasPrefix(strings.TrimSpace(f.Text), ";") {
+				t.Errorf("others keep it open: %t; advised: %s %q", keeps, f.Label, f.Text)
+			}
+		}
+	}
+}
+
+// A gate that is worse tells of threads and context switches that changed by much, and of no others.
+func TestGateTellsOfOtherWaits(t *testing.T) {
+	t.Parallel()
+	arm := func(name string, threads int, switches float64) record.Arm {
+		return record.Arm{Contestant: record.Contestant{Name: name}, Figures: record.Figures{Switches: &switches}, Details: record.Details{Footprint: &record.Footprint{Threads: threads}}}
+	}
+	for _, tt := range []struct {
+		outcome  outcome.Outcome
+		threads  int
+		switches float64
+		want     string
+	}{
+		{outcome.No, 9, 11.9, "new has 9 threads instead of 1 thread, and 11.9 context switches a request instead of 0.757 (not judged): its requests may wait in another way, as in a pool of threads or at a lock"},
+		{outcome.No, 1, .2, "new has 0.2 context switches a request instead of 0.757 (not judged): its requests may wait in another way, as in a pool of threads or at a lock"},
+		{outcome.No, 1, 1.5, ""},
+		{outcome.Open, 9, 11.9, ""},
+	} {
+		r := &record.Comparison{Arms: []record.Arm{arm("old", 1, .757), arm("old'", 1, .757), arm("new", tt.threads, tt.switches)}, Gate: []record.Gated{{Metric: stats.P50, Outcome: tt.outcome}}}
+		if got := strings.ReplaceAll(otherWaits(r), say.NBSP, " "); got != tt.want {
+			t.Errorf("%s with %d threads: got %q, want %q", tt.outcome, tt.threads, got, tt.want)
 		}
 	}
 }

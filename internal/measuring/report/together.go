@@ -47,7 +47,7 @@ func Together(runs []Labelled) (drawings []document.Part, figures [][]document.P
 		}
 		figures[i] = []document.Part{medians(c.Arms, classes(all))}
 		if len(c.Gate) > 0 {
-			figures[i] = append(figures[i], gateFigures(c))
+			figures[i] = append(figures[i], gateFigures(c).Parts...)
 		} else {
 			figures[i] = append(figures[i], verdictLines(c)...)
 		}

@@ -64,7 +64,7 @@ func fully(r *record.Comparison, sections []document.Part, all bool) document.Do
 		Name: named(r), Question: r.Question, State: state(r), Answer: t.answer, Chips: t.chips, Axis: t.axis, Lead: t.lead, First: nextOf(r).parts(),
 		Context: setting(r), Data: complete(r, Headline(r)),
 		Parts: slices.Concat(sections, []document.Part{why(&r.Common), expectations(r)}, breakdownParts(r), chapters(&r.Common), []document.Part{
-			connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, reservations(r), recordSection(r, fingerprint(r, ranAt(r)...), r.Order), document.Page{gridSection(r)},
+			connections(r, all), twins(r), document.Page{curveSection(r), heatSection(r), sweepSection(r), panelSection(r)}, doubtSection(r), recordSection(r, fingerprint(r, ranAt(r)...), r.Order), document.Page{gridSection(r)},
 		}),
 	}
 }
@@ -182,10 +182,10 @@ func verdicts(r *record.Comparison) document.Part {
 	}
 }
 
-// reservations returns everything that speaks, or might speak, against the result: the doubts, numbered for the marks of the
+// doubtSection returns everything that speaks, or might speak, against the result: the doubts, numbered for the marks of the
 // figures, then the evidence, the laws of queues and the disturbances.
-func reservations(r *record.Comparison) document.Part {
-	return document.Section{ID: "doubts", Title: "Reservations", Parts: []document.Part{
+func doubtSection(r *record.Comparison) document.Part {
+	return document.Section{ID: "doubts", Title: "Doubts", Parts: []document.Part{
 		numbered(r.Doubts), evidence(r),
 		document.Details{
 			Summary: "How near the windows came to breaking laws of queues, which hold for any server",
@@ -468,7 +468,7 @@ func tally(all []record.Expectation) string {
 // floor describes the response time that the load itself adds, measured with a server that does nothing; "" if it was not
 // measured. It gives no figures if the load was late in that measurement, because they would show the disturbance.
 //
-// Each function below makes the lines of one label in the section of reservations, or "" or nil for no line.
+// Each function below makes the lines of one label in the section of doubts, or "" or nil for no line.
 func floor(f *record.Floor) string {
 	const late = 1e-3 // seconds; an undisturbed load is late by microseconds
 	switch {

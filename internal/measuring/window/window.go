@@ -432,7 +432,7 @@ func overtaken(all []keyed) float64 {
 type slowest struct {
 	most  int
 	kept  []keyed // by response time and index: the slowest so far and, until the next cut, some others
-	floor int64   // 0, or a time that most requests took at least: what took less is not added
+	floor int64   // 0, or the shortest time of s.most requests that are kept: what took no longer is not added
 }
 
 // add adds the request at index, which took so many nanoseconds.

@@ -100,8 +100,8 @@ type Figures struct {
 	Mean               *float64       `json:"mean,omitempty"`           // mean over the blocks of the mean response time, seconds
 	GoodMean           *float64       `json:"good_mean,omitempty"`      // the same of good replies, if more than 0.1 % are not good
 	NEff               float64        `json:"n_eff,omitempty"`          // independent requests that a window is worth, given their correlation; 0 unknown
-	// Behind reports that its backlog grew to the end of the window in every block so far, two or more: it does not keep up
-	// with the rate.
+	// Behind reports that its backlog grew to the end of the window in every block so far, two or more, and not because the load
+	// was at its own limit: it does not keep up with the rate.
 	Behind bool `json:"behind,omitempty"`
 	// Switches is the context switches of the server's threads per ended request. Overflows is the number of
 	// attempts to connect, repeats included, that found an accept queue of the network namespace full, over all valid
