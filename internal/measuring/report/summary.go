@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"schedlab/internal/measuring/report/chart"
 	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/measuring/report/say"
 	"schedlab/internal/shared/doubt"
@@ -453,6 +454,45 @@ func gateFigures(r *record.Comparison) document.Section {
 		lines = append(lines, aboveRate(r, before, after)...)
 	}
 	return document.Section{Parts: []document.Part{document.Table{Rows: rows}, lines}}
+}
+
+// A gateTable is the table of a gate as a page draws it: beside each metric's cells the interval of the change, on one axis.
+type gateTable struct {
+	X     chart.Axis
+	Class string // of the new build's line
+	Head  []string
+	Rows  []gateRow
+}
+
+// A gateRow has the cells of a metric, and its answer as a row of a forest whose band is what is allowed.
+type gateRow struct {
+	Cells []string
+	forestRow
+}
+
+// gateDrawing draws the table of a gate, whose rows are those of gateFigures.
+func gateDrawing(r *record.Comparison, rows [][]string) document.Charts {
+	t := gateTable{Head: rows[0], Class: classOf(r, r.Arms[len(r.Arms)-1].Name)}
+	var drawn []record.Verdict
+	for i, g := range r.Gate {
+		row := gateRow{Cells: rows[i+1], forestRow: forestRow{
+			Verdict: record.Verdict{Metric: g.Metric, Ratio: g.Ratio, Low: g.Low, High: g.High}, Label: g.Metric.Row().Label, Same: 1 + g.Allow,
+			Drawn: g.Outcome != outcome.Refused && g.Low > 0 && g.Ratio > 0 && g.High > 0, Class: string(g.Outcome),
+		}}
+		switch g.Outcome {
+		case outcome.No:
+			row.Class = string(stats.Slower)
+		case outcome.Yes:
+			row.Class = string(stats.Same)
+		}
+		if row.Drawn {
+			row.Sentence = fmt.Sprintf("%s surely between %s, with %s allowed: %s", row.Label, row.Cells[4], row.Cells[5], row.Cells[6])
+			drawn = append(drawn, row.Verdict)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.X = forestAxis(drawn)
+	return document.Charts{{Picture: draw("gate", t)}}
 }
 
 // builds returns the figures of both builds at a metric; nil for a figure that is not known. The first build ran twice in each
