@@ -226,6 +226,19 @@ func TestDecideJoins(t *testing.T) {
 			t.Errorf("%s: reason %+v, want that of both: %v", text, got.Reason, want == 2)
 		}
 	}
+	// Each open part is open by its own blocks, and the fewest count; a reason that both have is said once.
+	half := func(below int) []float64 {
+		return slices.Concat(slices.Repeat([]float64{1}, below), slices.Repeat([]float64{3}, 12-below))
+	}
+	r.figures = map[string][]float64{"p50 a": half(7), "p50 b": half(5)}
+	got := finding(t, r, `p50("a") < 2 && p50("b") < 2`)
+	if least, _ := TallyOf(got.Reason); got.Outcome != outcome.Open || len(got.Reason.Because) != 2 || least.Yes != 5 {
+		t.Errorf("two open parts: %s, %+v, in %d blocks", got.Outcome, got.Reason, least.Yes)
+	}
+	r.blocks, r.figures = 3, map[string][]float64{"p50 a": half(7)[:3], "p50 b": half(5)[:3]}
+	if got := finding(t, r, `p50("a") < 2 && p50("b") < 2`); got.Reason.Code != tooFewBlocks.Code {
+		t.Errorf("three blocks: %+v, want once that they are too few", got.Reason)
+	}
 }
 
 // X_max is one figure an arm, and may be off by a tenth either way, of each arm on its own.

@@ -11,6 +11,7 @@ import (
 	"schedlab/internal/measuring/report"
 	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
 	"schedlab/internal/shared/stats"
@@ -307,6 +308,26 @@ func TestBusyWindows(t *testing.T) {
 	}
 }
 
+// What a busy machine may do to a gate is told by the gate's own intervals, of what must be fine.
+func TestBusyGateTellsItsOwnInterval(t *testing.T) {
+	t.Parallel()
+	r := &record.Comparison{
+		Common: record.Common{Status: record.Complete, Env: record.Env{CPUs: 4, ServerCPUs: "0,2", LoadCPUs: "1"}},
+		Arms: []record.Arm{
+			{Contestant: record.Contestant{Name: "old"}, Details: record.Details{Disturbed: &record.Disturbed{Foreign: .4}}}, {Contestant: record.Contestant{Name: "new"}},
+		},
+		Verdicts: []record.Verdict{{Metric: stats.P99, Primary: true, Baseline: "old", Arm: "new", Verdict: stats.Decision{Outcome: outcome.Open}, Low: .5, High: 2}},
+		Gate: []record.Gated{
+			{Metric: stats.P50, Outcome: outcome.Open, Low: .88, High: 1.17}, {Metric: stats.P90, Outcome: outcome.Open, Low: .4, High: 3, Watched: true}, {Metric: stats.Goodput, Outcome: outcome.Yes, Low: .9, High: 1.3},
+		},
+	}
+	f := blocks{aim: Gate{}}.busy(r)
+	busy, is := fact.In(doubt.MachineBusy, f)
+	if !is || f.Metric != "p50" || busy.Low != .88 || busy.High != 1.17 {
+		t.Errorf("got %s, of %g to %g; want the open p50 of the gate", f.Metric, busy.Low, busy.High)
+	}
+}
+
 // A window in which the load stood still for 3 s has no weight: its block is left out, and a doubt says so.
 func TestALoadThatStoodStillHasNoWeight(t *testing.T) {
 	t.Parallel()
@@ -401,22 +422,27 @@ func TestAColdServerIsTold(t *testing.T) {
 	}
 }
 
-// Where the load was at its limit before a server, that capacity is worked out is told, of that arm alone.
+// Where the load was at its limit before a server, that capacity is worked out is told, of that arm alone; and nothing of one that
+// used too little of its CPU, whose capacity is refused.
 func TestCapacityThatIsWorkedOutIsTold(t *testing.T) {
 	t.Parallel()
-	edit := func(trial *record.Trial, requests []request.Request) []request.Request {
-		trial.Server.Saturated = &record.Saturation{Answered: 2000, Elapsed: .3, CPUs: 1, CPU: .24, Idle: .06, LoadLimited: trial.Arm == "pool"}
-		return requests
-	}
-	var said []string
-	for _, d := range (synthetic{edit: edit}).judged(t).Doubts {
-		if d.Code == capacityWorkedOut.Code {
-			said = append(said, d.Arm+": "+strings.ReplaceAll(d.String(), "\u00a0", " "))
+	for used, want := range map[float64]string{
+		.24: "pool: when it was saturated, the load was at its limit and the server used 80 % of its CPU: its capacity is what all of it would serve, at the same CPU time a reply",
+		.09: "",
+	} {
+		edit := func(trial *record.Trial, requests []request.Request) []request.Request {
+			trial.Server.Saturated = &record.Saturation{Answered: 2000, Elapsed: .3, CPUs: 1, CPU: used, Idle: .3 - used, LoadLimited: trial.Arm == "pool"}
+			return requests
 		}
-	}
-	want := "pool: when it was saturated, the load was at its limit and the server used 80 % of its CPU: its capacity is what all of it would serve, at the same CPU time a reply"
-	if len(said) != 1 || said[0] != want {
-		t.Errorf("got %q, want %q", said, want)
+		var said []string
+		for _, d := range (synthetic{edit: edit}).judged(t).Doubts {
+			if d.Code == capacityWorkedOut.Code {
+				said = append(said, d.Arm+": "+strings.ReplaceAll(d.String(), "\u00a0", " "))
+			}
+		}
+		if got := strings.Join(said, "; "); got != want {
+			t.Errorf("with %g s of .3: got %q, want %q", used, got, want)
+		}
 	}
 }
 

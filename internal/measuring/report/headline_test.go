@@ -32,6 +32,24 @@ func TestHeadlineOfATrade(t *testing.T) {
 	}
 }
 
+// What is the same at some times names what is open and what is refused apart.
+func TestHeadlineTellsOpenFromRefused(t *testing.T) {
+	t.Parallel()
+	verdict := func(metric stats.Figure, verdict string) record.Verdict {
+		return record.Verdict{Metric: metric, Primary: true, Arm: "b", Baseline: "a", Verdict: decision(verdict), Ratio: 1, Low: .99, High: 1.01}
+	}
+	for want, verdicts := range map[string][]record.Verdict{
+		"b is the same as a at p50, p90, refused at p99":     {verdict(stats.P50, "SAME"), verdict(stats.P90, "SAME"), verdict(stats.P99, "refused")},
+		"b is the same as a at p50, open at p90":             {verdict(stats.P50, "SAME"), verdict(stats.P90, "open")},
+		"b is the same as a at p50, open at p90, refused at": {verdict(stats.P50, "SAME"), verdict(stats.P90, "open"), verdict(stats.P99, "refused")},
+	} {
+		s := record.Standing{Arm: "b", Baseline: "a", Place: record.Place{Outcome: outcome.Open, Rank: stats.Same}}
+		if got := standing(&record.Comparison{Verdicts: verdicts}, s, verdicts).text; !strings.HasPrefix(got, want) {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 // Two arms that a third one kept from being judged are not called undecided, as if the blocks had not told them
 // apart; and a report with no verdict on times promises nothing about them.
 func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {

@@ -31,6 +31,8 @@ func TestNextCommand(t *testing.T) {
 	}
 	slow := behind("schedlab gate --old ./a --new ./b")
 	slow.Rate, slow.Arms[0].XMax = 250, new(1000.)
+	beside := behind("schedlab compare --rate 950/s")
+	beside.Rate, beside.Arms[0].XMax, beside.Arms[2].XMax = 950, new(1000.), new(12_000.)
 	attacked := behind("schedlab attack --target http://127.0.0.1:1 --rate 900/s")
 	attacked.Verdicts, attacked.Doubts = nil, nil
 	// few is a run whose windows are too short for its one verdict; the probes found what its arms can do.
@@ -66,6 +68,7 @@ func TestNextCommand(t *testing.T) {
 		{"overloaded at an arm's own rate", behind("schedlab compare --arm pool,rate=900/s"), "schedlab compare --arm pool,rate=900/s --budget 3m"},
 		{"overloaded in a cell of a grid", behind("schedlab compare --grid rate=900/s"), "schedlab compare --grid rate=900/s --budget 3m"},
 		{"overloaded below 0.6 of the highest rate", slow, "schedlab gate --old ./a --new ./b --budget 3m"},
+		{"overloaded beside a much faster arm", beside, "schedlab compare --rate 0.6x"},
 		{"an attack that overloads", attacked, ""},
 		{"interrupted", cut, "schedlab compare"},
 		{"too few requests at a rate that the probes chose", few("schedlab compare --path /search --rate 0.25x", true), "schedlab compare --path /search --window 190ms --rate 6071/s"},
