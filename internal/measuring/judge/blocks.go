@@ -156,7 +156,7 @@ func judgedQuantiles(p record.Plan, taken windows) map[stats.Figure]bool {
 			}
 		}
 		for _, m := range stats.Quantiles() {
-			judged[m.Figure] = judged[m.Figure] && stats.Median(requests) >= RequestsFor(m.Quantile)
+			judged[m.Figure] = judged[m.Figure] && stats.Median(requests) >= RunMargin*float64(stats.MinRequests(m.Quantile))
 		}
 	}
 	return judged
