@@ -367,13 +367,13 @@ func standing(r *record.Comparison, s record.Standing, verdicts []record.Verdict
 		too := []string{andGoodput(r, goodput), andCPU(r, verdictOn(verdicts, s.Arm, stats.CPUPerRequest)), onAverage(r, s)}
 		return clause{fmt.Sprintf("%s is the same as %s", s.Arm, s.Baseline) + strings.Join(too, ""), more(too...)}
 	case record.Place{Outcome: outcome.Open, Rank: stats.Same}:
-		at := "at " + metrics(onTimes(verdicts, s.Arm, stats.Same))
+		parts := []string{"at " + metrics(onTimes(verdicts, s.Arm, stats.Same))}
 		for _, of := range []outcome.Outcome{outcome.Open, outcome.Refused} {
 			if left := slices.DeleteFunc(onTimes(verdicts, s.Arm, ""), func(v record.Verdict) bool { return v.Verdict.Outcome != of }); len(left) > 0 {
-				at += fmt.Sprintf(", %s at %s", of, metrics(left))
+				parts = append(parts, fmt.Sprintf("%s at %s", of, metrics(left)))
 			}
 		}
-		at += andGoodput(r, goodput) + onAverage(r, s)
+		at := strings.Join(parts, ", ") + andGoodput(r, goodput) + onAverage(r, s)
 		return clause{fmt.Sprintf("%s is the same as %s %s", s.Arm, s.Baseline, at), "the same " + at}
 	}
 	if behind := behindInAll(r, goodput); behind != "" {
