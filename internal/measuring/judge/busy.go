@@ -102,14 +102,12 @@ func (b blocks) busy(r *record.Comparison) fact.Fact {
 		f = doubt.MachineBusy.Of(doubt.Taken{Side: string(record.ServerSideCPU), CPUs: ServerCPUs(r.Env), Share: share, Who: doubt.OtherPrograms, Brief: true})
 	}
 	busy, _ := fact.In(doubt.MachineBusy, f)
-	// What the run cannot tell shows in the widest interval; that of a gate is of its own answers.
+	// The widest interval shows what the run cannot tell. Of a gate these are the intervals of its own answers.
 	verdicts := r.Verdicts
 	if len(r.Gate) > 0 {
 		verdicts = nil
 		for _, g := range r.Gate {
-			verdicts = append(verdicts, record.Verdict{
-				Baseline: r.Arms[0].Name, Arm: r.Arms[len(r.Arms)-1].Name, Metric: g.Metric, Primary: !g.Watched, Verdict: stats.Decision{Outcome: g.Outcome}, Low: g.Low, High: g.High,
-			})
+			verdicts = append(verdicts, g.Verdict(r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name))
 		}
 	}
 	for _, v := range verdicts {

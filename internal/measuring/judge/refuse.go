@@ -235,7 +235,7 @@ func (b blocks) refuseMetric(m stats.Metric, a record.Arm) (why fact.Fact) {
 	switch {
 	case m.Quantile > 0 && !b.judged[m.Figure]:
 		few := doubt.Few{Needed: RunMargin * float64(stats.MinRequests(m.Quantile))}
-		// Where the open loops' arms have enough, those of the closed loops beside them have too few.
+		// If windows at the plan's rate hold enough, a closed loop beside has too few, and no longer window of that rate helps it.
 		if rate := QuantileRate(b.run.Plan); !math.IsInf(rate, 1) && rate*b.run.Plan.Window.Seconds() < RequestsFor(m.Quantile) {
 			few.Requests = rate * b.run.Plan.Window.Seconds()
 			few.Longer = b.windowFor(m, stats.PlannedRequests(stats.MinRequests(m.Quantile))/rate)

@@ -90,8 +90,8 @@ func (p gatePage) whole(all bool) document.Document {
 	gate := gateFigures(p.Comparison)
 	gate.ID, gate.Title = "verdicts", "Verdicts"
 	d := fully(p.Comparison, []document.Part{document.Charts{{Instead: []document.Part{gate}}}, figures(p.Comparison)}, all)
-	table, rest := gate.Parts[0].(document.Table), gate.Parts[1:]
-	d.First = append([]document.Part{document.Page(append([]document.Part{gateDrawing(p.Comparison, table.Rows)}, rest...))}, d.First...)
+	drawn := document.Page{gateDrawing(p.Comparison)} // in place of the table
+	d.First = append([]document.Part{append(drawn, gate.Parts[1:]...)}, d.First...)
 	d.Name = gateName
 	return d
 }

@@ -424,10 +424,14 @@ func surelyBetter(r *record.Comparison) (gained []string) {
 // allowedChange returns how much worse a metric may be, as a change: "+10 %", or "-3 %" for goodput.
 func allowedChange(g record.Gated) string { return say.Change(worsening(g, 1+g.Allow)) }
 
-// gateFigures returns the table of a gate, a row for each metric, and below it the rule for its answers.
-func gateFigures(r *record.Comparison) document.Section {
-	const rule = "fine: surely within what is allowed; worse: not so, surely above no change, and in the median by more than half of what is allowed. Both by the changes within the blocks. The first build runs twice in each block: its figure is the median of both"
-	rows := [][]string{{"", r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name, "change", "surely between", "allowed", "answer"}}
+// A gateRow is one metric of a gate: the figures of both builds, and its answer as a row of a forest, where the band is what is allowed.
+type gateRow struct {
+	Before, After, Interval, Allowed, Answer string
+	forestRow
+}
+
+// gateRows returns the rows of a gate, one for each metric.
+func gateRows(r *record.Comparison) (rows []gateRow) {
 	for _, g := range r.Gate {
 		m := g.Metric.Row()
 		before, after := builds(r, m)
@@ -437,59 +441,57 @@ func gateFigures(r *record.Comparison) document.Section {
 			}
 			return Figure(m, v)
 		}
-		change, interval := "", ""
+		row := gateRow{
+			Before: say.OrNone(before, figure), After: say.OrNone(after, figure), Allowed: allowedChange(g), Answer: outcome.Gate.Phrase(g.Outcome),
+			forestRow: forestRow{Verdict: g.Verdict(r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name), Label: m.Label, Same: 1 + g.Allow, Class: string(g.Outcome)},
+		}
+		switch g.Outcome { // in the colours of a comparison
+		case outcome.No:
+			row.Class = string(stats.Slower)
+		case outcome.Yes:
+			row.Class = string(stats.Same)
+		}
 		if ratio := gateQuotient(r, g); ratio > 0 && within(ratio, g.Low, g.High) && g.Outcome != outcome.Refused {
-			change = say.Change(ratio)
+			row.Change = say.Change(ratio)
 		}
 		if g.Low > 0 && g.Outcome != outcome.Refused {
-			interval = bound(g.Low, false) + " to " + bound(g.High, false)
+			row.Interval = bound(g.Low, false) + " to " + bound(g.High, false)
 		}
-		rows = append(rows, []string{
-			m.Label, say.OrNone(before, figure), say.OrNone(after, figure), change, interval, allowedChange(g), outcome.Gate.Phrase(g.Outcome),
-		})
+		if row.Drawn = hasInterval(row.Verdict); row.Drawn {
+			row.Sentence = fmt.Sprintf("%s surely between %s, with %s allowed: %s", row.Label, row.Interval, row.Allowed, row.Answer)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// gateFigures returns the table of a gate, a row for each metric, and below it the rule for its answers.
+func gateFigures(r *record.Comparison) document.Section {
+	const rule = "fine: surely within what is allowed; worse: not so, surely above no change, and in the median by more than half of what is allowed. Both by the changes within the blocks. The first build runs twice in each block: its figure is the median of both"
+	table := [][]string{{"", r.Arms[0].Name, r.Arms[len(r.Arms)-1].Name, "change", "surely between", "allowed", "answer"}}
+	for _, row := range gateRows(r) {
+		table = append(table, []string{row.Label, row.Before, row.After, row.Change, row.Interval, row.Allowed, row.Answer})
 	}
 	lines := document.Lines{rule}
 	if slices.ContainsFunc(r.Gate, func(g record.Gated) bool { return g.Metric == stats.Goodput }) {
 		before, after := builds(r, stats.Goodput.Row())
 		lines = append(lines, aboveRate(r, before, after)...)
 	}
-	return document.Section{Parts: []document.Part{document.Table{Rows: rows}, lines}}
+	return document.Section{Parts: []document.Part{document.Table{Rows: table}, lines}}
 }
 
-// A gateTable is the table of a gate as a page draws it: beside each metric's cells the interval of the change, on one axis.
-type gateTable struct {
-	X     chart.Axis
-	Class string // of the new build's line
-	Head  []string
-	Rows  []gateRow
-}
-
-// A gateRow has the cells of a metric, and its answer as a row of a forest whose band is what is allowed.
-type gateRow struct {
-	Cells []string
-	forestRow
-}
-
-// gateDrawing draws the table of a gate, whose rows are those of gateFigures.
-func gateDrawing(r *record.Comparison, rows [][]string) document.Charts {
-	t := gateTable{Head: rows[0], Class: classOf(r, r.Arms[len(r.Arms)-1].Name)}
+// gateDrawing returns the table of a gate for a page, which has the intervals of the changes drawn on one axis.
+func gateDrawing(r *record.Comparison) document.Charts {
+	t := struct {
+		X               chart.Axis
+		Class, Old, New string // Class is of the new build's line
+		Rows            []gateRow
+	}{Class: classOf(r, r.Arms[len(r.Arms)-1].Name), Old: r.Arms[0].Name, New: r.Arms[len(r.Arms)-1].Name, Rows: gateRows(r)}
 	var drawn []record.Verdict
-	for i, g := range r.Gate {
-		row := gateRow{Cells: rows[i+1], forestRow: forestRow{
-			Verdict: record.Verdict{Metric: g.Metric, Ratio: g.Ratio, Low: g.Low, High: g.High}, Label: g.Metric.Row().Label, Same: 1 + g.Allow,
-			Drawn: g.Outcome != outcome.Refused && g.Low > 0 && g.Ratio > 0 && g.High > 0, Class: string(g.Outcome),
-		}}
-		switch g.Outcome {
-		case outcome.No:
-			row.Class = string(stats.Slower)
-		case outcome.Yes:
-			row.Class = string(stats.Same)
-		}
+	for _, row := range t.Rows {
 		if row.Drawn {
-			row.Sentence = fmt.Sprintf("%s surely between %s, with %s allowed: %s", row.Label, row.Cells[4], row.Cells[5], row.Cells[6])
 			drawn = append(drawn, row.Verdict)
 		}
-		t.Rows = append(t.Rows, row)
 	}
 	t.X = forestAxis(drawn)
 	return document.Charts{{Picture: draw("gate", t)}}

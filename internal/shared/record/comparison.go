@@ -417,6 +417,14 @@ type Gated struct {
 	Watched bool `json:"watched,omitempty"`
 }
 
+// Verdict returns the answer as a verdict of two builds. What is only watched is not primary.
+func (g Gated) Verdict(old, new string) Verdict {
+	return Verdict{
+		Metric: g.Metric, Primary: !g.Watched, Baseline: old, Arm: new, Verdict: stats.Decision{Outcome: g.Outcome},
+		Ratio: g.Ratio, Low: g.Low, High: g.High, Needed: g.Needed, Reason: g.Reason,
+	}
+}
+
 // UnmarshalJSON reads a gated metric. Older records have only the answer, and no outcome.
 func (g *Gated) UnmarshalJSON(data []byte) error {
 	type plain Gated
