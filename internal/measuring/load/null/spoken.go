@@ -29,17 +29,17 @@ func ServeSpoken(ctx context.Context, ln net.Listener, own *tls.Certificate, htt
 	}
 	var conns sync.WaitGroup
 	defer conns.Wait()
-	ctx, end := context.WithCancel(ctx)
+	conned, end := context.WithCancel(ctx)
 	defer end()
 	for {
 		nc, err := ln.Accept()
-		if ctx.Err() != nil {
+		if ctx.Err() != nil { // not conned's, which may end a little after ln was closed
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		conns.Go(func() { answerAll(ctx, nc, config) })
+		conns.Go(func() { answerAll(conned, nc, config) })
 	}
 }
 
