@@ -99,6 +99,11 @@ func TestRequestsOfAPlan(t *testing.T) {
 	if few, is := fact.In(doubt.FewRequests, b.refuseMetric(stats.P50.Row(), record.Arm{Contestant: record.Contestant{Name: "a"}})); !is || few.Requests != 20 || math.Abs(few.Needed-22) > 1e-9 {
 		t.Errorf("20 requests a window of 22: %+v", few)
 	}
+	// Windows that hold enough for the open loops of a run are too short for its closed loop, and no longer ones are advised.
+	b.run.Plan = plan(30)
+	if few, is := fact.In(doubt.FewRequests, b.refuseMetric(stats.P50.Row(), record.Arm{Contestant: record.Contestant{Name: "a"}})); !is || few.Requests != 0 || few.Longer != nil {
+		t.Errorf("60 requests a window of 22, and a closed loop beside: %+v", few)
+	}
 
 	closed := record.Plan{Window: record.Lasting(2 * time.Second), Arms: []record.PlanArm{{Name: "a", Clients: record.Clients{Loop: "closed"}}}}
 	for requests, want := range map[int]bool{21: false, 22: true} {

@@ -13,6 +13,7 @@ import (
 	"schedlab/internal/measuring/window"
 	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/fact"
+	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 	"schedlab/internal/shared/request"
 	"schedlab/internal/shared/stats"
@@ -346,6 +347,20 @@ func TestSilentArmHasLessGoodput(t *testing.T) {
 	r = synthetic{edit: never}.judged(t)
 	if v := verdictOf(t, r.Verdicts, "pool", "goodput"); v.Verdict.String() != "refused" {
 		t.Errorf("no arm answers, and goodput is %+v", v)
+	}
+}
+
+// Where requests have a deadline the control is judged as the challengers are: a baseline that answers none in time in one block has
+// there the goodput of half a reply.
+func TestSilentBaselineWithADeadline(t *testing.T) {
+	t.Parallel()
+	r := synthetic{edit: at("nethttp", late, 3), plan: func(p *record.Plan) {
+		for i := range p.Arms {
+			p.Arms[i].Clients.Patience.Deadline = record.Lasting(time.Second)
+		}
+	}}.judged(t)
+	if aa := r.AA[slices.IndexFunc(r.AA, func(v record.Verdict) bool { return v.Metric == stats.Goodput })]; aa.Verdict.Outcome == outcome.Refused || !(aa.High > 0) {
+		t.Errorf("the control's goodput is %s: %s", aa.Verdict, aa.Reason)
 	}
 }
 

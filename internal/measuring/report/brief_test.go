@@ -269,3 +269,34 @@ func TestBriefNamesARecordElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// What is open waits for longer windows only where an arm has left connections without an answer in more than a tenth of its blocks: one
+// connection in one window may be chance.
+func TestOneUnansweredConnectionClosesNoQuestion(t *testing.T) {
+	t.Parallel()
+	for blocks, want := range map[int]bool{1: true, 3: false} {
+		r := quick()
+		v := record.Verdict{Arm: "pool", Baseline: "nethttp", Metric: stats.P99, Primary: true, Verdict: stats.Decision{Outcome: outcome.Open}}
+		for i := range r.Arms {
+			if a := &r.Arms[i]; a.Name == v.Arm {
+				a.Blocks = stats.Series{stats.Goodput: make([]float64, 20)}
+				a.Fairness, a.StarvedConnections, a.StarvedBlocks = &record.Fairness{Short: true}, 1, blocks
+			}
+		}
+		if got := isAskedFor(r, v); got != want {
+			t.Errorf("a connection without an answer in %d of 20 blocks: asked for %t, want %t", blocks, got, want)
+		}
+	}
+}
+
+// A caption names the baseline of its verdicts, unless they have several.
+func TestCaptionNamesEachBaseline(t *testing.T) {
+	t.Parallel()
+	a, b := record.Verdict{Arm: "c", Baseline: "a"}, record.Verdict{Arm: "d", Baseline: "b"}
+	if got := baselineOf([]record.Verdict{a, a}); got != "a" {
+		t.Errorf("got %q", got)
+	}
+	if got := baselineOf([]record.Verdict{a, b}); got != "the arm it is compared with" {
+		t.Errorf("got %q for two baselines", got)
+	}
+}

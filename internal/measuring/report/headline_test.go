@@ -73,6 +73,12 @@ func TestHeadlineNamesTheArmThatKeptTwoFromBeingJudged(t *testing.T) {
 	if got, want := Headline(r), "is open: c and b cannot be judged in a run with a, whose backlog grows: compare them without it; b keeps up"; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %q in it", got, want)
 	}
+	// The copy of the baseline is no third arm: nobody can leave it out.
+	r.Arms[0].Role = record.Copy
+	if got, without := Headline(r), "compare them without it"; strings.Contains(got, without) {
+		t.Errorf("got %s, want no advice to leave out a copy", got)
+	}
+	r.Arms[0].Role = ""
 	// Arms that are modes with settings can be compared by flags, with windows for what was too short.
 	for i := range r.Arms {
 		r.Arms[i].Mode = r.Arms[i].Name

@@ -51,6 +51,10 @@ func TestNextCommand(t *testing.T) {
 	fine := few("schedlab gate --old ./a --new ./b", true)
 	fine.Answer.Outcome = outcome.Open // of the ranking, which a gate does not ask for
 	fine.Gate = []record.Gated{{Metric: stats.P50, Outcome: outcome.Yes}, {Metric: stats.P99, Outcome: outcome.Refused, Reason: fine.Verdicts[0].Reason, Watched: true}}
+	// Both win, and how they compare with each other is open: a run ends with that as its answer.
+	two := ran("schedlab compare", verdict(slower, 0), room)
+	two.Answer.Kind, two.Answer.Outcome, two.Answer.Faster = record.SeveralWin, outcome.Yes, []string{"b", "c"}
+	two.Duels = []record.Verdict{{Arm: "c", Baseline: "b", Metric: stats.P50, Primary: true, Verdict: open, Needed: 20, Low: .9, High: 1.3, Ratio: 1.1}}
 	cut := ran("schedlab compare", verdict(open, 0))
 	cut.Status = record.Interrupted
 	for _, c := range []struct {
@@ -77,6 +81,7 @@ func TestNextCommand(t *testing.T) {
 		{"too few at an arm's rate", few("schedlab compare --arm pool,rate=900/s", true), "schedlab compare --arm pool,rate=900/s --window 190ms"},
 		{"too few requests in a log", few("schedlab compare --log a.log@10x", true), "schedlab compare --log a.log@10x --window 190ms"},
 		{"a gate that is fine, with a watched quantile of too few requests", fine, ""},
+		{"open between two that win", two, "schedlab compare --budget 3m"},
 		{"differ", ran("schedlab compare", verdict(slower, 0)), "schedlab explain 20261107-123005-quick-beef"},
 		{"the same", ran("schedlab compare", verdict(same, 0)), ""},
 	} {
