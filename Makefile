@@ -12,7 +12,7 @@ COUNT    ?= 10
 OLD      ?=
 PLAIN    ?=
 # Packages for mutate: the pure rooms. FILES=regexp takes only some files of them.
-PKG      ?= $(addprefix internal/,arrivals command expect judge prose queueing stats timeline window)
+PKG      ?= $(addprefix internal/measuring/,arrivals expect judge window) $(addprefix internal/shared/,cmdline prose queueing stats timeline)
 
 VERSION  = $(shell git describe --tags --match 'v[0-9]*.*' --always --dirty 2>/dev/null)
 REVISION = $(shell git rev-parse HEAD 2>/dev/null)

@@ -1,6 +1,6 @@
 // Package ui serves the pages of `schedlab ui`: a form that starts a comparison, the comparison that
-// runs, and the runs that are recorded. It measures nothing. A comparison is a separate process, the
-// command line of `schedlab compare`, so that it is measured and recorded the same way.
+// runs, and the runs that are recorded. It measures nothing. A comparison is a separate process,
+// `schedlab order`, which does what `schedlab compare` does, so that it is measured and recorded the same way.
 //
 // The files: server.go is who may ask what; form.go makes a request of the form, and shows its plan and its mistakes;
 // queue.go runs the comparisons, one at a time; list.go reads the recorded runs, and example.go has
