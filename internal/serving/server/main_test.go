@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -55,8 +54,10 @@ func testConfig(mode string) Config {
 	cfg.Mode, cfg.Addr, cfg.Admin, cfg.Iters = mode, "127.0.0.1:0", "127.0.0.1:0", 1000
 	cfg.Version = "v1.2.3"
 	// Nothing ages where a test does not ask for it: on a busy machine a request may wait for longer than the default target.
-	if at := slices.IndexFunc(model.Variants(), func(m model.Mode) bool { return m.Name == mode }); at >= 0 && model.Variants()[at].Adaptive {
-		cfg.Target, cfg.Interval = time.Minute, time.Minute
+	for _, m := range model.Variants() {
+		if m.Name == mode && m.Adaptive {
+			cfg.Target, cfg.Interval = time.Minute, time.Minute
+		}
 	}
 	cfg.Spawn = func(ctx context.Context, flags ...string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, os.Args[0], flags...)

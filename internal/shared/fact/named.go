@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Named registers a kind of fact whose values are named by a table in place of a struct: numbers and names list their keys
-// in JSON. sentences has the main sentence under the key "", and each sentence of [Also] under its name. A sentence calls
+// Named registers a kind of fact as New does, for values that are no fields of a struct: numbers and names list the keys that
+// they have in JSON. sentences has the main sentence under the key "", and each sentence of [Also] under its name. A sentence calls
 // a value as [Field] spells its key ({{.InFlight}} for in_flight), and is checked as with [New].
 func Named(code Code, sentences map[string]string, numbers, names []string) {
 	k := &kind{code: code}

@@ -417,7 +417,7 @@ type Gated struct {
 	Watched bool `json:"watched,omitempty"`
 }
 
-// Verdict returns the answer as a verdict of two builds. What is only watched is not primary.
+// Verdict returns the answer as a verdict on the new build against the old one. A metric that is only watched is not primary.
 func (g Gated) Verdict(old, new string) Verdict {
 	return Verdict{
 		Metric: g.Metric, Primary: !g.Watched, Baseline: old, Arm: new, Verdict: stats.Decision{Outcome: g.Outcome},

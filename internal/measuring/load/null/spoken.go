@@ -29,17 +29,17 @@ func ServeSpoken(ctx context.Context, ln net.Listener, own *tls.Certificate, htt
 	}
 	var conns sync.WaitGroup
 	defer conns.Wait()
-	conned, end := context.WithCancel(ctx)
+	answering, end := context.WithCancel(ctx)
 	defer end()
 	for {
 		nc, err := ln.Accept()
-		if ctx.Err() != nil { // not conned's, which may end a little after ln was closed
+		if ctx.Err() != nil { // answering may end a little later than ln
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		conns.Go(func() { answerAll(conned, nc, config) })
+		conns.Go(func() { answerAll(answering, nc, config) })
 	}
 }
 
