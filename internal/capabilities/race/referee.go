@@ -1,7 +1,6 @@
 package race
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -205,11 +204,6 @@ func turned(v record.Verdict) *record.Verdict {
 		v.Low, v.High = 1/v.High, 1/v.Low
 	}
 	v.Won, v.Lost = v.Lost, v.Won
-	v.Verdict.Rank, v.Lean = cmp.Or(opposite[v.Verdict.Rank], v.Verdict.Rank), cmp.Or(opposite[v.Lean], v.Lean)
+	v.Verdict.Rank, v.Lean = v.Verdict.Rank.Reversed(), v.Lean.Reversed()
 	return &v
-}
-
-// opposite maps a rank to the one as seen from the other arm.
-var opposite = map[stats.Rank]stats.Rank{
-	stats.Faster: stats.Slower, stats.Slower: stats.Faster, stats.Higher: stats.Lower, stats.Lower: stats.Higher,
 }

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"slices"
 
 	"schedlab/internal/shared/doubt"
@@ -203,14 +202,9 @@ func refused(why record.NoTimes) record.Place {
 	return record.Place{Outcome: outcome.Refused, Why: why}
 }
 
-// opposite maps a rank to the rank as seen from the other arm. Other ranks are the same from both.
-var opposite = map[stats.Rank]stats.Rank{
-	stats.Faster: stats.Slower, stats.Slower: stats.Faster, stats.Higher: stats.Lower, stats.Lower: stats.Higher,
-}
-
 // inverse returns the place as seen from the other arm.
 func inverse(p record.Place) record.Place {
-	p.Rank = cmp.Or(opposite[p.Rank], p.Rank)
+	p.Rank = p.Rank.Reversed()
 	return p
 }
 

@@ -168,6 +168,21 @@ const (
 // Differs reports whether a rank of figures is a difference, better or worse.
 func (r Rank) Differs() bool { return r == Faster || r == Slower || r == Higher || r == Lower }
 
+// Reversed returns the rank as seen from the other arm. Same, Trade and none are the same from both.
+func (r Rank) Reversed() Rank {
+	switch r {
+	case Faster:
+		return Slower
+	case Slower:
+		return Faster
+	case Higher:
+		return Lower
+	case Lower:
+		return Higher
+	}
+	return r
+}
+
 // A Decision is the result of comparing one figure of two arms. Its text is the rank or, without one, the outcome's word.
 type Decision struct {
 	Outcome outcome.Outcome // Yes if the rank is known; Open or Refused
