@@ -215,7 +215,7 @@ func (a *Arm) check() error {
 	case !armName.MatchString(a.Name):
 		return fmt.Errorf("%q is not an arm's name: %s", a.Name, armNameForm)
 	}
-	for _, check := range []func() error{a.checkURL, a.checkEnv, a.checkMetrics, a.checkLimit} {
+	for _, check := range []func() error{a.checkURL, a.checkMetrics, a.checkProcess} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -569,6 +569,9 @@ func assignments(settings map[string]string) (words []string) {
 	}
 	return words
 }
+
+// checkProcess returns an error for the first environment variable or limit, fixed or varied, that the arm's server cannot have.
+func (a *Arm) checkProcess() error { return cmp.Or(a.checkEnv(), a.checkLimit()) }
 
 // checkEnv returns an error for the first environment variable that the arm cannot set.
 // A server that is already running has its environment, so a URL excludes variables.

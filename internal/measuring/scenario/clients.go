@@ -227,6 +227,9 @@ func (s *Scenario) Vary(factor string, values []string, modes map[string]mode.Mo
 	for _, a := range arms {
 		a.drop(factor) // a fixed value would contradict the varied ones
 		a.Vary, a.Place, a.Flag = with(a.Vary, factor, values), "", "vary"
+		if err := a.checkProcess(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -408,8 +411,8 @@ func (s *Scenario) set(f axis, modes map[string]mode.Mode) error {
 		s.Keep(keep)
 		return err
 	}
-	if IsFlag(f.Name) {
-		// One value that a mode takes is enough. Planning reports the others: silence would leave the
+	if IsFlag(f.Name) || slices.Contains(processKeys, f.Name) {
+		// One value that an arm takes is enough. Planning reports the others: silence would leave the
 		// arm at its default.
 		arms, err := s.takers(f.Name, f.Values, modes)
 		if err != nil {

@@ -65,6 +65,22 @@ func TestVaryFromTheCommandLine(t *testing.T) {
 	}
 }
 
+// Varied values are checked like those that an arm sets, before anything runs.
+func TestVaryChecksVariablesAndLimits(t *testing.T) {
+	t.Parallel()
+	for factor, want := range map[string]string{
+		"env.SCHEDLAB_WORKERS": "behind the plan's back",
+		"env.1X":               "no name of an environment variable",
+		"env.limit":            "leave out env",
+		"limit":                `limit "foo" is not a number of CPUs`,
+	} {
+		s := parsed(t, demo.Text)
+		if err := s.Vary(factor, []string{"0.5", "foo"}, map[string]mode.Mode{"nethttp": {}, "fasthttp": {}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", factor, err, want)
+		}
+	}
+}
+
 // A sticky pool starves kept connections that are more than its workers: what helps is to keep none.
 func TestVaryKeepAlive(t *testing.T) {
 	t.Parallel()

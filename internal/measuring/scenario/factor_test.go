@@ -126,6 +126,11 @@ func TestACellHasItsValues(t *testing.T) {
 			t.Errorf("%s first: sleep is %v", pair[0].Name, c.Workload.Sleep)
 		}
 	}
+	for _, a := range last(Factor{Name: "limit", Values: []string{"0.5", "1.5"}}).Arms {
+		if a.CPULimit() != 1.5 {
+			t.Errorf("%s is limited to %v CPUs, want 1.5 like all of the cell", a.Name, a.CPULimit())
+		}
+	}
 	c = last(rate)
 	for _, a := range c.Arms {
 		again, bad := s.OfCell(c.Cell)
@@ -145,6 +150,7 @@ func TestACellThatCannotBe(t *testing.T) {
 		{"workers=1,2", "cpu=1ms,fast", "cpu=fast: parsing demand"},
 		{"connections=4,8", "cpu=1ms,2ms", "load.connections needs keepalive: true"},
 		{"steal=true,false", "rate=1/s,fast", `rate=fast: "fast" is not a rate`},
+		{"limit=0.5,all", "cpu=1ms,2ms", `limit "all" is not a number of CPUs`},
 		{"keepalive=true,yes", "rate=1/s,2/s", `"yes" is neither true nor false`},
 	} {
 		var factors []Factor
@@ -168,6 +174,12 @@ func TestACellThatCannotBe(t *testing.T) {
 		}
 		_, err := s.Grid(all, pooled)
 		return err
+	}
+	// Each name that an axis may have is known to the scenario: its values are possible, or told to be not.
+	for _, name := range factors() {
+		if err := grid(cellular(t), name); err != nil && !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: got %v, want an error that names it", name, err)
+		}
 	}
 	s := cellular(t)
 	s.Arms = s.Arms[:1]
