@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -230,6 +231,22 @@ func TestDrainLosesNoRequest(t *testing.T) {
 				t.Error(err)
 			}
 		}},
+		{"behind clients that send nothing", func(t *testing.T, d drainer) {
+			addr, stop, ended := d.draining(t, func() {}, 1)
+			for range 3 { // with ReadTimeout for each the drain would be over
+				dial(t, addr)
+			}
+			c := dial(t, addr)
+			io.WriteString(c, "GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+			stop()
+			res, err := http.ReadResponse(c.replies, nil)
+			if err := good(res, err, false); err != nil {
+				t.Error(err)
+			}
+			if err := ended(); err != nil {
+				t.Error(err)
+			}
+		}},
 		{"by clients that go on until they are told", func(t *testing.T, d drainer) {
 			addr, stop, ended := d.draining(t, func() { time.Sleep(time.Millisecond) }, clients)
 			var all sync.WaitGroup
@@ -263,17 +280,32 @@ func TestDrainLosesNoRequest(t *testing.T) {
 		}},
 		{"answered late", func(t *testing.T, d drainer) {
 			entered := make(chan struct{})
-			addr, stop, ended := d.draining(t, func() { entered <- struct{}{}; time.Sleep(past) }, clients)
-			c := dial(t, addr)
-			answered := make(chan error, 1)
-			go func() { answered <- c.ask(true) }()
+			var calls atomic.Int64
+			addr, stop, ended := d.draining(t, func() {
+				switch calls.Add(1) {
+				case 1:
+					return
+				case 2:
+					close(entered)
+				}
+				time.Sleep(past)
+			}, clients)
+			const request = "GET / HTTP/1.1\r\nHost: test\r\n\r\n"
+			two, one := dial(t, addr), dial(t, addr)
+			io.WriteString(two, request+request)
 			<-entered
+			io.WriteString(one, request)
 			stop()
 			if err := ended(); err != nil {
 				t.Error(err)
 			}
-			if err := <-answered; err != nil {
-				t.Error(err)
+			for i, c := range []client{two, two, one} {
+				res, err := http.ReadResponse(c.replies, nil)
+				if err := good(res, err, i > 0); err != nil {
+					t.Errorf("answer %d: %v", i, err)
+				} else if _, err := io.Copy(io.Discard, res.Body); err != nil {
+					t.Errorf("answer %d: %v", i, err)
+				}
 			}
 		}},
 	} {
@@ -297,17 +329,23 @@ func TestDrainEndsIdleConnections(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			addr, stop, ended := d.draining(t, func() {}, clients)
-			kept := dial(t, addr)
-			if err := kept.ask(false); err != nil {
+			silent, kept := dial(t, addr), dial(t, addr)
+			if err := kept.ask(false); err != nil { // by then silent is accepted
 				t.Fatal(err)
 			}
 			began := time.Now()
 			stop()
-			if _, err := kept.replies.ReadByte(); err != io.EOF {
-				t.Errorf("got %v, want a clean close", err)
-			}
-			if took := time.Since(began); took < model.DefaultGrace || took > 20*model.DefaultGrace {
-				t.Errorf("closed after %v, want %v", took, model.DefaultGrace)
+			for i, c := range []client{kept, silent} {
+				if c == silent && d.name == "recipe reuseport" {
+					break // its sockets accept no connection before its client sends
+				}
+				name := []string{"kept", "silent"}[i]
+				if b, err := c.replies.ReadByte(); err != io.EOF {
+					t.Errorf("%s: got %q %v, want a clean close", name, b, err)
+				}
+				if took := time.Since(began); took < model.DefaultGrace || took > 20*model.DefaultGrace {
+					t.Errorf("%s: closed after %v, want %v", name, took, model.DefaultGrace)
+				}
 			}
 			if err := ended(); err != nil {
 				t.Error(err)
@@ -320,4 +358,36 @@ func TestDrainEndsIdleConnections(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A request that is still under way at the limit of the drain sees its context end, and the recipe returns
+// an error.
+func TestDrainLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the limit of the recipes is ten seconds")
+	}
+	t.Parallel()
+	var all sync.WaitGroup // not tests of their own, of which only one a CPU would wait at a time
+	for _, s := range subjects() {
+		entered, over := make(chan struct{}), make(chan struct{})
+		d := drainer{s.mode, func(ctx context.Context, addr string, _ func(), _ int) error {
+			return s.serve(ctx, addr, func(request context.Context) {
+				close(entered)
+				<-request.Done()
+				close(over)
+			})
+		}}
+		addr, stop, ended := d.draining(t, nil, 0)
+		c := dial(t, addr)
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+		<-entered
+		stop()
+		all.Go(func() {
+			if err := ended(); err == nil {
+				t.Errorf("%s returned no error", s.mode)
+			}
+			<-over
+		})
+	}
+	all.Wait()
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,38 +37,40 @@ const clients = 20
 // A subject is a recipe with room for all clients.
 type subject struct {
 	mode           string
-	serve          func(ctx context.Context, addr string, handle func()) error
+	serve          func(ctx context.Context, addr string, handle func(request context.Context)) error
 	accepted, done *atomic.Int64
 }
 
 func subjects() []subject {
-	std := func(handle func()) http.Handler {
-		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { handle() })
+	std := func(handle func(context.Context)) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { handle(r.Context()) })
 	}
-	parsed := func(handle func()) fast.RequestHandler { return func(*fast.RequestCtx) { handle() } }
+	parsed := func(handle func(context.Context)) fast.RequestHandler {
+		return func(rc *fast.RequestCtx) { handle(rc) } // the context that the adaptor gives an http.Handler, too
+	}
 	return []subject{
-		{"nethttp", func(ctx context.Context, addr string, handle func()) error {
+		{"nethttp", func(ctx context.Context, addr string, handle func(context.Context)) error {
 			return nethttp.ListenAndServe(ctx, addr, std(handle))
 		}, &nethttp.Accepted, &nethttp.Done},
-		{"nethttp-gate", func(ctx context.Context, addr string, handle func()) error {
+		{"nethttp-gate", func(ctx context.Context, addr string, handle func(context.Context)) error {
 			return nethttpgate.ListenAndServe(ctx, addr, std(handle), clients)
 		}, &nethttpgate.Accepted, &nethttpgate.Done},
-		{"fasthttp", func(ctx context.Context, addr string, handle func()) error {
+		{"fasthttp", func(ctx context.Context, addr string, handle func(context.Context)) error {
 			return fasthttp.ListenAndServe(ctx, addr, parsed(handle))
 		}, &fasthttp.Accepted, &fasthttp.Done},
-		{"goroutine", func(ctx context.Context, addr string, handle func()) error {
+		{"goroutine", func(ctx context.Context, addr string, handle func(context.Context)) error {
 			return goroutine.ListenAndServe(ctx, addr, parsed(handle))
 		}, &goroutine.Accepted, &goroutine.Done},
-		{"reuseport", func(ctx context.Context, addr string, handle func()) error {
+		{"reuseport", func(ctx context.Context, addr string, handle func(context.Context)) error {
 			return reuseport.ListenAndServe(ctx, addr, parsed(handle), 2)
 		}, &reuseport.Accepted, &reuseport.Done},
-		{"semaphore", func(ctx context.Context, addr string, handle func()) error {
+		{"semaphore", func(ctx context.Context, addr string, handle func(context.Context)) error {
 			return semaphore.ListenAndServe(ctx, addr, parsed(handle), clients)
 		}, &semaphore.Accepted, &semaphore.Done},
-		{"pool", func(ctx context.Context, addr string, handle func()) error {
+		{"pool", func(ctx context.Context, addr string, handle func(context.Context)) error {
 			return pool.ListenAndServe(ctx, addr, parsed(handle), clients, clients)
 		}, &pool.Accepted, &pool.Done},
-		{"pool-request", func(ctx context.Context, addr string, handle func()) error {
+		{"pool-request", func(ctx context.Context, addr string, handle func(context.Context)) error {
 			return poolrequest.ListenAndServe(ctx, addr, parsed(handle), 2, clients)
 		}, &poolrequest.Accepted, &poolrequest.Done},
 	}
@@ -146,7 +149,7 @@ func TestRecipesServeAndDrain(t *testing.T) {
 		t.Run(s.mode, func(t *testing.T) {
 			accepted, done := s.accepted.Load(), s.done.Load()
 			addr, end := begin(t, func(ctx context.Context, addr string) error {
-				return s.serve(ctx, addr, func() { time.Sleep(time.Millisecond) })
+				return s.serve(ctx, addr, func(context.Context) { time.Sleep(time.Millisecond) })
 			})
 			conns := make([]client, clients)
 			for i := range conns {
@@ -180,33 +183,82 @@ func TestRecipesServeAndDrain(t *testing.T) {
 	}
 }
 
-// A request that is under way when the context ends is answered, and announces the end of its connection.
+// A request that is under way when the context ends, or when the listener fails, keeps its own context beyond
+// the grace. It is answered, and announces the end of its connection.
 func TestRequestUnderWayIsAnswered(t *testing.T) {
 	for _, s := range subjects() {
-		t.Run(s.mode, func(t *testing.T) {
-			entered, release := make(chan struct{}), make(chan struct{})
-			addr, end := begin(t, func(ctx context.Context, addr string) error {
-				return s.serve(ctx, addr, func() { entered <- struct{}{}; <-release })
-			})
-			c := dial(t, addr)
-			answered := make(chan struct{})
-			go func() {
-				defer close(answered)
-				switch res, err := c.get(); {
-				case err != nil:
-					t.Error(err)
-				case res.StatusCode != http.StatusOK || !res.Close:
-					t.Errorf("%s, Connection: close %v", res.Status, res.Close)
+		for _, why := range []string{"the context ends", "the listener fails"} {
+			t.Run(s.mode+"/"+why, func(t *testing.T) {
+				entered, release := make(chan struct{}), make(chan struct{})
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				var calls atomic.Int64
+				addr, end := begin(t, func(_ context.Context, addr string) error {
+					return s.serve(ctx, addr, func(request context.Context) {
+						if calls.Add(1) == 1 {
+							return
+						}
+						close(entered)
+						<-release
+						if err := request.Err(); err != nil {
+							t.Errorf("the request's context has ended: %v", err)
+						}
+					})
+				})
+				idle := dial(t, addr)
+				if _, err := idle.get(); err != nil {
+					t.Fatal(err)
 				}
-			}()
-			<-entered
-			time.AfterFunc(200*time.Millisecond, func() { close(release) })
-			if err := end(); err != nil {
-				t.Error(err)
+				c := dial(t, addr)
+				answered := make(chan struct{})
+				go func() {
+					defer close(answered)
+					switch res, err := c.get(); {
+					case err != nil:
+						t.Error(err)
+					case res.StatusCode != http.StatusOK || !res.Close:
+						t.Errorf("%s, Connection: close %v", res.Status, res.Close)
+					}
+				}()
+				<-entered
+				fails := why == "the listener fails"
+				if fails {
+					failListeners(t, addr)
+				} else {
+					stop()
+				}
+				if _, err := idle.replies.ReadByte(); err != io.EOF { // which says that the grace has passed
+					t.Errorf("the idle connection got %v, want a clean close", err)
+				}
+				close(release)
+				if err := end(); fails != (err != nil) {
+					t.Errorf("the recipe returned %v", err)
+				}
+				<-answered
+				noLeak(t)
+			})
+		}
+	}
+}
+
+// failListeners makes Accept fail on all sockets that listen on addr.
+func failListeners(t *testing.T, addr string) {
+	t.Helper()
+	failed := 0
+	for fd := range 1 << 10 {
+		if listens, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ACCEPTCONN); err != nil || listens == 0 {
+			continue
+		}
+		local, _ := syscall.Getsockname(fd)
+		if ip4, ok := local.(*syscall.SockaddrInet4); ok && strings.HasSuffix(addr, fmt.Sprintf(":%d", ip4.Port)) {
+			if err := syscall.Shutdown(fd, syscall.SHUT_RD); err != nil {
+				t.Fatal(err)
 			}
-			<-answered
-			noLeak(t)
-		})
+			failed++
+		}
+	}
+	if failed == 0 {
+		t.Fatal("found no listener")
 	}
 }
 
@@ -218,7 +270,9 @@ func TestExpectation(t *testing.T) {
 			continue
 		}
 		t.Run(s.mode, func(t *testing.T) {
-			addr, end := begin(t, func(ctx context.Context, addr string) error { return s.serve(ctx, addr, func() {}) })
+			addr, end := begin(t, func(ctx context.Context, addr string) error {
+				return s.serve(ctx, addr, func(context.Context) {})
+			})
 			for _, tc := range []struct {
 				length, expect, want string
 			}{
@@ -248,7 +302,7 @@ func TestPanicEndsNoProgram(t *testing.T) {
 		t.Run(s.mode, func(t *testing.T) {
 			var calls atomic.Int64
 			addr, end := begin(t, func(ctx context.Context, addr string) error {
-				return s.serve(ctx, addr, func() {
+				return s.serve(ctx, addr, func(context.Context) {
 					if calls.Add(1) == 1 {
 						panic("planted")
 					}
@@ -269,7 +323,7 @@ func TestPanicEndsNoProgram(t *testing.T) {
 }
 
 // With its only worker busy and its only place taken, pool-request refuses all others at once. semaphore
-// refuses what got no turn in time.
+// refuses what got no turn in time. Once the context has ended a refusal, too, ends its connection.
 func TestFullIs503(t *testing.T) {
 	for _, full := range []struct {
 		mode    string
@@ -287,7 +341,9 @@ func TestFullIs503(t *testing.T) {
 		t.Run(full.mode, func(t *testing.T) {
 			before := full.refused.Load()
 			entered, release := make(chan struct{}, 5), make(chan struct{})
-			addr, end := begin(t, func(ctx context.Context, addr string) error {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			addr, end := begin(t, func(_ context.Context, addr string) error {
 				return full.serve(ctx, addr, func(*fast.RequestCtx) { entered <- struct{}{}; <-release })
 			})
 			var served, refused atomic.Int64
@@ -314,10 +370,14 @@ func TestFullIs503(t *testing.T) {
 			for began := time.Now(); refused.Load() < full.want && time.Since(began) < 10*time.Second; {
 				time.Sleep(time.Millisecond)
 			}
+			stop()
+			if res, err := dial(t, addr).get(); err != nil || res.StatusCode != http.StatusServiceUnavailable || !res.Close {
+				t.Errorf("once the context has ended: got %v, %v", res, err)
+			}
 			close(release)
 			all.Wait()
-			if refused.Load() != full.want || served.Load() != 5-full.want || full.refused.Load()-before != full.want {
-				t.Errorf("%d served, %d refused, counted %d, want %d refused", served.Load(), refused.Load(), full.refused.Load()-before, full.want)
+			if counted := full.refused.Load() - before; refused.Load() != full.want || served.Load() != 5-full.want || counted != full.want+1 {
+				t.Errorf("%d served, %d refused, counted %d with the last one, want %d refused", served.Load(), refused.Load(), counted, full.want)
 			}
 			if err := end(); err != nil {
 				t.Error(err)

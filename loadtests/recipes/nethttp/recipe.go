@@ -39,6 +39,7 @@ func ListenAndServe(ctx context.Context, addr string, h http.Handler) error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup // the acceptor and the connections
 	var open sync.Map          // the connections
 	server := &http.Server{
@@ -72,6 +73,7 @@ func ListenAndServe(ctx context.Context, addr string, h http.Handler) error {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
+	stop() // if the listener failed: from now on answers end their connections
 	return errors.Join(err, drain(server, ln, &open, &running))
 }
 

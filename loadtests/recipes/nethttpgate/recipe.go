@@ -48,6 +48,7 @@ func ListenAndServe(ctx context.Context, addr string, h http.Handler, places int
 		return err
 	}
 	g := gate{ln, make(chan struct{}, places), make(chan net.Conn)}
+	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup // the acceptor, the gate and the connections
 	var open sync.Map          // the connections
 	server := &http.Server{
@@ -82,6 +83,7 @@ func ListenAndServe(ctx context.Context, addr string, h http.Handler, places int
 	case err = <-failed:
 	case <-ctx.Done():
 	}
+	stop() // if the listener failed: from now on answers end their connections
 	return errors.Join(err, drain(server, ln, &open, &running))
 }
 

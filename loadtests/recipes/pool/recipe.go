@@ -45,7 +45,8 @@ const grace = 250 * time.Millisecond
 const drainTime = 10 * time.Second
 
 // ListenAndServe serves h on addr with workers and a queue of connections until ctx ends. It then lets
-// requests under way end and returns nil, or an error if some of them took longer than drainTime.
+// requests under way end and returns nil. If some of them take longer than drainTime it ends their contexts
+// and returns an error.
 func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler, workers, queue int) error {
 	if workers < 1 || queue < 0 {
 		return fmt.Errorf("%d workers and a queue of %d; give 1 worker or more and a queue of 0 or more", workers, queue)
@@ -54,6 +55,7 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler,
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx)
 	server := &fasthttp.Server{
 		Handler:            guard(ctx, h),
 		HeaderReceived:     readExpect,
@@ -63,13 +65,22 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler,
 		IdleTimeout:        5 * time.Second, // a worker that an idle client keeps from others
 		ReadBufferSize:     8 << 10,         // longest head
 		MaxRequestBodySize: longestBody,
+		ConnState: func(c net.Conn, state fasthttp.ConnState) {
+			if state == fasthttp.StateIdle { // it has got its answer
+				c.(*conn).idle.Store(time.Now().UnixNano())
+			}
+		},
 	}
 	var running sync.WaitGroup // the acceptor and the workers
-	conns := make(chan net.Conn, queue)
+	var open sync.Map          // the connections that a worker has
+	conns := make(chan *conn, queue)
 	for range workers {
 		running.Go(func() {
 			for c := range conns {
+				c.idle.Store(time.Now().UnixNano())
+				open.Store(c, nil)
 				server.ServeConn(c)
+				open.Delete(c)
 				Done.Add(1)
 			}
 		})
@@ -77,7 +88,7 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler,
 	failed := make(chan error, 1)
 	running.Go(func() {
 		var waiting sync.WaitGroup
-		failed <- server.Serve(acceptor{ln, func(c net.Conn) {
+		failed <- server.Serve(acceptor{ln, func(c *conn) {
 			select {
 			case conns <- c:
 			case <-ctx.Done(): // a connection that is not accepted is reset when the listener closes
@@ -91,14 +102,15 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler,
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	return errors.Join(err, drain(server, ln, running.Wait))
+	stop() // if the listener failed: from now on answers end their connections
+	return errors.Join(err, drain(server, ln, &open, running.Wait))
 }
 
 // An acceptor gives every connection to serve and returns none to fasthttp, which would serve it in its
-// own pool. fasthttp's Shutdown still closes the listener, ends idle connections and waits.
+// own pool. fasthttp's Serve must still run: without it requests have no context that Shutdown ends.
 type acceptor struct {
 	net.Listener
-	serve func(net.Conn)
+	serve func(*conn)
 }
 
 func (a acceptor) Accept() (net.Conn, error) {
@@ -111,9 +123,24 @@ func (a acceptor) Accept() (net.Conn, error) {
 			return nil, err
 		default:
 			Accepted.Add(1)
-			a.serve(c)
+			a.serve(&conn{TCPConn: c.(*net.TCPConn)})
 		}
 	}
+}
+
+// A conn notes since when its client has sent nothing that is not answered. It does not see a part of a
+// request that came together with the one before it.
+type conn struct {
+	*net.TCPConn
+	idle atomic.Int64 // that Unix time, in nanoseconds; 0: it has sent a request or a part of one
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	if n > 0 {
+		c.idle.Store(0)
+	}
+	return n, err
 }
 
 // readExpect tells fasthttp, which knows the expectation only alone and in lower case, that a client waits
@@ -161,23 +188,37 @@ func guard(ctx context.Context, h fasthttp.RequestHandler) fasthttp.RequestHandl
 	}
 }
 
-// drain goes on for grace, stops accepting, ends idle connections, and waits for the others. What remains is
-// a request that is sent in the moment in which its idle connection is closed; a client may send it again.
-func drain(server *fasthttp.Server, ln net.Listener, wait func()) error {
+// drain goes on for grace and stops accepting. It then closes each connection without a request, once it
+// has been so for grace, and waits for the others. fasthttp's Shutdown comes last, for it ends the contexts of
+// running requests. What remains is a request that is sent in the moment in which its idle connection is
+// closed; a client may send it again.
+func drain(server *fasthttp.Server, ln net.Listener, open *sync.Map, wait func()) error {
+	limit, cancel := context.WithTimeout(context.Background(), grace+drainTime)
+	defer func() {
+		cancel()
+		_ = server.ShutdownWithContext(limit) // does not wait
+	}()
 	time.Sleep(grace)
-	limit, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
-	err := server.ShutdownWithContext(limit)
-	ln.Close() // Shutdown does not know it if ctx ended at the start
+	ln.Close()
 	ended := make(chan struct{})
 	go func() {
 		wait()
 		close(ended)
 	}()
-	select {
-	case <-ended:
-		return err
-	case <-limit.Done():
-		return errors.New("requests were still under way when drainTime had passed")
+	for {
+		open.Range(func(key, _ any) bool {
+			c := key.(*conn)
+			if since := c.idle.Load(); since != 0 && time.Since(time.Unix(0, since)) >= grace {
+				_ = c.CloseRead() // fasthttp still answers what has come, and closes it
+			}
+			return true
+		})
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(5 * time.Millisecond):
+		case <-limit.Done():
+			return errors.New("requests were still under way when drainTime had passed")
+		}
 	}
 }

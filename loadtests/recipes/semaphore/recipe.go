@@ -8,7 +8,8 @@
 //
 // It takes a fasthttp.RequestHandler. For an http.Handler give it fasthttpadaptor.NewFastHTTPHandler(handler)
 // (github.com/valyala/fasthttp/fasthttpadaptor); to bound it without fasthttp take the recipe nethttp-gate,
-// whose limit is of connections and not of requests.
+// whose limit is of connections and not of requests. Take that too for a handler that streams: the adaptor
+// returns at its first Flush, so that its turn is free while it goes on.
 package semaphore
 
 import (
@@ -49,8 +50,9 @@ const (
 	longestWait = 100 * time.Millisecond
 )
 
-// ListenAndServe serves h on addr, turns requests at a time, until ctx ends. It then lets requests under
-// way end and returns nil, or an error if some of them took longer than drainTime.
+// ListenAndServe serves h on addr, turns requests at a time, until ctx ends. It then lets requests under way
+// end and returns nil. If some of them take longer than drainTime it ends their contexts and returns an
+// error.
 func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler, turns int) error {
 	if turns < 1 {
 		return fmt.Errorf("%d turns; give 1 or more", turns)
@@ -59,6 +61,7 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler,
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx)
 	server := &fasthttp.Server{
 		Handler:            guard(ctx, inTurn(h, turns)),
 		HeaderReceived:     readExpect,
@@ -69,11 +72,20 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler,
 		ReadBufferSize:     8 << 10, // longest head
 		MaxRequestBodySize: longestBody,
 		Concurrency:        10_000, // connections; beyond them 503
+		ConnState: func(c net.Conn, state fasthttp.ConnState) {
+			if state == fasthttp.StateIdle { // it has got its answer
+				c.(*conn).idle.Store(time.Now().UnixNano())
+			}
+		},
 	}
 	var running sync.WaitGroup // the acceptor and the connections
-	serve := func(c net.Conn) {
+	var open sync.Map          // the connections
+	serve := func(c *conn) {
 		running.Go(func() {
+			c.idle.Store(time.Now().UnixNano())
+			open.Store(c, nil)
 			server.ServeConn(c)
+			open.Delete(c)
 			Done.Add(1)
 		})
 	}
@@ -83,7 +95,8 @@ func ListenAndServe(ctx context.Context, addr string, h fasthttp.RequestHandler,
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	return errors.Join(err, drain(server, ln, running.Wait))
+	stop() // if the listener failed: from now on answers end their connections
+	return errors.Join(err, drain(server, ln, &open, running.Wait))
 }
 
 // inTurn runs h for a number of requests at a time.
@@ -108,10 +121,10 @@ func inTurn(h fasthttp.RequestHandler, turns int) fasthttp.RequestHandler {
 }
 
 // An acceptor gives every connection to serve and returns none to fasthttp, which would serve it in its
-// own pool. fasthttp's Shutdown still closes the listener, ends idle connections and waits.
+// own pool. fasthttp's Serve must still run: without it requests have no context that Shutdown ends.
 type acceptor struct {
 	net.Listener
-	serve func(net.Conn)
+	serve func(*conn)
 }
 
 func (a acceptor) Accept() (net.Conn, error) {
@@ -124,9 +137,24 @@ func (a acceptor) Accept() (net.Conn, error) {
 			return nil, err
 		default:
 			Accepted.Add(1)
-			a.serve(c)
+			a.serve(&conn{TCPConn: c.(*net.TCPConn)})
 		}
 	}
+}
+
+// A conn notes since when its client has sent nothing that is not answered. It does not see a part of a
+// request that came together with the one before it.
+type conn struct {
+	*net.TCPConn
+	idle atomic.Int64 // that Unix time, in nanoseconds; 0: it has sent a request or a part of one
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	if n > 0 {
+		c.idle.Store(0)
+	}
+	return n, err
 }
 
 // readExpect tells fasthttp, which knows the expectation only alone and in lower case, that a client waits
@@ -174,23 +202,37 @@ func guard(ctx context.Context, h fasthttp.RequestHandler) fasthttp.RequestHandl
 	}
 }
 
-// drain goes on for grace, stops accepting, ends idle connections, and waits for the others. What remains is
-// a request that is sent in the moment in which its idle connection is closed; a client may send it again.
-func drain(server *fasthttp.Server, ln net.Listener, wait func()) error {
+// drain goes on for grace and stops accepting. It then closes each connection without a request, once it
+// has been so for grace, and waits for the others. fasthttp's Shutdown comes last, for it ends the contexts of
+// running requests. What remains is a request that is sent in the moment in which its idle connection is
+// closed; a client may send it again.
+func drain(server *fasthttp.Server, ln net.Listener, open *sync.Map, wait func()) error {
+	limit, cancel := context.WithTimeout(context.Background(), grace+drainTime)
+	defer func() {
+		cancel()
+		_ = server.ShutdownWithContext(limit) // does not wait
+	}()
 	time.Sleep(grace)
-	limit, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
-	err := server.ShutdownWithContext(limit)
-	ln.Close() // Shutdown does not know it if ctx ended at the start
+	ln.Close()
 	ended := make(chan struct{})
 	go func() {
 		wait()
 		close(ended)
 	}()
-	select {
-	case <-ended:
-		return err
-	case <-limit.Done():
-		return errors.New("requests were still under way when drainTime had passed")
+	for {
+		open.Range(func(key, _ any) bool {
+			c := key.(*conn)
+			if since := c.idle.Load(); since != 0 && time.Since(time.Unix(0, since)) >= grace {
+				_ = c.CloseRead() // fasthttp still answers what has come, and closes it
+			}
+			return true
+		})
+		select {
+		case <-ended:
+			return nil
+		case <-time.After(5 * time.Millisecond):
+		case <-limit.Done():
+			return errors.New("requests were still under way when drainTime had passed")
+		}
 	}
 }
