@@ -65,7 +65,7 @@ func (m *Metrics) WatchConnections(counts func() model.Counts, requests func() m
 	m.read(func(s scrape) {
 		n := requests()
 		s.counter("requests_started_total", "Requests that were read; less the answered and the aborted ones, those in flight. What was sent on a connection that waits for a worker, as in pool, is not read yet.", float64(n.Started))
-		s.counter("requests_aborted_total", "Requests whose connection was cut before they were answered.", float64(n.Aborted))
+		s.counter("requests_aborted_total", "Requests whose connection was cut before they were answered, or that were left without an answer (--overflow drop or expire).", float64(n.Aborted))
 		s.counter("requests_gave_up_total", "Requests whose client had closed the connection, or its sending side, when a worker took them, after 10 ms in the queue or more; they were run all the same. Only where requests wait for a worker, as in pool-request; elsewhere, as in pool, 0: see connections_gave_up_total.", float64(n.GaveUp))
 		s.counter("handler_panics_total", "Handler panics, each answered with a 500.", float64(n.Panics))
 		for r := range model.NumReasons {

@@ -78,8 +78,12 @@ func (c *Conn) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	n, err := c.readPlain(p)
-	if n <= 0 && c.framing == nil {
+	switch {
+	case n > 0:
+	case c.framing == nil:
 		c.brokeOff = true
+	case isBroken(err):
+		c.framing.broken = true
 	}
 	if n > 0 && !c.streams {
 		if c.framing != nil {

@@ -207,8 +207,8 @@ func TestDrainForces(t *testing.T) {
 		if err != nil {
 			t.Skipf("the gate opened too late: %v", err) // the machine was busy for a second
 		}
-		if r := s.model.Requests(); r.Aborted != 1 {
-			t.Errorf("got %+v, want one aborted", r)
+		if r, want := s.model.Requests(), (model.RequestCounts{Started: 1, Aborted: 1}); r != want {
+			t.Errorf("got %+v, want one started and aborted, none refused", r)
 		}
 		for _, c := range []*client{half, busy, idle} {
 			if _, err := c.in.ReadByte(); err != io.EOF && !errors.Is(err, syscall.ECONNRESET) {

@@ -41,8 +41,6 @@ func newFasthttpEngine(r *requests) fasthttpEngine {
 	e.server.ExpectHandler = e.expected
 	e.server.ConnState = track
 	e.server.NoDefaultContentType = true
-	// Otherwise fasthttp allocates the whole length that a client announces, before a byte has come.
-	e.server.StreamRequestBody = true
 	e.server.Concurrency = fasthttp.DefaultConcurrency // the listener holds the cap
 	e.server.ReadTimeout, e.server.WriteTimeout, e.server.IdleTimeout = cfg.HeaderTimeout, cfg.WriteTimeout, cfg.IdleTimeout
 	return e
@@ -58,6 +56,7 @@ func newServer(cfg Config) *fasthttp.Server {
 		Name:                         serverName,
 		ReadBufferSize:               cfg.MaxHead,
 		MaxRequestBodySize:           cfg.MaxBody,
+		StreamRequestBody:            true, // otherwise fasthttp allocates the whole length that a client announces, before a byte has come
 		SecureErrorLogMessage:        true,
 		Logger:                       DebugLog(cfg.Log),
 		DisablePreParseMultipartForm: true, // handlers take every body as bytes, whatever its Content-Type
@@ -146,7 +145,7 @@ func (e *fasthttpEngine) readBody(ctx *fasthttp.RequestCtx, c *entry) (err error
 }
 
 // expected returns the answer to a client that waits to send its body: to go on, or the refusal of
-// its head. The refusal has no text, because fasthttp lets this handler choose only the status.
+// its head, which has no text.
 func (e *fasthttpEngine) expected(ctx *fasthttp.RequestCtx) int {
 	h := inspect(&ctx.Request.Header, e.cfg.MaxBody)
 	if h.flaw == noFlaw {
@@ -230,12 +229,12 @@ var unreadable = map[int]string{
 
 // end ends a connection on which fasthttp failed to read the next request. In every mode, a
 // client that sent nothing gets no answer.
-func (e *fasthttpEngine) end(ctx *fasthttp.RequestCtx, err error) {
+func (r *requests) end(ctx *fasthttp.RequestCtx, err error) {
 	if c := ctx.Conn().(openConn); c.ledgerEntry().read.Load() == 0 {
 		_ = c.Close() // keeps fasthttp from sending its answer
 		return
 	}
-	e.refuseBad(ctx, err)
+	r.refuseBad(ctx, err)
 }
 
 // refuseBad answers a request that fasthttp could not parse; the connection then closes.
@@ -255,12 +254,19 @@ func (r *requests) refuseBad(ctx *fasthttp.RequestCtx, err error) {
 	}
 	// A client that was too slow is not waited for again.
 	ctx.Conn().(openConn).ledgerEntry().linger.Store(status != fasthttp.StatusRequestTimeout)
-	if op == nil || op.Timeout() { // otherwise the connection failed, and no answer arrives
+	if !isBroken(err) {
 		r.tally.refuse(status)
 	}
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("text/plain; charset=utf-8")
 	ctx.SetBodyString(unreadable[status])
+}
+
+// isBroken reports whether a read failed with its connection: the client has reset it, or a drain has
+// cut it. No answer arrives then, so in every mode the request does not count as refused.
+func isBroken(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && !op.Timeout()
 }
 
 // view returns b as a string without a copy. The string is valid as long as the request.

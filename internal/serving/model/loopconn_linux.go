@@ -167,8 +167,8 @@ func (c *loopConn) Read(p []byte) (int, error) {
 		case c.expired || c.late():
 			c.expired = false // the answer gets a new deadline
 			return 0, timedOut("read")
-		case c.closed.Load():
-			return 0, net.ErrClosed
+		case c.closed.Load(): // the error is of the type that a Conn returns, see isBroken
+			return 0, &net.OpError{Op: "read", Net: "tcp", Err: net.ErrClosed}
 		case c.hangsUp():
 			return 0, io.EOF
 		case !c.readable && !c.hasUnanswered() && c.fate.Load() == served:

@@ -139,6 +139,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case c.streams: // HTTP/2 has no lines to be ambiguous
 	case r.ProtoMajor != 1: // HTTP/2's preface, which net/http passes on for servers that hijack the connection
+		c.framing.serving = true
 		flaw = wrongVersion
 	default:
 		c.framing.serving = true
@@ -168,7 +169,7 @@ func (m *nethttpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // readBody reads the whole body into buf and returns 0. If it fails it returns the status with
-// which to refuse the request.
+// which to refuse the request. If the connection has failed it makes net/http end it.
 func (m *nethttpModel) readBody(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer) int {
 	if r.ContentLength > int64(m.cfg.MaxBody) {
 		return http.StatusRequestEntityTooLarge
@@ -183,6 +184,9 @@ func (m *nethttpModel) readBody(w http.ResponseWriter, r *http.Request, buf *byt
 	}
 	if op, ok := errors.AsType[net.Error](err); ok && op.Timeout() {
 		return http.StatusRequestTimeout
+	}
+	if isBroken(err) {
+		panic(http.ErrAbortHandler) // net/http closes the connection and logs nothing
 	}
 	return http.StatusBadRequest
 }
@@ -319,6 +323,7 @@ type framing struct {
 	tally           *tally
 
 	// Used by the goroutine that reads.
+	broken   bool                          // the connection has failed; read by countOwnAnswer when nobody reads
 	coding   bool                          // a line since the last empty line named a transfer coding
 	length   bool                          // a line since the last empty line named a length
 	lines    int32                         // lines since the last empty line
@@ -358,10 +363,11 @@ func fields(r *http.Request) int {
 	return n
 }
 
-// countOwnAnswer counts an answer that net/http sends without calling a handler.
+// countOwnAnswer counts an answer that net/http sends without calling a handler. net/http takes the
+// beginning of a line for a line when the connection breaks within it, and so may answer it.
 func (f *framing) countOwnAnswer(answer []byte) {
 	const status = len("HTTP/1.1 ")
-	if f.serving || len(answer) < status+3 {
+	if f.serving || f.broken || len(answer) < status+3 {
 		return
 	}
 	if code, err := strconv.Atoi(string(answer[status : status+3])); err == nil {

@@ -52,7 +52,12 @@ func full(t *testing.T, name string, workers, depth int, overflow string, change
 	s, g := gated(t, lookup(t, name), append(changes, func(with *setup) {
 		with.Workers, with.Depth, with.Overflow = workers, depth, overflow
 	})...)
-	var waiting []*client
+	return s, g, g.fill(s, workers, depth)
+}
+
+// fill fills the workers and the queue of s, which are empty.
+func (g *gate) fill(s *subject, workers, depth int) (waiting []*client) {
+	g.t.Helper()
 	for i := range workers + depth {
 		c := s.dial()
 		io.WriteString(c, get("/work"))
@@ -60,28 +65,47 @@ func full(t *testing.T, name string, workers, depth int, overflow string, change
 		if i < workers {
 			g.holds(i + 1)
 		} else {
-			eventually(t, "a queued job", func() bool { return s.model.Queue().Depth() == i-workers+1 })
+			eventually(g.t, "a queued job", func() bool { return s.model.Queue().Depth() == i-workers+1 })
 		}
 	}
-	return s, g, waiting
+	return waiting
+}
+
+// fullAfterHalf is full for pool-requeue with one worker and a queue for one. Before that another
+// client has sent half a head, which the server keeps for the connection's next burst; rest is the
+// other half.
+func fullAfterHalf(t *testing.T, overflow string) (s *subject, g *gate, half *client, rest string) {
+	t.Helper()
+	var bursts atomic.Int64
+	s, g = gated(t, lookup(t, "pool-requeue"), func(with *setup) {
+		with.Workers, with.Depth, with.Overflow = 1, 1, overflow
+		with.Waited = func(time.Duration) { bursts.Add(1) }
+	})
+	half, rest = s.dial(), "st: test\r\n\r\n"
+	io.WriteString(half, "GET /plaintext HTTP/1.1\r\nHo")
+	eventually(t, "the worker takes it", func() bool { return bursts.Load() == 1 })
+	g.fill(s, 1, 1) // the worker takes these after it
+	return s, g, half, rest
 }
 
 func refusedPolitely(t *testing.T, a answer, err error) {
 	t.Helper()
-	if err != nil || a.Status != 503 || a.field("Retry-After") != "1" || a.Body != "overloaded\n" ||
+	if err != nil || a.Status != 503 || len(a.Interim) > 0 || a.field("Retry-After") != "1" || a.Body != "overloaded\n" ||
 		a.field("Content-Type") != "text/plain; charset=utf-8" || a.field("Server") != "schedlab" {
 		t.Errorf("got %+v %v, want 503 with Retry-After", a, err)
 	}
 }
 
 // A full pool refuses connections with an answer that its clients can read, also
-// those that are still sending.
+// those that are still sending. One that waits to send its body is refused at once, and a silent one
+// is closed without an answer.
 func TestPoolRejects(t *testing.T) {
 	t.Parallel()
 	s, g, waiting := full(t, "pool", 1, 1, dispatch.Reject)
 	var refused atomic.Uint64
 	body := strings.Repeat("b", 300_000)
-	for _, raw := range []string{getClose("/plaintext"), get("/plaintext"), upload("POST /echo", body)} {
+	waits := request("POST /echo", "Content-Length: 5", "Expect: 100-continue")
+	for _, raw := range []string{getClose("/plaintext"), get("/plaintext"), upload("POST /echo", body), waits} {
 		crowd(10, 2, func() {
 			c, err := s.tryDial()
 			if err != nil {
@@ -97,6 +121,9 @@ func TestPoolRejects(t *testing.T) {
 			refused.Add(1)
 		})
 	}
+	if _, err := s.dial().in.ReadByte(); err != io.EOF {
+		t.Errorf("a silent client: got %v, want a clean close", err)
+	}
 	g.open()
 	for _, c := range waiting {
 		if a, err := c.read("GET"); err != nil || a.Status != 200 {
@@ -105,10 +132,31 @@ func TestPoolRejects(t *testing.T) {
 		c.Close()
 	}
 	s.open(0)
-	if got := s.ln.Counts().Rejected[model.QueueFull]; got != refused.Load() {
-		t.Errorf("got %d rejected, want %d", got, refused.Load())
+	if c := s.ln.Counts(); c.Rejected[model.QueueFull] != refused.Load() || c.Dropped[model.QueueFull] != 1 || c.Turned() != refused.Load()+1 {
+		t.Errorf("got %+v, want %d rejected and one dropped", c, refused.Load())
+	}
+	if got, want := s.model.Requests(), (model.RequestCounts{Started: 2}); got != want {
+		t.Errorf("got %+v, want none refused: their connections were", got)
 	}
 	s.visit(1, getClose("/plaintext"))
+}
+
+// A connection of which half a head had been read before is refused for its whole request.
+func TestRequeueRejectsAfterHalfAHead(t *testing.T) {
+	t.Parallel()
+	for _, overflow := range []string{dispatch.Reject, dispatch.DropOldest} {
+		s, _, half, rest := fullAfterHalf(t, overflow)
+		io.WriteString(half, rest)
+		if overflow == dispatch.DropOldest { // it takes the place of the one that waits, and the next takes its
+			eventually(t, "the one that waits is evicted", func() bool { return s.ln.Counts().Open == 2 })
+			io.WriteString(s.dial(), get("/plaintext"))
+		}
+		a, err := half.read("GET")
+		refusedPolitely(t, a, err)
+		if got, want := s.model.Requests(), (model.RequestCounts{Started: 1}); got != want {
+			t.Errorf("%s: got %+v, want none refused: the connection was", overflow, got)
+		}
+	}
 }
 
 // With too many refusals in progress connections are dropped, under a reason of their own.

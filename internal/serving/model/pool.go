@@ -35,7 +35,7 @@ func newPool(cfg Config) Model {
 	e := newFasthttpEngine(newRequests(cfg))
 	m := &poolModel{fasthttpEngine: e, refuser: newRefuser(e.requests)}
 	kind := dispatch.Kinds[cfg.Queue]
-	m.pool = newSubmitter(e.requests, kind, "accepting", tookConn[*Conn], m.serveConn, m.refuser.turnAway)
+	m.pool = newSubmitter(e.requests, kind, "accepting", tookConn[*Conn], m.serveConn, func(c *Conn, why dispatch.Why) { m.refuser.turnAway(c, why) })
 	// Depth and Capacity are sums over all queues there.
 	if kind == dispatch.PerWorker {
 		m.pool.queues = cfg.Workers
@@ -115,7 +115,8 @@ func (e *submitter[T]) warn() {
 
 // A refuser answers connections that no worker will serve: it reads the request, answers 503
 // with Retry-After and closes. If it did not read first, the kernel would reset the connection
-// of a client that is still sending.
+// of a client that is still sending. It reads no more of a body than a handler would get, and
+// keeps none of it.
 type refuser struct {
 	server     *fasthttp.Server
 	slots      chan struct{}
@@ -128,25 +129,45 @@ const (
 	refusalTimeout = 1 * time.Second // for reading the request, and again for writing the refusal
 )
 
-// newRefuser makes a fasthttp server with a handler and shorter timeouts for refusals.
+// newRefuser makes a fasthttp server with handlers and shorter timeouts for refusals.
 func newRefuser(r *requests) *refuser {
 	s := &refuser{server: newServer(r.cfg), slots: make(chan struct{}, refuserSlots), unanswered: r.cfg.IdleTimeout}
-	s.server.Handler = func(ctx *fasthttp.RequestCtx) {
+	refuse := func(ctx *fasthttp.RequestCtx) {
 		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
 		ctx.Response.Header.Set("Retry-After", retryAfter)
 		ctx.SetContentType("text/plain; charset=utf-8")
 		ctx.SetBodyString("overloaded\n")
 		ctx.SetConnectionClose()
 	}
-	s.server.ErrorHandler = r.refuseBad
+	s.server.Handler = func(ctx *fasthttp.RequestCtx) {
+		if body := ctx.RequestBodyStream(); body != nil {
+			most := int64(r.cfg.MaxBody)
+			n, err := io.Copy(io.Discard, io.LimitReader(body, most))
+			ctx.Conn().(openConn).ledgerEntry().linger.Store(err != nil || n == most)
+		}
+		refuse(ctx)
+	}
+	// A client that waits to send its body is refused at once, and not told to go on.
+	s.server.ExpectHandler = func(ctx *fasthttp.RequestCtx) int {
+		ctx.Conn().(openConn).ledgerEntry().linger.Store(true)
+		refuse(ctx)
+		return fasthttp.StatusServiceUnavailable
+	}
+	s.server.ErrorHandler = func(ctx *fasthttp.RequestCtx, err error) {
+		if e := ctx.Conn().(openConn).ledgerEntry(); e.read.Load() == 0 { // end gives no answer
+			e.fate.Store(-e.fate.Load()) // dropped for the same reason
+		}
+		r.end(ctx, err)
+	}
 	s.server.ReadTimeout, s.server.WriteTimeout = refusalTimeout, refusalTimeout
 	return s
 }
 
 // turnAway refuses c, a connection that a dispatcher did not run, or leaves it unanswered. It
 // returns at once: a refusal is answered on a new goroutine. With all slots taken it closes c.
-func (s *refuser) turnAway(c *Conn, why dispatch.Why) {
-	c.waiting.Store(0)
+func (s *refuser) turnAway(c openConn, why dispatch.Why) {
+	e := c.ledgerEntry()
+	e.waiting.Store(0)
 	if why.Unanswered() {
 		s.active.Go(func() { leaveUnanswered(c, s.unanswered, reasons[why]) })
 		return
@@ -154,11 +175,11 @@ func (s *refuser) turnAway(c *Conn, why dispatch.Why) {
 	select {
 	case s.slots <- struct{}{}:
 	default:
-		c.drop(ShedBusy)
+		e.drop(ShedBusy)
 		c.Close()
 		return
 	}
-	c.reject(reasons[why])
+	e.reject(reasons[why])
 	s.active.Go(func() {
 		s.server.ServeConn(c)
 		<-s.slots
@@ -249,7 +270,7 @@ func (m *requeueModel) serveBursts(conn *Conn) {
 // endWaiting closes a connection when its next request has not come in time. If a part of the
 // head has come, endWaiting answers first. This never waits, so it needs no worker.
 func (m *requeueModel) endWaiting(c *burstConn) {
-	if len(c.buffered) == 0 || c.closed.Load() {
+	if len(c.buffered) == 0 || c.closed.Load() || c.failed {
 		c.Conn.Close()
 		return
 	}
@@ -266,7 +287,8 @@ func (m *requeueModel) burst(c *burstConn) {
 
 // turnAway refuses a connection that waits for a worker, and ends its goroutine.
 func (m *requeueModel) turnAway(c *burstConn, why dispatch.Why) {
-	m.refuser.turnAway(c.Conn, why)
+	c.refused = true
+	m.refuser.turnAway(c, why)
 	c.back <- false
 }
 
@@ -281,11 +303,13 @@ type burstConn struct {
 	served   bool      // a request was answered in this burst
 	parked   bool      // Close leaves the socket open
 	late     bool      // the timeout has passed: Read returns only buffered
+	refused  bool      // no worker will serve it: Read returns buffered, and then what comes
 
 	raw    syscall.RawConn
 	check  func(fd uintptr) bool // peek, made once
 	peeked [1]byte
 	ended  bool // the client has closed its side
+	failed bool // the client has reset the connection; the kernel tells it once
 }
 
 // endOfHead is the empty line after a head, with the end of the line before it.
@@ -295,15 +319,18 @@ var endOfHead = []byte("\r\n\r\n")
 // sends all the time waits for its turn like the others, and one that sends a head in pieces
 // occupies no worker. Read waits only in the middle of a request.
 func (c *burstConn) Read(p []byte) (int, error) {
-	if c.late {
+	if c.late || c.refused {
 		n := copy(p, c.buffered)
 		c.buffered = c.buffered[n:]
-		c.fillHost(p[:n])
-		c.read.Add(uint64(n))
-		if n == 0 {
-			return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+		switch {
+		case n > 0:
+			c.fillHost(p[:n])
+			c.read.Add(uint64(n))
+			return n, nil
+		case c.refused:
+			return c.Conn.Read(p)
 		}
-		return n, nil
+		return 0, &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	}
 	// All that came is answered, so the burst ends. With hangUp the socket is not left open.
 	if !c.fresh && !c.hasUnanswered() {
@@ -354,7 +381,7 @@ func (c *burstConn) Close() error {
 // await waits until there are bytes for a worker to read. It reports false when none came by
 // then, or when either side has closed the connection.
 func (c *burstConn) await(by time.Time) bool {
-	return c.SetReadDeadline(by) == nil && c.raw.Read(c.check) == nil && (!c.ended || len(c.buffered) > 0)
+	return c.SetReadDeadline(by) == nil && c.raw.Read(c.check) == nil && !c.failed && (!c.ended || len(c.buffered) > 0)
 }
 
 // peek reports whether a read would return at once. It must ask the socket every time, because
@@ -365,6 +392,7 @@ func (c *burstConn) peek(fd uintptr) bool {
 		n, _, err := unix.Recvfrom(int(fd), c.peeked[:], unix.MSG_PEEK)
 		if err != unix.EINTR {
 			c.ended = n == 0 && err == nil
+			c.failed = err != nil && err != unix.EAGAIN
 			return err != unix.EAGAIN
 		}
 	}

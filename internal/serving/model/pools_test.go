@@ -190,24 +190,30 @@ func TestDropLeavesClientsWaiting(t *testing.T) {
 	}
 }
 
-// A dropped client does not hold up a drain.
+// A dropped client does not hold up a drain, and is closed while requests are in flight.
 func TestDrainClosesTheDropped(t *testing.T) {
-	for _, mode := range []string{"pool", "pool-request"} {
+	for _, mode := range []string{"pool", "pool-requeue", "pool-requeue after half a head", "pool-request"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			s, g, _ := full(t, mode, 1, 1, dispatch.Drop)
-			extra := s.dial()
-			io.WriteString(extra, get("/plaintext"))
+			var s *subject
+			var g *gate
+			var extra *client
+			rest := get("/plaintext")
+			if mode == "pool-requeue after half a head" {
+				s, g, extra, rest = fullAfterHalf(t, dispatch.Drop)
+			} else {
+				s, g, _ = full(t, mode, 1, 1, dispatch.Drop)
+				extra = s.dial()
+			}
+			io.WriteString(extra, rest)
 			s.open(3)
-			if mode == "pool-request" {
-				eventually(t, "the request is dropped", func() bool { return s.model.Requests().Shed[model.Unanswered] == 1 })
-			}
-			time.AfterFunc(0, g.open)
-			if drain, err := s.drain(); err != nil || drain.Forced != 0 {
-				t.Errorf("got %+v %v, want nothing forced", drain, err)
-			}
+			time.AfterFunc(0, func() { s.drain() })
 			if _, err := extra.in.ReadByte(); err != io.EOF {
 				t.Errorf("got %v, want a clean close", err)
+			}
+			g.open()
+			if drain, err := s.drain(); err != nil || drain.Forced != 0 {
+				t.Errorf("got %+v %v, want nothing forced", drain, err)
 			}
 		})
 	}

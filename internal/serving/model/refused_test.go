@@ -31,6 +31,7 @@ func TestRefusedAreCounted(t *testing.T) {
 		{"POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
 		{old + "0\r\n\r\n", 501},
 		{"GET / HTTP/3.0\r\nHost: test\r\n\r\n", 505},
+		{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
 	}
 	eachMode(t, func(t *testing.T, mode model.Mode) {
 		s := start(t, mode)
@@ -45,6 +46,36 @@ func TestRefusedAreCounted(t *testing.T) {
 		s.open(0)
 		if got := s.model.Requests(); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+}
+
+// A connection that breaks in the middle of a request has had no refused request, in no mode.
+func TestBrokenAreNotRefused(t *testing.T) {
+	requests := []string{
+		"GET /plaintext HTTP/1.1\r\nHo",
+		"POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("b", 5000),
+		"POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("b", 20_000),
+		"POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n2710\r\n" + strings.Repeat("b", 5000),
+	}
+	eachMode(t, func(t *testing.T, mode model.Mode) {
+		s := start(t, mode)
+		for _, first := range []bool{true, false} {
+			for _, r := range requests {
+				c := s.dial()
+				if !first {
+					if a, err := c.ask(get("/plaintext")); err != nil || a.Status != 200 {
+						t.Fatalf("got %d %v, want 200", a.Status, err)
+					}
+				}
+				io.WriteString(c, r)
+				s.open(1)
+				c.reset()
+				s.open(0)
+			}
+		}
+		if got, want := s.model.Requests(), (model.RequestCounts{Started: uint64(len(requests))}); got != want {
+			t.Errorf("got %+v, want only those before", got)
 		}
 	})
 }

@@ -155,12 +155,13 @@ func (c *connCap) track(nc net.Conn, state http.ConnState) {
 	c.waiting = slices.DeleteFunc(c.waiting, func(w net.Conn) bool { return w == nc })
 	switch state {
 	case http.StateNew:
-		for c.open == c.most {
-			if len(c.waiting) > 0 {
+		// The server calls track for one new connection at a time, so one that is closed makes room enough.
+		for evicted := false; c.open == c.most; c.change.Wait() {
+			if !evicted && len(c.waiting) > 0 {
 				c.waiting[0].Close() // its server then calls track with StateClosed
 				c.waiting = c.waiting[1:]
+				evicted = true
 			}
-			c.change.Wait()
 		}
 		c.open++
 		c.waiting = append(c.waiting, nc) // it has no request yet

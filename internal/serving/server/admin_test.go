@@ -322,11 +322,19 @@ func TestSlowHeadsLetScrapesPass(t *testing.T) {
 type tracked struct {
 	net.Conn
 	conns *connCap
+	tell  chan struct{} // it tells once this is closed; nil: at once
 	once  sync.Once
 }
 
 func (c *tracked) Close() error {
-	c.once.Do(func() { go c.conns.track(c, http.StateClosed) })
+	c.once.Do(func() {
+		go func() {
+			if c.tell != nil {
+				<-c.tell
+			}
+			c.conns.track(c, http.StateClosed)
+		}()
+	})
 	return nil
 }
 
@@ -367,6 +375,14 @@ func TestAdminMakesRoom(t *testing.T) {
 		check("the third has closed", 2, fifth)
 		sixth := come()
 		check("the fifth closed", 2, sixth)
+
+		sixth.tell = make(chan struct{})
+		seventh := come()
+		check("the sixth is being closed", 2)
+		g.track(fourth, http.StateIdle)
+		check("one is closed for one that comes", 2, fourth)
+		close(sixth.tell)
+		check("the sixth has closed", 2, fourth, seventh)
 	})
 }
 

@@ -46,7 +46,7 @@ type fleet struct {
 	mu      sync.Mutex // guards the fields below, and the reports of the processes
 	running []*process // by index; nil while there is none
 	gone    Report     // the sum of the last reports of processes that have ended
-	failed  error      // why a process could not be started
+	failed  error      // why processes could not be started, or did not drain
 }
 
 // The wait before a process is started again doubles from firstRestart to lastRestart.
@@ -80,7 +80,8 @@ func (f *fleet) Draining() bool { return f.draining.Load() }
 
 // serve starts the processes. It returns an error if one of them ends before it serves. Once all
 // serve it calls begun, and from then on replaces any process that ends. When ctx is done all
-// processes drain at the same time, and are killed at the end of the drain timeout.
+// processes drain at the same time, and are killed at the end of the drain timeout. One that did
+// not drain by then is an error, too.
 func (f *fleet) serve(ctx context.Context, _ time.Duration, begun func()) (model.Drain, error) {
 	defer f.Close()
 	if !(f.cfg.Iters > 0) { // one calibration for all, or the processes would differ by its error
@@ -129,12 +130,13 @@ func (f *fleet) keep(ctx context.Context, stop context.CancelFunc, index int) {
 		case ctx.Err() != nil:
 			if _, failed := errors.AsType[*exec.ExitError](err); failed {
 				f.cfg.Log.Error("a process did not drain in time", "process", index, "error", err)
+				if served { // otherwise it failed to start, as another did before it
+					f.fail(fmt.Errorf("process %d did not drain in time: %w", index, err))
+				}
 			}
 			return
 		case !served:
-			f.mu.Lock()
-			f.failed = fmt.Errorf("starting process %d: %w", index, err)
-			f.mu.Unlock()
+			f.fail(fmt.Errorf("starting process %d: %w", index, err))
 			stop()
 			return
 		}
@@ -150,6 +152,13 @@ func (f *fleet) keep(ctx context.Context, stop context.CancelFunc, index int) {
 		}
 		f.restarts.Add(1)
 	}
+}
+
+// fail makes serve return err, with the errors of other processes.
+func (f *fleet) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed = errors.Join(f.failed, err)
 }
 
 // alive returns the running processes. The caller holds f.mu.

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/rpc"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -137,6 +139,39 @@ func TestMissingStampsAreAnError(t *testing.T) {
 				t.Errorf("got %d stamps of a process that does not answer (reads: %v), want an error", len(stamps), reads)
 			}
 		})
+	}
+}
+
+// A process whose handler outlives the drain makes the whole server fail, as the handler does in other modes.
+func TestHandlerThatOutlivesAProcess(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig("prefork")
+	cfg.Processes, cfg.DrainTimeout = 2, time.Second
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx) }()
+	eventually(t, "it serves", s.begun.Load)
+	c, err := net.DialTimeout("tcp", s.ln.Addr().String(), soon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "GET /work?sleep=10s HTTP/1.1\r\nHost: test\r\n\r\n")
+	f := s.ln.(*fleet)
+	eventually(t, "the handler runs", func() bool {
+		f.snapshots()
+		return f.Requests().Started == 1
+	})
+	stop()
+	if err := <-served; err == nil || !strings.Contains(err.Error(), "did not drain in time") {
+		t.Errorf("got %v, want the process that did not drain", err)
 	}
 }
 

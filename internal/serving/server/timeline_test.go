@@ -166,11 +166,13 @@ func TestTimelineCopiesWhatIsAskedFor(t *testing.T) {
 func TestTimelineOfAStuckProcess(t *testing.T) {
 	t.Parallel()
 	cfg := stamped("prefork")
-	cfg.Processes, cfg.DrainTimeout = 2, time.Second
+	cfg.Processes = 2
 	r := run(t, cfg)
-	if err := r.ln.(*fleet).running[0].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	stuck := r.ln.(*fleet).running[0].cmd.Process
+	if err := stuck.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { stuck.Signal(syscall.SIGCONT) }) // so that it drains
 	for page, status := range map[string]int{"/debug/timeline?n=1": 503, "/metrics": 200} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel() // each page waits for the process until it gives up

@@ -22,11 +22,18 @@ func (s *server) serveEpoll() error {
 			return err
 		}
 	}
+	s.accepting = true
 	var (
 		events [1024]unix.EpollEvent
 		buffer [64 << 10]byte
 	)
 	for {
+		if !s.accepting && s.room {
+			if err := quiet.Watch(poll, unix.EPOLL_CTL_MOD, s.listener, unix.EPOLLIN); err != nil {
+				return err
+			}
+			s.accepting = true
+		}
 		n, err := s.ready(poll, events[:])
 		if err != nil {
 			return err
@@ -80,6 +87,9 @@ func (s *server) accept(poll int) error {
 			return nil
 		case unix.EINTR, unix.ECONNABORTED:
 			continue
+		case unix.EMFILE:
+			s.accepting, s.room = false, false
+			return quiet.Watch(poll, unix.EPOLL_CTL_MOD, s.listener, 0)
 		default:
 			return fmt.Errorf("accepting: %w", err)
 		}

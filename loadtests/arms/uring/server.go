@@ -32,6 +32,11 @@ type server struct {
 	ended      chan struct{} // closed when serve returns
 	conns      []*conn
 
+	// With no descriptor left (EMFILE) the server accepts nothing until it has closed a connection: to try again at once
+	// would keep its thread busy.
+	accepting bool // over epoll: the listener is watched; over a ring: an accept is under way
+	room      bool // a descriptor may be free
+
 	bytes bytes.Reader
 	in    *bufio.Reader
 	out   *bufio.Writer
@@ -66,7 +71,7 @@ func newServer(app *workload.App, addr string, epoll, raw bool) (*server, error)
 		return nil, err
 	}
 	l.Close()
-	s := &server{app: app, epoll: epoll, raw: raw, file: file, listener: int(file.Fd()), ended: make(chan struct{})}
+	s := &server{app: app, epoll: epoll, raw: raw, file: file, listener: int(file.Fd()), ended: make(chan struct{}), room: true}
 	if err := unix.SetNonblock(s.listener, true); err != nil {
 		return nil, err
 	}
@@ -119,6 +124,7 @@ func (s *server) connection(fd int) *conn {
 func (s *server) close(c *conn) {
 	s.conns[c.fd] = nil
 	_ = unix.Close(c.fd)
+	s.room = true
 }
 
 // answer puts the answers of all whole requests that c has received into c.out, and keeps the rest.
@@ -188,19 +194,22 @@ func (s *server) serveRing() error {
 	var counter [8]byte
 	q := r.next()
 	q.Op, q.FD, q.Addr, q.Len, q.User = opRead, int32(s.stopped), uint64(uintptr(unsafe.Pointer(&counter))), uint32(len(counter)), isStop
-	accept()
 	isOver := false
+	var failed error
 	handle := func(done completion) {
 		fd, goesOn := int(uint32(done.User)), done.Flags&moreFollow != 0
 		switch done.User &^ (1<<32 - 1) {
 		case isStop:
 			isOver = true
 		case isAccept:
-			if done.Res >= 0 {
+			errno := unix.Errno(max(0, -done.Res))
+			s.accepting, s.room = goesOn, s.room || errno != unix.EMFILE
+			switch errno {
+			case 0:
 				receive(s.connection(int(done.Res)))
-			}
-			if !goesOn {
-				accept()
+			case unix.EINTR, unix.ECONNABORTED, unix.EMFILE:
+			default:
+				failed = fmt.Errorf("accepting: %w", errno)
 			}
 		case isRecv:
 			c := s.conns[fd]
@@ -228,14 +237,18 @@ func (s *server) serveRing() error {
 			s.send(r, c)
 		}
 	}
-	for !isOver {
+	for !isOver && failed == nil {
+		if !s.accepting && s.room {
+			accept()
+			s.accepting, s.room = true, false
+		}
 		if err := r.wait(); err != nil {
 			return err
 		}
 		r.each(handle)
 	}
 	runtime.KeepAlive(&counter)
-	return nil
+	return failed
 }
 
 // send has the ring send what waits, one buffer at a time. A connection whose last answer is sent is shut down; the recv
