@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -101,6 +102,9 @@ FASTER, SLOWER, SAME, open or refused, which comes with its reason.`,
 		r.Scenarios, r.Command = args, again(cmd, args)
 		o, err := f.order(fl, &r.Common)
 		o.Compare = &r
+		if form := o.Output; slices.Equal(r.Arms, []string{session.EveryMode}) && (form == "benchstat" || form == "hgrm") {
+			err = cmp.Or(err, session.Usagef("--output %s is about arms that run to the end, and with --arms %s an arm that cannot be the best is left out; take text, json, markdown, html or csv", form, session.EveryMode))
+		}
 		return o, cmp.Or(err, checkValues(fl, "slo"))
 	}}
 }

@@ -5,6 +5,7 @@ import (
 
 	"schedlab/internal/capabilities/doctor"
 	"schedlab/internal/capabilities/session"
+	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/shared/outcome"
 	"schedlab/internal/shared/record"
 )
@@ -42,7 +43,7 @@ and how long they take. For that it starts servers on this machine and loads the
 			r.Scenario = append(args, session.DefaultScenario)[0]
 			d, err := r.Run(cmd.Context(), thisProgram(), newProgress(cmd.ErrOrStderr(), f.progress))
 			if err == nil {
-				err = doctor.Formats(f.verbose).Render(cmd.OutOrStdout(), f.output, d)
+				err = doctor.Formats(f.verbose, textOptions(cmd.OutOrStdout())).Render(cmd.OutOrStdout(), f.output, d)
 			}
 			switch {
 			case err != nil:
@@ -62,7 +63,7 @@ and how long they take. For that it starts servers on this machine and loads the
 	bindCPUs(fl, &r.CPUs)
 	fl.BoolVar(&r.AllowRemote, "allow-remote", false, "allow a scenario with an arm that runs on another machine")
 	fl.StringVar(&r.Out, "out", record.DefaultRoot, "directory that run records will be kept in")
-	oneOf(fl, &f.output, "output", "text", "text, json or markdown", doctor.Formats(false).Names()...)
+	oneOf(fl, &f.output, "output", "text", "text, json or markdown", doctor.Formats(false, document.Options{}).Names()...)
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "print every finding and what it spoils, and not only the answer")
 	f.bindProgress(fl)
 	inSections(cmd,

@@ -65,7 +65,7 @@ func carryOut(cmd *cobra.Command, o session.Order) error {
 	show.entry = func(e report.PackEntry) error {
 		switch {
 		case o.Output == "text":
-			return report.PackScenario(w, e, report.TextOptions{})
+			return report.PackScenario(w, e, textOptions(w))
 		case e.Result != nil:
 			return render(cmd, o.Output, e.Result, false)
 		}
@@ -221,7 +221,10 @@ func again(cmd *cobra.Command, args []string) string {
 // have now, wherever they came from. It leaves out the flags named.
 func invocation(cmd *cobra.Command, without ...string) []string {
 	words := strings.Fields(cmd.CommandPath())
-	cmd.Flags().Visit(func(f *pflag.Flag) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Changed { // Visit would leave out what --config sets to a list
+			return
+		}
 		value := f.Value.String()
 		list, isList := f.Value.(pflag.SliceValue)
 		if isList {

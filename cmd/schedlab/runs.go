@@ -226,6 +226,9 @@ one that cannot be read.`, keepRuns, keepAge),
 			if !cmd.Flags().Changed("keep") && !cmd.Flags().Changed("older") {
 				keep, older = keepRuns, keepAge
 			}
+			if err := checkValues(cmd.Flags(), "older", "out"); err != nil {
+				return err
+			}
 			age, err := parseAge(older)
 			if err != nil {
 				return err

@@ -122,7 +122,7 @@ func (f *sizeFlags) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Write(cmd.OutOrStdout(), f.output, f.verbose); err != nil {
+	if err := s.Write(cmd.OutOrStdout(), f.output, f.verbose, textOptions(cmd.OutOrStdout())); err != nil {
 		return err
 	}
 	if s.Outcome() == outcome.No {

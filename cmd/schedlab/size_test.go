@@ -12,6 +12,7 @@ import (
 
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/capabilities/size"
+	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/shared/cmdline"
 )
 
@@ -64,7 +65,7 @@ func TestSizeAnswersOnAScreen(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	s := sizeOf(t, "300/s", "cpu=exp(1500us),sleep=20ms", "p99<=60ms,errors<=0.5%")
-	if err := s.Write(&out, "text", false); err != nil {
+	if err := s.Write(&out, "text", false, document.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()

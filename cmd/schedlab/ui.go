@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"net"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"schedlab/internal/capabilities/session"
 	"schedlab/internal/capabilities/ui"
 	"schedlab/internal/serving/model"
+	"schedlab/internal/serving/server"
 	"schedlab/internal/shared/record"
 	"schedlab/loadtests"
 )
@@ -38,8 +41,13 @@ On another machine take an ssh tunnel with the same port on both ends:
 			if err := checkValues(cmd.Flags(), "addr", "out"); err != nil {
 				return err
 			}
+			host, port, err := server.CheckAddress("addr", addr)
+			if err != nil {
+				return session.Usage(err)
+			}
 			if !allowRemote {
-				if err := session.OnLoopback(cmd.Context(), "--addr", "http://"+addr); err != nil {
+				host = cmp.Or(host, net.IPv4zero.String()) // every interface
+				if err := session.OnLoopback(cmd.Context(), "--addr", "http://"+net.JoinHostPort(host, strconv.Itoa(port))); err != nil {
 					return err
 				}
 			}

@@ -94,7 +94,7 @@ func findingOf(o options, windows []RateWindow) (f finding) {
 	f.High, f.HighBroken, f.HighOf = settled(windows, slo, purposeRefute)
 	switch {
 	// At lower rates fewer requests are offered than the goodput term promises, so no rate can keep it.
-	case f.High > 0 && f.High <= slo.Goodput().Limit:
+	case f.High > 0 && f.High <= slo.Goodput().Limit && f.Low == 0:
 		f.Outcome, f.Never = outcome.No, true
 	// Without a High, the windows that broke a term, if any, are exceptions: there is nothing to refute.
 	case f.Low > 0 && (f.High > f.Low || f.High == 0 && math.IsInf(b.rate, 1)):

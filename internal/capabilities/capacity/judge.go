@@ -114,10 +114,12 @@ func (a *searched) find() {
 // died reports whether the server died during the search.
 func (a *searched) died() bool { return a.End != nil && a.End.Died }
 
-// diedOverloaded reports whether the server died at a higher rate after its capacity was found.
+// diedOverloaded reports whether the server died at a higher rate after its capacity was found, or at a verified one after it had
+// been overloaded.
 // The capacity stands, but the server does not survive an overload.
 func (a *searched) diedOverloaded() bool {
-	return a.died() && a.End.Rate > a.Low && a.Outcome == outcome.Yes && a.High > 0
+	overloaded := slices.ContainsFunc(a.Windows, func(w RateWindow) bool { return w.Purpose == purposeOverload })
+	return a.died() && (a.End.Rate > a.Low || overloaded && a.End.Rate == a.Low) && a.Outcome == outcome.Yes && a.High > 0
 }
 
 // aboveXMax is the ratio of a verified rate to X_max from which they contradict each other. More
@@ -339,13 +341,17 @@ func comparedCapacities(arms []ArmCapacity) []fact.Fact {
 func reduced(t record.TrialRecord, e record.Env, c record.Clients, slo stats.SLO) RateWindow {
 	// The plan has no rate: the search chose it.
 	c.Rate = t.Rate
+	if t.Client.Patience != (record.Patience{}) {
+		c.Patience = t.Client.Patience // a plan that was read does not have it
+	}
 	w := window.Reduce(t, e, c)
 	out := RateWindow{
 		Trial: t.Number, Purpose: t.Purpose, Rate: t.Rate, Sent: float64(w.Requests) / t.Window.Seconds(),
-		Goodput: w.Values[stats.Goodput].Float(), Errors: w.Values[stats.Errors].Float(), Values: map[stats.Measure]float64{}, Refused: unfit(&w, e, slo),
+		Goodput: w.Values[stats.Goodput].Float(), Errors: w.Values[stats.Errors].Float(), Values: map[stats.Measure]float64{},
 		CPU: w.Values[stats.CPUPerRequest].Float(), Busy: w.Generator,
 	}
-	response := t.Responses()
+	response, sent := t.Responses(), t.FromSending()
+	out.Refused = unfit(&w, e, slo, response, sent)
 	for _, term := range slo {
 		f, _ := stats.FigureOf(term.Metric.String())
 		v := w.Values[f].Float()
@@ -376,8 +382,8 @@ func ofGenerator(why fact.Fact) bool {
 // unfit returns the reason if a window is not evidence about its server: its data are wrong, or
 // the load did not offer the rate. A server that falls behind is no reason, because the search
 // looks for exactly that. Noise is no reason either, because the search tries every rate several
-// times.
-func unfit(w *window.Window, e record.Env, slo stats.SLO) (why fact.Fact) {
+// times. response and sent are the times of its requests from their scheduled times and from their sending, ascending.
+func unfit(w *window.Window, e record.Env, slo stats.SLO, response, sent []float64) (why fact.Fact) {
 	for _, b := range w.Breaches(judge.ServerCPUs(e), nil, false) { // [reduced] handles too few requests
 		// Both break for a server that falls behind, which is an answer and no fault.
 		if b.Rule != window.RuleBacklog && b.Rule != window.RuleLittle {
@@ -388,13 +394,26 @@ func unfit(w *window.Window, e record.Env, slo stats.SLO) (why fact.Fact) {
 		return rateOff.Of(offRate{w.RateOff, rateLimit})
 	}
 	for _, t := range slo {
+		if !t.Timed() || w.Requests < t.Requests() {
+			continue
+		}
 		// The term fails from the scheduled times and holds from the sending, so the lateness of
 		// the load alone breaks it.
-		f, _ := stats.FigureOf(t.Metric.String())
-		own, sent := w.Values[f].Float(), w.FromSent[f].Float()
-		if f.Row().Quantile > 0 && !math.IsNaN(own) && !t.Holds(own) && t.Holds(sent) {
-			return sentLate.Of(lateness{own, sent}).At(t.Metric.String())
+		if own, alone := timeOf(t, response), timeOf(t, sent); !t.Holds(own) && t.Holds(alone) {
+			return sentLate.Of(lateness{own, alone}).At(t.Metric.String())
 		}
 	}
 	return why
+}
+
+// timeOf returns the quantile or the mean of times, in ascending order, that a term is about.
+func timeOf(t stats.Term, times []float64) float64 {
+	if t.Metric.Quantile > 0 {
+		return stats.Quantile(times, t.Metric.Quantile)
+	}
+	sum := 0.
+	for _, s := range times {
+		sum += s
+	}
+	return sum / float64(len(times))
 }

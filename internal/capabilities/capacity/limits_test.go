@@ -236,6 +236,12 @@ func TestFindingsBesideTheSearch(t *testing.T) {
 			t.Errorf("died at %v/s, and keeps 1,000/s: %v", rate, got)
 		}
 	}
+	// The rate that it keeps is tried again after an overload.
+	after := arm(t, at99(purposeOverload, 1500, .5))
+	after.Outcome, after.Low, after.High, after.End = outcome.Yes, 1000, 1100, &record.ArmEnd{Died: true, Rate: 1000}
+	if !after.diedOverloaded() {
+		t.Error("died at the rate that it kept before an overload: not told")
+	}
 }
 
 // Refused windows are counted but for those of the overload; a run that was complete has no

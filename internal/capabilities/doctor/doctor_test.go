@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/shared/doubt"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/outcome"
@@ -295,7 +296,7 @@ func TestBlocksLeftOutAreSaid(t *testing.T) {
 		t.Errorf("got %q: %+v, want why a block does not count", r.Answer, f)
 	}
 	var b strings.Builder
-	if err := Formats(false).Render(&b, "text", r); err != nil || !strings.Contains(b.String(), "from 3 of 4 blocks") {
+	if err := Formats(false, document.Options{}).Render(&b, "text", r); err != nil || !strings.Contains(b.String(), "from 3 of 4 blocks") {
 		t.Errorf("written is %v\n%s", err, b.String())
 	}
 }

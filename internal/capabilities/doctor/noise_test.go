@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"schedlab/internal/measuring/report/document"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/record"
 
@@ -152,9 +153,9 @@ func TestGolden(t *testing.T) {
 	m.Noise = NewNoise("quick", []AA{alike(4, 1.08)}, plans)
 	m.Noise.Sleeps = true
 	r := Examine(m)
-	for _, format := range Formats(true).Names() {
+	for _, format := range Formats(true, document.Options{}).Names() {
 		var got bytes.Buffer
-		if err := Formats(true).Render(&got, format, r); err != nil {
+		if err := Formats(true, document.Options{}).Render(&got, format, r); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join("testdata", "report."+format)
@@ -172,13 +173,13 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	var brief bytes.Buffer
-	if err := Formats(false).Render(&brief, "text", r); err != nil {
+	if err := Formats(false, document.Options{}).Render(&brief, "text", r); err != nil {
 		t.Fatal(err)
 	}
 	if lines := strings.Split(strings.TrimSuffix(brief.String(), "\n"), "\n"); len(lines) > 24 || !strings.HasPrefix(lines[0], "unfit: descriptors: 256 descriptors") {
 		t.Errorf("got %d lines, want 24 at most, the answer first:\n%s", len(lines), brief.String())
 	}
-	if err := Formats(true).Render(&bytes.Buffer{}, "xml", r); err == nil || !strings.Contains(err.Error(), "text, json, markdown") {
+	if err := Formats(true, document.Options{}).Render(&bytes.Buffer{}, "xml", r); err == nil || !strings.Contains(err.Error(), "text, json, markdown") {
 		t.Errorf("got %v, want the known formats", err)
 	}
 	var back Report

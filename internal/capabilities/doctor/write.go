@@ -13,11 +13,11 @@ import (
 	"schedlab/internal/shared/stats"
 )
 
-// Formats returns the formats of a report, the default first. Text fits on a screen unless verbose is set; the other formats are
-// always complete.
-func Formats(verbose bool) say.FormatsOf[Report] {
+// Formats returns the formats of a report, the default first. Text fits on a screen unless verbose is set, and has the width and
+// colour of o; the other formats are always complete.
+func Formats(verbose bool, o document.Options) say.FormatsOf[Report] {
 	return say.FormatsOf[Report]{
-		{Name: "text", Render: func(w io.Writer, r Report) error { return say.Text(w, r.page(verbose), document.Options{}) }},
+		{Name: "text", Render: func(w io.Writer, r Report) error { return say.Text(w, r.page(verbose), o) }},
 		{Name: "json", Render: func(w io.Writer, r Report) error { return record.WriteJSON(w, r) }},
 		{Name: "markdown", Render: func(w io.Writer, r Report) error { return say.Markdown(w, r.page(true)) }},
 	}

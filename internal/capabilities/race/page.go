@@ -65,6 +65,8 @@ func (r *Race) InShort() (answer string, chips []document.Chip) {
 // mark returns the word for how an arm ended, and its CSS class.
 func (r *Race) mark(a Arm) (word, class string) {
 	switch {
+	case a.Out != nil && a.Out.Verdict != nil && a.Out.Verdict.Verdict.Rank == stats.Lower: // by goodput, whatever its times are
+		return string(stats.Lower), string(stats.Slower)
 	case a.Out != nil && a.Out.Verdict != nil:
 		return string(stats.Slower), string(stats.Slower)
 	case a.Out != nil:

@@ -58,9 +58,9 @@ const mostMetrics = 2
 // metrics returns what arms are ranked by: the median, and the highest quantile for which a window has enough requests. Every
 // metric more would share the probability of error, and take longer.
 func metrics(run record.Run) []stats.Figure {
-	rate := judge.LowestRate(run.Plan)
-	for _, x := range run.XMax { // of closed loops only these tell how many requests a window will have
-		if math.IsInf(judge.LowestRate(run.Plan), 1) {
+	rate := judge.QuantileRate(run.Plan)
+	if math.IsInf(rate, 1) {
+		for _, x := range run.XMax { // of closed loops only these tell how many requests a window will have
 			rate = min(rate, x)
 		}
 	}

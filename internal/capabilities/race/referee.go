@@ -16,7 +16,7 @@ type referee struct {
 	of      evidence // the judge; tests and the simulation have others
 	run     record.Run
 	metrics []stats.Figure
-	shares  int // among which stats.Alpha is divided: every pair of arms at every metric
+	shares  int // among which stats.Alpha is divided: every pair of arms at every metric, and at goodput if it ranks
 	racing  []string
 	out     map[string]Out
 	blocks  int         // that ended
@@ -36,12 +36,15 @@ func newReferee(runName, path string, run record.Run) (*referee, error) {
 		return nil, err
 	}
 	r := &referee{Judge: j, of: j, run: run, metrics: metrics(run), out: map[string]Out{}}
-	r.shares = pairs(len(run.Plan.Arms)) * len(r.metrics)
+	r.shares = pairs(len(run.Plan.Arms)) * (len(r.metrics) + stats.Count(slices.ContainsFunc(run.Plan.Arms, impatient)))
 	for _, a := range run.Plan.Arms {
 		r.racing = append(r.racing, a.Name)
 	}
 	return r, nil
 }
+
+// impatient reports whether an arm's requests have a deadline. Goodput then ranks it, beside the metrics of its times.
+func impatient(a record.PlanArm) bool { return a.Clients.Impatient() }
 
 // Lost takes an arm out that cannot be measured any more.
 func (r *referee) Lost(arm string) {

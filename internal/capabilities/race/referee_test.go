@@ -147,14 +147,29 @@ func TestTheBestIsLeftAndTheOthersAreToldWhy(t *testing.T) {
 // The record gives the answer that the race had when it ran, also where the last block was cut off.
 func TestTheRecordGivesTheSameAnswer(t *testing.T) {
 	t.Parallel()
-	f := field{arms: []string{"a", "bb", "ccc"}, times: map[string]float64{"ccc": 1.3}}
-	live, trials := f.race(t)
-	for name, trials := range map[string][]record.TrialRecord{
-		"whole":           trials,
-		"in a cut block":  append(slices.Clone(trials), f.trial(len(trials)+1, live.Blocks+1, "a")),
-		"of an arm again": append(slices.Clone(trials), f.trial(len(trials)+1, live.Blocks, "a")),
+	whole := field{arms: []string{"a", "bb", "ccc"}, times: map[string]float64{"ccc": 1.3}}
+	// bb beats ccc, and dies some blocks later.
+	dies := field{
+		arms: []string{"a", "bb", "ccc", "dddd"}, times: map[string]float64{"a": 1.05, "ccc": 1.3, "dddd": 1.05},
+		ends:  map[string]record.ArmEnd{"bb": {Died: true, Why: "out of memory"}},
+		lacks: func(block int, arm string) bool { return arm == "bb" && block > 15 },
+	}
+	live, trials := whole.race(t)
+	dead, before := dies.race(t)
+	if got := outs(dead); !slices.Equal(got, []string{"bb by  after 15", "ccc by bb after 12"}) {
+		t.Errorf("as it ran, out are %q", got)
+	}
+	for name, c := range map[string]struct {
+		field
+		live   *Race
+		trials []record.TrialRecord
+	}{
+		"whole":               {whole, live, trials},
+		"in a cut block":      {whole, live, append(slices.Clone(trials), whole.trial(len(trials)+1, live.Blocks+1, "a"))},
+		"of an arm again":     {whole, live, append(slices.Clone(trials), whole.trial(len(trials)+1, live.Blocks, "a"))},
+		"of an arm that died": {dies, dead, before},
 	} {
-		run := f.run()
+		live, trials, run := c.live, c.trials, c.run()
 		dir, err := record.Create(t.TempDir(), run.Plan.Scenario, time.Unix(1_800_000_000, 0), func() uint32 { return 1 })
 		if err != nil {
 			t.Fatal(err)

@@ -122,6 +122,9 @@ func (Question) Result(dir *record.Dir, run record.Run) (record.Result, error) {
 // ended takes a block of the record; ran has the arms with a window in it. If an arm that still races has none, the last block was cut
 // off, unless that arm's server was lost. In an earlier block a window that cannot be read is missing from its pairs only.
 func (r *referee) ended(block int, ran map[string]bool, last bool) {
+	if block == 0 { // before the first trial nothing has ended
+		return
+	}
 	for _, arm := range slices.Clone(r.racing) {
 		if _, lost := r.run.Ends[arm]; !ran[arm] && lost {
 			r.Lost(arm)
@@ -130,9 +133,7 @@ func (r *referee) ended(block int, ran map[string]bool, last bool) {
 			return
 		}
 	}
-	if block > 0 {
-		r.end(block)
-	}
+	r.end(block)
 }
 
 // result returns the race by the trials so far.
@@ -213,6 +214,8 @@ func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact
 	switch {
 	case !slices.ContainsFunc(of.Best, r.sound):
 		return outcome.Refused, nothingRaced.Of(group).Since(r.fault(of.Best)...)
+	case len(of.Best) == 1 && !r.compared():
+		return outcome.Open, openLeft.Of(group)
 	case len(of.Best) == 1:
 		return outcome.Yes, oneLeft.Of(group).On(of.Best[0])
 	case all(func(p record.Place) bool { return p == record.Placed(stats.Same) }):
@@ -224,6 +227,16 @@ func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact
 		group.Twice = 2 * of.Budget.Seconds()
 	}
 	return outcome.Open, openLeft.Of(group)
+}
+
+// compared reports whether an arm is out by what was measured of it, and not only because its server ended.
+func (r *referee) compared() bool {
+	for _, how := range r.out {
+		if how.By != "" || !how.Fault.None() {
+			return true
+		}
+	}
+	return false
 }
 
 // mostNamed is how many arms an answer names; it counts more of them.

@@ -126,8 +126,8 @@ func Table(all []Run) document.Table {
 }
 
 // Trend returns a row for each run that has the metric, the oldest first, with a bar. It shows the named
-// arm, or each run's first if arm is "". It returns an error if no run has it, or if the runs are of
-// several scenarios.
+// arm, or each run's first if arm is "". A run of another machine, version, cell of a grid or window than the one before is marked.
+// It returns an error if no run has it, or if the runs are of several scenarios.
 func Trend(all []Run, m stats.Metric, arm string) (document.Table, error) {
 	type point struct {
 		Run
@@ -155,11 +155,20 @@ func Trend(all []Run, m stats.Metric, arm string) (document.Table, error) {
 		if p.Scenario != last.Scenario {
 			return document.Table{}, fmt.Errorf("these are runs of several scenarios, as %s and %s; name one with --scenario", last.Scenario, p.Scenario)
 		}
-		changed := ""
+		var changed []string
 		if p.Machine != last.Machine || p.Version != last.Version {
-			changed = "now " + p.Machine + ", schedlab " + p.Version
+			changed = append(changed, p.Machine+", schedlab "+p.Version)
 		}
-		rows = append(rows, []string{p.Name, report.Figure(m, p.value), strings.Repeat("#", int(30*p.value/most+.5)), changed})
+		if p.Cell != last.Cell {
+			changed = append(changed, cmp.Or(p.Cell, "no cell of a grid"))
+		}
+		if now := p.Record.Plan.Window.Duration; now != last.Record.Plan.Window.Duration {
+			changed = append(changed, "windows of "+now.String())
+		}
+		if len(changed) > 0 {
+			changed[0] = "now " + changed[0]
+		}
+		rows = append(rows, []string{p.Name, report.Figure(m, p.value), strings.Repeat("#", int(30*p.value/most+.5)), strings.Join(changed, "; ")})
 		last = p
 	}
 	return document.Table{Rows: rows, Words: true, Below: 3}, nil

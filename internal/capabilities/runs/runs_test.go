@@ -62,6 +62,29 @@ func TestTrend(t *testing.T) {
 	}
 }
 
+// A run that does not belong to the series before it is marked.
+func TestTrendMarksWhatChanged(t *testing.T) {
+	t.Parallel()
+	goodput := 1000.
+	of := func(cell string, window time.Duration) Run {
+		return Run{Cell: cell, Machine: "m", Version: "v1", Record: record.Run{
+			Plan:   record.Plan{Window: record.Lasting(window)},
+			Result: &record.Comparison{Arms: []record.Arm{{Contestant: record.Contestant{Name: "a"}, Figures: record.Figures{Goodput: &goodput}}}},
+		}}
+	}
+	newest := of("rate=200/s", 2*time.Second)
+	newest.Version = "v2"
+	table, err := Trend([]Run{newest, of("rate=200/s", time.Second), of("rate=100/s", time.Second), of("rate=100/s", time.Second)}, stats.Goodput.Row(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"", "", "now rate=200/s", "now m, schedlab v2; windows of 2s"} {
+		if got := table.Rows[i+1][3]; got != want {
+			t.Errorf("row %d: %q, want %q", i+1, got, want)
+		}
+	}
+}
+
 // A change beside two figures of two runs is the quotient of these figures as they are printed.
 func TestDiffHasTheQuotientOfItsFigures(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ func (c *conduct) keepAsked(dir *record.Dir, scenarios []string) error {
 		return nil
 	}
 	r := *c.request
-	r.Out, r.Cluster, r.WaitIdle, r.Total, r.Resume, r.Scenarios = "", "", 0, 0, "", nil
+	r.Out, r.Cluster, r.WaitIdle, r.Total, r.Resume, r.Scenarios, r.Command = "", "", 0, 0, "", nil, ""
 	if !c.Adhoc.given() {
 		r.Scenarios = scenarios
 	}

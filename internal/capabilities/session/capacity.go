@@ -6,6 +6,7 @@ import (
 
 	"schedlab/internal/capabilities/capacity"
 	"schedlab/internal/measuring/runner"
+	"schedlab/internal/measuring/scenario"
 	"schedlab/internal/shared/stats"
 	"schedlab/internal/shared/workload"
 )
@@ -34,9 +35,11 @@ func (r Capacity) Run(ctx context.Context, p Program, show Observer) (none Answe
 	if err != nil {
 		return none, err
 	}
-	// One calibration for all arms and windows.
-	c.o.Iters, c.o.Search = workload.Calibrate(), capacity.Objective{SLO: slo}
-	planned, err := runner.Plan(s, c.o)
+	c.o.Search = capacity.Objective{SLO: slo}
+	if c.o.Site == nil { // else the line would ask elsewhere
+		c.o.Command = c.Command
+	}
+	machine, planned, err := c.planSearch(ctx, s)
 	if err == nil {
 		// A search in which every arm starves clients has no answer.
 		err = planned.CanAnswer()
@@ -45,16 +48,17 @@ func (r Capacity) Run(ctx context.Context, p Program, show Observer) (none Answe
 		return none, err
 	}
 	if c.DryRun {
+		c.show.Machine(machine.Line)
 		return Answer{Plans: []Plan{{Packed: runner.Packed{Scenario: s, Planned: planned}}}}, nil
 	}
 	waited, err := beforeStart(ctx, c.o, c.WaitIdle, show)
-	if err == nil && waited { // the calibration was disturbed
-		c.o.Iters = workload.Calibrate()
-		planned, err = runner.Plan(s, c.o)
+	if err == nil && waited { // the machine is another one, and the calibration was disturbed
+		machine, planned, err = c.planSearch(ctx, s)
 	}
 	if err != nil {
 		return none, err
 	}
+	c.show.Machine(machine.Line)
 	result, err := c.carryOut(ctx, planned)
 	// One arm with an interval is an answer, though others may have none. The interval of an arm that
 	// starves clients is none.
@@ -62,4 +66,14 @@ func (r Capacity) Run(ctx context.Context, p Program, show Observer) (none Answe
 		err = Exit(NoAnswer)
 	}
 	return Answer{Result: result}, err
+}
+
+// planSearch looks at the machine and plans a search.
+func (c *conduct) planSearch(ctx context.Context, s scenario.Scenario) (machine Machine, planned *runner.Comparison, err error) {
+	if machine, c.o.Machine, err = seeMachine(ctx, c.o, c.Out); err != nil {
+		return machine, nil, err
+	}
+	c.o.Iters = workload.Calibrate() // one calibration for all arms and windows
+	planned, err = runner.Plan(s, c.o)
+	return machine, planned, err
 }

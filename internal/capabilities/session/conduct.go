@@ -211,6 +211,9 @@ func (c *conduct) carryOut(ctx context.Context, planned *runner.Comparison) (rec
 	}
 	err = finish(dir, run, err)
 	if run.Trials == 0 {
+		if err == nil {
+			err = &Error{Code: NoAnswer, Err: errors.New("the budget ended before the first window did; give a longer --budget")}
+		}
 		return nil, err
 	}
 	return run.Result, errors.Join(err, c.keepAsked(dir, c.Scenarios))

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"schedlab/internal/measuring/judge"
 	"schedlab/internal/measuring/scenario"
@@ -270,10 +272,10 @@ func (r Gate) build(ctx context.Context, dir, flag, ref string, show Observer) (
 	out := filepath.Join(dir, flag)
 	tree := out + "-tree"
 	if err := said(exec.CommandContext(ctx, "git", "worktree", "add", "--quiet", "--detach", tree, ref)); err != nil {
-		return "", Usagef("--%s %s: %w", flag, ref, err)
+		return "", cmp.Or(interrupted(ctx), Usagef("--%s %s: %w", flag, ref, err))
 	}
 	if err := buildIn(ctx, tree, strings.ReplaceAll(r.Build, outMark, cmdline.Quote(out))); err != nil {
-		return "", fmt.Errorf("--%s %s: %w", flag, ref, err)
+		return "", cmp.Or(interrupted(ctx), fmt.Errorf("--%s %s: %w", flag, ref, err))
 	}
 	// A build command that ignores {out} succeeds and leaves nothing there. A script may be left to an interpreter: 'python3 {out}'.
 	info, err := os.Stat(out)
@@ -320,6 +322,9 @@ func buildIn(ctx context.Context, tree, build string) error {
 	// The shell, because a build command may have several steps.
 	cmd := exec.CommandContext(ctx, "sh", "-c", build)
 	cmd.Dir = tree
+	// An interrupt ends what the shell has started, too: a compiler that goes on would keep the shell's output open.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel, cmd.WaitDelay = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }, 2*time.Second
 	return said(cmd)
 }
 

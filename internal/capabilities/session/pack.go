@@ -192,7 +192,7 @@ func (c *conduct) goOn(r Compare, asked []question) error {
 	case len(asked) == 1:
 		return Usagef("--resume goes on with several scenarios or a grid, and this is one comparison; run it again without --resume")
 	}
-	_, run, err := record.Open(r.Resume, c.Out)
+	dir, run, err := record.Open(r.Resume, c.Out)
 	if err != nil {
 		return Usagef("--resume: %w", err)
 	}
@@ -206,13 +206,18 @@ func (c *conduct) goOn(r Compare, asked []question) error {
 		return Usagef("--seed %d, and the run to go on with has the seed %d; leave --seed out", *r.Seed, p.Seed)
 	}
 	c.o.Pack, c.o.Seed = p.Pack, p.Seed
-	all, err := runs.List(c.Out, "")
+	root := filepath.Dir(dir.Path()) // which may not be --out
+	all, err := runs.List(root, "")
 	if err != nil {
 		return Usage(err)
 	}
 	for _, r := range all {
 		if r.Record.Plan.Pack == c.o.Pack && r.Record.Status == record.Complete && r.Record.Comparison() != nil {
-			c.kept = append(c.kept, r.Record.Comparison())
+			_, whole, err := record.Open(r.Name, root) // a list leaves out the distributions
+			if err != nil {
+				return Usage(err)
+			}
+			c.kept = append(c.kept, whole.Comparison())
 		}
 	}
 	return nil

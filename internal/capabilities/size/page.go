@@ -302,7 +302,7 @@ func (s *Page) formula(o queueing.Outcome) string {
 	return o.Formula
 }
 
-// timeText returns v seconds with three digits and a unit.
+// timeText returns v seconds with a unit, as [prose.Seconds] does.
 func timeText(v float64) string {
 	switch {
 	case math.IsInf(v, 1):
@@ -311,12 +311,8 @@ func timeText(v float64) string {
 		return "-"
 	case v == 0:
 		return "0"
-	case v < 1e-3:
-		return prose.Digits(1e6*v) + " us"
-	case v < 1:
-		return prose.Digits(1e3*v) + " ms"
 	}
-	return prose.Digits(v) + " s"
+	return prose.Seconds(v)
 }
 
 func percentText(ratio float64) string {
@@ -451,8 +447,8 @@ func (s *Page) json() sizeJSON {
 }
 
 // Write writes the page to w. format is text, json or markdown; any other is text. Text is brief
-// unless verbose; the other formats are always complete.
-func (s *Page) Write(w io.Writer, format string, verbose bool) error {
+// unless verbose, and fits o; the other formats are always complete.
+func (s *Page) Write(w io.Writer, format string, verbose bool, o document.Options) error {
 	switch format {
 	case "json":
 		return record.WriteJSON(w, s.json())
@@ -460,6 +456,6 @@ func (s *Page) Write(w io.Writer, format string, verbose bool) error {
 		_, err := io.WriteString(w, s.document(true).Markdown())
 		return err
 	}
-	_, err := io.WriteString(w, s.document(verbose).Text(document.Options{}))
+	_, err := io.WriteString(w, s.document(verbose).Text(o))
 	return err
 }

@@ -183,6 +183,11 @@ func (c *Config) request(form url.Values) (r session.Compare, err error) {
 	if form.Get("arms") != "" && err == nil {
 		err = c.allowed("arms", session.JoinArms(r.Arms))
 	}
+	for _, setting := range r.Vary {
+		if form.Get("vary") != "" && err == nil && strings.HasPrefix(setting, "env.") && !c.AllowCommands {
+			err = mistake("vary", "%q is a variable of the servers' environment; start schedlab ui with --allow-commands to allow those", setting)
+		}
+	}
 	return r, err
 }
 
@@ -201,7 +206,7 @@ func (c *Config) allowed(field string, arms []string) error {
 // filled returns what the form has for a request, so that [Config.request] makes the same of it. rest are the flags of the
 // request for which the form has no field.
 func (c *Config) filled(r session.Compare) (form url.Values, rest []string) {
-	form = url.Values{"scenario": {""}}
+	form, r.Command = url.Values{"scenario": {""}}, "" // the line of a shell is made anew
 	if len(r.Scenarios) == 1 && c.has(r.Scenarios[0]) {
 		form["scenario"], r.Scenarios = r.Scenarios, nil
 	}

@@ -21,6 +21,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 
@@ -58,13 +59,15 @@ type Server struct {
 	ends    int           // jobs that have run to their end
 
 	past sync.Map // of runs.Run, by name: runs that have ended
+
+	cookie string // the name of the cookie
 }
 
 const (
-	maxStreams = 32       // browsers that watch at a time
-	maxForm    = 64 << 10 // bytes of a form
-	maxHead    = 16 << 10 // bytes of a request's head
-	cookieName = "schedlab-ui"
+	maxStreams = 32             // browsers that watch at a time
+	maxForm    = 64 << 10       // bytes of a form
+	maxHead    = 16 << 10       // bytes of a request's head
+	cookieName = "schedlab-ui-" // and the port: browsers send a cookie to all ports of an address
 	// stopWithin is how long a comparison may take to judge and record its blocks after Ctrl-C.
 	stopWithin = time.Minute
 )
@@ -77,7 +80,7 @@ func New(c Config, ln net.Listener) (*Server, error) {
 	}
 	return &Server{
 		Config: c, addr: addr, session: rand.Text(), action: rand.Text(), entry: rand.Text(), cross: http.NewCrossOriginProtection(),
-		streams: make(chan struct{}, maxStreams), changed: make(chan struct{}),
+		streams: make(chan struct{}, maxStreams), changed: make(chan struct{}), cookie: cookieName + strconv.Itoa(int(addr.Port())),
 	}, nil
 }
 
@@ -152,12 +155,12 @@ func (s *Server) Handler() http.Handler {
 			w.Header().Set(name, value)
 		}
 		token := r.URL.Query().Get("token")
-		switch cookie, err := r.Cookie(cookieName); {
+		switch cookie, err := r.Cookie(s.cookie); {
 		case !s.isHere(r.Host):
 			s.refuse(w, http.StatusMisdirectedRequest, "This is not the address that schedlab ui listens on. Open the one it printed.")
 			return
 		case r.Method == http.MethodGet && r.URL.Path == "/" && token != "" && s.enter(token):
-			http.SetCookie(w, &http.Cookie{Name: cookieName, Value: s.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+			http.SetCookie(w, &http.Cookie{Name: s.cookie, Value: s.session, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 			s.tellEntry()
 			return

@@ -233,8 +233,8 @@ func TestAttacks(t *testing.T) {
 		{"no cookie, style sheet", "GET", "/style.css", "", nil, true, 403},
 		{"no cookie, events", "GET", "/events", "", nil, true, 403},
 		{"no cookie, action", "POST", "/start", v.form(ended), nil, true, 403},
-		{"wrong cookie", "GET", "/", "", set("Cookie", cookieName+"=x"), true, 403},
-		{"empty cookie", "GET", "/", "", set("Cookie", cookieName+"="), true, 403},
+		{"wrong cookie", "GET", "/", "", set("Cookie", cookieName+port[1:]+"=x"), true, 403},
+		{"empty cookie", "GET", "/", "", set("Cookie", cookieName+port[1:]+"="), true, 403},
 		{"a token that was used", "GET", "/?token=" + used, "", nil, true, 403},
 		{"the forms' token for a cookie", "GET", "/?token=" + v.action, "", nil, true, 403},
 		{"no token", "POST", "/start", "scenario=quick", nil, false, 403},
@@ -253,6 +253,7 @@ func TestAttacks(t *testing.T) {
 		{"a command after a good arm", "POST", "/start", v.form(ended, "arm", "pool,workers=8\nx=touch /tmp/x {addr}"), nil, false, 200},
 		{"an address", "POST", "/start", v.form(ended, "arm", "x=http://127.0.0.1:22"), nil, false, 200},
 		{"a variable", "POST", "/start", v.form(ended, "arm", "nethttp,env.LD_PRELOAD=/tmp/x.so"), nil, false, 200},
+		{"a variable to vary", "POST", "/start", v.form(ended, "vary", "workers=1,2\nenv.LD_PRELOAD=/tmp/x.so,/tmp/y.so"), nil, false, 200},
 		{"a flag as a scenario", "POST", "/start", v.form(ended, "scenario", "--arm=x=touch {addr}"), nil, false, 200},
 		{"a file as a scenario", "POST", "/start", v.form(ended, "scenario", "./mine.yaml"), nil, false, 200},
 		{"a command in the order of arms", "POST", "/start", v.form(ended, "arms", "nethttp,x=touch /tmp/x {addr}"), nil, false, 200},
@@ -656,7 +657,7 @@ func TestWatching(t *testing.T) {
 		watch := func() net.Conn {
 			here, there := net.Pipe()
 			m.conns <- there
-			fmt.Fprintf(here, "GET /events HTTP/1.1\r\nHost: 127.0.0.1:8090\r\nCookie: %s=%s\r\n\r\n", cookieName, s.session)
+			fmt.Fprintf(here, "GET /events HTTP/1.1\r\nHost: 127.0.0.1:8090\r\nCookie: %s=%s\r\n\r\n", s.cookie, s.session)
 			synctest.Wait()
 			return here
 		}

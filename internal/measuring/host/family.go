@@ -84,7 +84,7 @@ func FamilyCPU(pid int) float64 {
 func addCPU(pids []int) (sum float64, steady bool) {
 	// When a child ends, its time moves from its own clock to the time its parent has waited for. The
 	// waited times are read before and after the clocks: if they are equal, nothing has moved.
-	before, steady := waitedCPU(pids), true
+	before, steady := WaitedCPU(pids), true
 	for i, pid := range pids {
 		own := ProcessCPU(pid)
 		// The server itself is gone, so no further try can succeed.
@@ -94,12 +94,12 @@ func addCPU(pids []int) (sum float64, steady bool) {
 		steady = steady && own >= 0
 		sum += max(0, own)
 	}
-	after := waitedCPU(pids)
+	after := WaitedCPU(pids)
 	return sum + after, steady && after == before
 }
 
-// waitedCPU returns the CPU time, in seconds, of the children that processes have waited for.
-func waitedCPU(pids []int) (sum float64) {
+// WaitedCPU returns the CPU time, in seconds, of the children that processes have waited for.
+func WaitedCPU(pids []int) (sum float64) {
 	for _, pid := range pids {
 		if p, err := procfs.NewProc(pid); err == nil {
 			s, _ := p.Stat() // all 0 if it has ended

@@ -92,8 +92,11 @@ const behindFrom = 2
 const ruleStalled = "good replies (no arm gave one: the machine stood still)"
 
 // stalled returns the complete blocks in which no arm gave a good reply before its window ended. It returns nil if some arm gave
-// none in most of its windows, because then the arm is at fault and not the machine.
+// none in most of its windows, because then the arm is at fault and not the machine. One arm alone tells nothing of the machine.
 func stalled(arms []record.PlanArm, complete []int, taken windows) map[int]bool {
+	if len(arms) < 2 {
+		return nil
+	}
 	silent := map[int]int{} // arms without a good reply, by block
 	for _, a := range arms {
 		windows := 0

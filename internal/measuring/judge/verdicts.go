@@ -42,10 +42,7 @@ func (b blocks) compare(arms []record.Arm) verdicts {
 	rulers := map[stats.Figure]ruler{}
 	for _, m := range stats.Metrics() {
 		c := b.compared(m, base.Name, twin.Name, family*challengers)
-		why := firstOf(b.refuseRun(), b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
-		if why.None() && c.Decision.Outcome == outcome.Refused {
-			why = b.unfit(c, base.Name, twin.Name)
-		}
+		why := b.refuseCopy(c, base, twin)
 		v.aa = append(v.aa, verdict(c, base, twin, why))
 		rulers[m.Figure] = newRuler(c, base.Name, why)
 	}
@@ -126,6 +123,16 @@ func newRuler(aa stats.Comparison, base string, why fact.Fact) (r ruler) {
 	r.differs = aa.Decision.Rank.Differs()
 	r.reason = causeAA.Of(resolution{stats.Known(aa.Ratio), stats.Known(aa.Low), stats.Known(aa.High)}).Against(base).At(aa.Metric.Name)
 	return r
+}
+
+// refuseCopy returns the reason against the comparison of an arm with its copy; no fact if there is none.
+func (b blocks) refuseCopy(c stats.Comparison, base, twin record.Arm) fact.Fact {
+	m := c.Metric
+	why := firstOf(b.refuseRun(), b.refuseArm(m, twin, base), b.refuseMetric(m, base), b.refuseMetric(m, twin), b.refuseSilent(m, base.Name, twin.Name))
+	if why.None() && c.Decision.Outcome == outcome.Refused {
+		why = b.unfit(c, base.Name, twin.Name)
+	}
+	return why
 }
 
 // resolves reports whether a verdict is not explained by the gap: the whole interval must be beyond it.

@@ -133,6 +133,16 @@ func (e PackEntry) Answers() map[outcome.Outcome]int {
 	return e.Result.Outcomes()
 }
 
+// asks reports whether something is expected of the entry.
+func (e PackEntry) asks() bool {
+	for _, n := range e.Answers() {
+		if n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // PackScenario writes the result of one scenario of a pack as text: its answer, and every
 // assertion with its evidence. An empty line ends it. It returns the errors of w.
 func PackScenario(w io.Writer, e PackEntry, o TextOptions) error {
@@ -157,7 +167,7 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 	}
 	// Columns of the expectations' answers stand only where something is expected.
 	var asked []outcome.Outcome
-	if slices.ContainsFunc(entries, func(e PackEntry) bool { return len(e.Answers()) > 0 }) {
+	if slices.ContainsFunc(entries, func(e PackEntry) bool { return e.asks() }) {
 		asked = outcome.All()
 	}
 	head := []string{"scenario"}
@@ -184,7 +194,7 @@ func PackSummary(w io.Writer, entries []PackEntry, o TextOptions) error {
 		row(e.name(), counts, blocks, answer)
 	}
 	row(say.Plural(len(entries), "scenario"), sum, "", "")
-	return say.Text(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, TextOptions{})
+	return say.Text(w, document.Document{Parts: []document.Part{document.Table{Rows: rows}}}, o)
 }
 
 // gateName is the title of a gate's pages.

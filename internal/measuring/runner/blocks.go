@@ -138,7 +138,7 @@ func (r *running) run(ctx context.Context) ([]fact.Fact, error) {
 		// Do not start a block that is not likely to end in time. The last block counts as well as
 		// the mean, because blocks may become slower.
 		room := r.room(block, max(mean, last))
-		if room <= block {
+		if block > 0 && room <= block {
 			return r.budgetEnded(block-r.start, mean), nil
 		}
 		// Nor one of a run that cannot reach its first look, even if the rest are as fast as the last, or as the mean. The

@@ -229,7 +229,7 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 	// First write the run without a result, so that its end is recorded even if judging fails.
 	wrote := dir.WriteRun(run)
 	if p.opts.Sign {
-		wrote = errors.Join(wrote, dir.Sign())
+		runErr = errors.Join(runErr, dir.Sign())
 	}
 	if run.Result, err = p.strategy.Judge(dir, run); err != nil {
 		return dir, run, errors.Join(runErr, wrote, err)

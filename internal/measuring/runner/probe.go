@@ -166,13 +166,19 @@ func (t throughput) doubts(arm string) (all []fact.Fact) {
 // search corrects a rate that it began too low. So it has where each probe has to heat its server first.
 func (p plan) calmest(probe func() (throughput, error)) (throughput, error) {
 	best, err := probe()
-	for n := 1; n < p.strategy.policy().probes && p.Heating.Duration == 0 && err == nil && best.taken > expect.ProbeDoubt; n++ {
-		var next throughput
-		if next, err = probe(); err == nil && next.taken < best.taken {
+	if err != nil {
+		return best, err
+	}
+	for n := 1; n < p.strategy.policy().probes && p.Heating.Duration == 0 && best.taken > expect.ProbeDoubt; n++ {
+		next, err := probe()
+		if err != nil { // if that is a fault of the server, its trials show it
+			break
+		}
+		if next.taken < best.taken {
 			best = next
 		}
 	}
-	return best, err
+	return best, nil
 }
 
 // takenBy returns the ratio of the CPU time of server or load that others took, of the side from which they took more,

@@ -181,7 +181,13 @@ func (r *racing) blocks(ctx context.Context) error {
 		arms = append(arms, a.Name)
 	}
 	for block := range p.Order {
-		if len(arms) < 2 || !r.fits(len(arms)) {
+		if len(arms) < 2 {
+			break
+		}
+		if !r.fits(len(arms)) {
+			if block == 0 {
+				return impossible("after the probes of %d arms the budget of %v has no room for a block; give more, or fewer arms", len(p.Arms), p.budget)
+			}
 			break
 		}
 		switch err := r.block(ctx, block, arms); {
@@ -229,6 +235,9 @@ func (r *racing) block(ctx context.Context, block int, arms []string) error {
 		case err != nil && ctx.Err() != nil:
 			return err
 		case err != nil:
+			if t.Number > 0 { // it is in the record all the same
+				r.run.Trials, r.taken = r.run.Trials+1, r.taken+time.Since(began)
+			}
 			if err := r.lose(a, err); err != nil {
 				return err
 			}

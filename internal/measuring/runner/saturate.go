@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"schedlab/internal/measuring/host"
@@ -115,6 +116,7 @@ func (t *trial) saturate(ctx context.Context) {
 	defer pauseGC(quietRoom)()
 	cpus := p.ownCPUs(t.arm)
 	idle, family := host.NewIdleClock(cpus), host.Family(t.server.Pid())
+	waited := host.WaitedCPU(family)
 	var ends [2]busyTime
 	o := p.flood(t.arm, t.server.Addr, t.Seed, length)
 	o.Moments, o.Moment = []time.Duration{o.Warmup, o.Warmup + length}, func(i int) { ends[i] = busyNow(family, idle) }
@@ -123,7 +125,9 @@ func (t *trial) saturate(ctx context.Context) {
 		return
 	}
 	s := record.Saturation{Answered: got.Answered, Later: inSecondHalf(got, o.Warmup), Failed: got.Failed, Elapsed: got.Elapsed.Seconds()}
-	if ends[0].known && ends[1].known {
+	// The time of a process that began or ended meanwhile is not in the sums.
+	same := slices.Equal(family, host.Family(t.server.Pid())) && waited == host.WaitedCPU(family)
+	if ends[0].known && ends[1].known && same {
 		s.CPUs, s.CPU, s.Idle = len(cpus), ends[1].cpu-ends[0].cpu, (ends[1].idle - ends[0].idle).Seconds()
 	}
 	s.LoadLimited = p.loadLimits(o.Clients, got.Proof, s)

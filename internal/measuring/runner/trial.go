@@ -82,7 +82,7 @@ func (l lab) runTrial(ctx context.Context, p probed, dir *record.Dir, number, bl
 	t.saturate(ctx)
 	// The trial of a server that died is recorded as failed, so that the record shows how it died.
 	if err := t.stop(); err != nil {
-		return record.TrialRecord{}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.asked.Given(), t.Block, err), t.write(dir))
+		return record.TrialRecord{Trial: t.Trial}, errors.Join(fmt.Errorf("arm %q, block %d: %w", a.asked.Given(), t.Block, err), t.write(dir))
 	}
 	return record.TrialRecord{Trial: t.Trial, Requests: t.seen.Requests, Stamps: t.seen.Stamps}, t.write(dir)
 }

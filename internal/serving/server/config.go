@@ -342,11 +342,11 @@ func (c *Config) checkConns(mode model.Mode) error {
 
 // checkAddresses checks the addresses of both listeners, and that they differ.
 func (c *Config) checkAddresses() error {
-	host, port, err := checkAddress("addr", c.Addr)
+	host, port, err := CheckAddress("addr", c.Addr)
 	if err != nil || c.Admin == "off" {
 		return err
 	}
-	adminHost, adminPort, err := checkAddress("admin", c.Admin)
+	adminHost, adminPort, err := CheckAddress("admin", c.Admin)
 	if err != nil {
 		return err
 	}
@@ -360,9 +360,9 @@ func (c *Config) checkAddresses() error {
 // everyInterface is the host of an address that stands for all interfaces of the machine.
 const everyInterface = ""
 
-// checkAddress splits the address given to a flag into host and port. The port may be a name,
+// CheckAddress splits the address given to a flag into host and port. The port may be a name,
 // like http. localhost is replaced by 127.0.0.1; other names are not looked up.
-func checkAddress(flag, addr string) (host string, port int, err error) {
+func CheckAddress(flag, addr string) (host string, port int, err error) {
 	host, service, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", 0, badConfig("--%s %q is not host:port (like 127.0.0.1:8080, or :8080 for every interface)", flag, addr)

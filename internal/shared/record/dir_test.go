@@ -119,7 +119,7 @@ func TestRunRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run.Schema, run.Name = Schema, d.Name()
+	run.Schema, run.Name, run.Result.Head().Dir = Schema, d.Name(), d.Path() // wherever it was made
 	for _, name := range []string{"latest", d.Name(), d.Path(), filepath.Join(d.Path(), "run.json"), filepath.Join(root, "latest")} {
 		opened, got, err := Open(name, root)
 		if err != nil {

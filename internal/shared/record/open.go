@@ -34,6 +34,9 @@ func Open(name, root string) (*Dir, Run, error) {
 	if err := readJSON(filepath.Join(path, runFile), &run); err != nil {
 		return nil, Run{}, err
 	}
+	if run.Result != nil { // which knows where it was written, from where it was made
+		run.Result.Head().Dir = path
+	}
 	return &Dir{path: path, limit: MaxBytes}, run, nil
 }
 

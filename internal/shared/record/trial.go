@@ -400,9 +400,19 @@ func (t Trial) Histogram(requests []request.Request) *responses.Histogram {
 // Responses returns the response times, in seconds and ascending, of all requests in the trial's
 // window. They count as in Histogram.
 func (t TrialRecord) Responses() (seconds []float64) {
+	return t.times(func(r request.Request) int64 { return r.Scheduled })
+}
+
+// FromSending returns the same times, but from when the requests were sent.
+func (t TrialRecord) FromSending() (seconds []float64) {
+	return t.times(func(r request.Request) int64 { return r.Sent })
+}
+
+// times returns the times of the requests in the trial's window from a moment of each to its end, in seconds and ascending.
+func (t TrialRecord) times(from func(request.Request) int64) (seconds []float64) {
 	for _, r := range t.Requests {
 		if t.InWindow(r) {
-			seconds = append(seconds, time.Duration(r.Done-r.Scheduled).Seconds())
+			seconds = append(seconds, time.Duration(r.Done-from(r)).Seconds())
 		}
 	}
 	slices.Sort(seconds)

@@ -225,7 +225,10 @@ func (t Term) Requests() int {
 	case t.Metric.Quantile > 0:
 		return MinRequests(t.Metric.Quantile)
 	case t.Metric.Figure == Errors && t.Limit > 0:
-		return int(math.Ceil(1 / t.Limit * (1 - rounding)))
+		if need := math.Ceil(1 / t.Limit * (1 - rounding)); need < math.MaxInt {
+			return int(need)
+		}
+		return math.MaxInt
 	}
 	return 1
 }

@@ -21,7 +21,8 @@ const show = (arm, on) => {
     if (!line || words(li) !== arm) continue;
     li.classList.toggle("off", !on);
     const colour = [...line.classList].find(c => /^(base|c\d+)$/.test(c));
-    all(li.closest("figure"), "svg.chart g." + colour).forEach(g => g.style.display = on ? "" : "none");
+    const dash = line.classList.contains("dash") ? ".dash" : ":not(.dash)"; // a copy has the colour of its original
+    all(li.closest("figure"), "svg.chart g." + colour + dash).forEach(g => g.style.display = on ? "" : "none");
   }
   all(document, "[data-arm]").filter(g => g.dataset.arm === arm).forEach(g => g.style.display = on ? "" : "none");
   all(document, "figcaption").filter(c => words(c) === arm).forEach(c => c.closest("figure").hidden = !on);
