@@ -8,10 +8,8 @@ package attack
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -47,13 +45,14 @@ type Load struct {
 // a line when the load begins, and every ten seconds while it runs.
 //
 // The result is nil if nothing was sent, because the options are impossible or the clients could not be opened. If the load was cut
-// short, the result covers the requests sent so far, and the error is the reason: ctx ended, or a file could not be written.
+// short, the result covers the requests sent so far, and the error is the reason, such as the end of ctx. A file that cannot be
+// written cuts the load short, too; that is no error here, since Finish of the files returns it.
 func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*record.Comparison, *responses.Histogram, error) {
 	if err := l.Check(); err != nil {
 		return nil, nil, err
 	}
-	ours, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ours, cancel := context.WithCancel(ctx)
+	defer cancel()
 	trial := record.Trial{
 		Number: 1, Block: 1, Arm: l.Name, Seed: l.Seed, Warmup: record.Lasting(l.Warmup), Window: record.Lasting(l.Duration), Server: record.UnknownServer(),
 	}
@@ -65,8 +64,8 @@ func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*re
 			if line := s.soFar(time.Duration(r.Done)); line != "" {
 				tell(line)
 			}
-			if err := files.Write(seq, r); err != nil {
-				cancel(err)
+			if files.Write(seq, r) != nil {
+				cancel()
 			}
 		}
 	}
@@ -81,17 +80,16 @@ func Run(ctx context.Context, l Load, files *Files, tell func(line string)) (*re
 	}
 	if l.Closed() {
 		files.start(got.Start)
-		var werr error
 		for i, r := range got.Requests {
 			s.add(r, got.Stamps[i])
-			werr = cmp.Or(werr, files.Write(i, r))
+			_ = files.Write(int(got.Seqs[i]), r) // Finish tells its error
 		}
-		err, trial.Window = cmp.Or(werr, err), record.Lasting(got.Elapsed)
+		trial.Window = record.Lasting(got.Elapsed)
 	} else if status == record.Interrupted {
-		// The load has sent until its last request.
-		trial.Window = record.Lasting(s.lastSent)
-		if cause := context.Cause(ours); ctx.Err() == nil && cause != nil {
-			err = cause
+		// Until the stop the server had time to reply, also after the last request.
+		trial.Window = record.Lasting(min(l.Duration, record.Duration(got.Proof.Elapsed)))
+		if ours.Err() != nil && ctx.Err() == nil { // a file's error, which Finish tells
+			err = nil
 		}
 	}
 	trial.Window = record.Lasting(max(trial.Window.Duration, time.Nanosecond))
@@ -130,8 +128,14 @@ func leadsTo(ctx context.Context, t load.Target, c record.Clients) string {
 	if err != nil {
 		return ""
 	}
-	maps.Copy(req.Header, t.Header)
-	req.Host = cmp.Or(req.Header.Get("Host"), c.Speaks.Host)
+	req.Host = c.Speaks.Host
+	for name, values := range t.Header {
+		if http.CanonicalHeaderKey(name) == "Host" && len(values) > 0 { // net/http sends its own
+			req.Host = values[0]
+			continue
+		}
+		req.Header[name] = values
+	}
 	reply, err := by.RoundTrip(req)
 	if err != nil {
 		return ""

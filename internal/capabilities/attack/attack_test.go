@@ -1,13 +1,26 @@
 package attack
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	vegeta "github.com/tsenart/vegeta/v12/lib"
+
 	"schedlab/internal/measuring/arrivals"
 	"schedlab/internal/measuring/load"
+	"schedlab/internal/measuring/runner"
 	"schedlab/internal/measuring/window"
 	"schedlab/internal/shared/fact"
 	"schedlab/internal/shared/record"
@@ -140,6 +153,64 @@ func TestAdviceOnConnections(t *testing.T) {
 		if _, doubts := attacked("open", 1931*time.Millisecond, waited, 5e6, requests); len(doubts) > 0 != advised {
 			t.Errorf("%d of 1931 waited: doubts %s; want one, on connections: %v", waited, said(doubts), advised)
 		}
+	}
+}
+
+// The goodput of an interrupted attack is over the time until the stop, not until its last request.
+func TestGoodputOfAnInterruptedAttack(t *testing.T) {
+	t.Parallel()
+	const until = 300 * time.Millisecond
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer s.Close()
+	l := Load{Name: s.URL, Rest: runner.RestWait, Options: load.Options{
+		Clients: record.Clients{Loop: "open", Connections: 1, KeepAlive: true}, Targets: []load.Target{{Method: "GET", URL: s.URL}},
+		Duration: time.Hour, Trace: arrivals.Trace{At: []time.Duration{0, time.Hour - 1}},
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), until)
+	defer cancel()
+	r, _, err := Run(ctx, l, &Files{}, func(string) {})
+	if err == nil || r == nil || r.Status != record.Interrupted {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if a := r.Arms[0]; a.Requests != 1 || a.Errors != 0 || a.Goodput == nil || *a.Goodput > 2/until.Seconds() || *a.Goodput < .01 {
+		t.Errorf("%+v; want a good reply in %v", a.Figures, until)
+	}
+}
+
+// The results of a closed loop have the numbers and the targets with which the requests were sent, after a warm-up too.
+func TestResultsOfAClosedLoop(t *testing.T) {
+	t.Parallel()
+	var asked sync.Map // path by number
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked.Store(r.Header.Get("X-Vegeta-Seq"), r.URL.Path)
+	}))
+	defer s.Close()
+	l := Load{Name: s.URL, Rest: runner.RestWait, Options: load.Options{
+		Clients: record.Clients{Loop: "closed", Connections: 3, KeepAlive: true, Rate: 150}, Warmup: 110 * time.Millisecond, Duration: 150 * time.Millisecond,
+		Targets: []load.Target{{Method: "GET", URL: s.URL + "/a"}, {Method: "GET", URL: s.URL + "/b"}},
+	}}
+	name := filepath.Join(t.TempDir(), "out.bin")
+	files, err := OpenFiles(name, "", l.Targets, nil, load.ScheduledStamp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	_, times, err := Run(t.Context(), l, files, func(string) {})
+	if err := errors.Join(err, files.Finish(times)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decode, n := vegeta.NewDecoder(bytes.NewReader(text)), 0
+	for r := (vegeta.Result{}); decode.Decode(&r) == nil; n++ {
+		if path, _ := asked.Load(strconv.FormatUint(r.Seq, 10)); r.Seq == 0 || r.URL != fmt.Sprint(s.URL, path) {
+			t.Errorf("result of request %d is of %s; the server was asked for %v", r.Seq, r.URL, path)
+		}
+	}
+	if n == 0 {
+		t.Error("no results")
 	}
 }
 

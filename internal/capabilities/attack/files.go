@@ -27,6 +27,7 @@ type Files struct {
 	name          string // final name of results; "" when it need not be renamed
 	plain         bool   // hgrm is a file, not a pipe or a terminal
 	writer        *load.VegetaWriter
+	failed        error // of the first Write that failed
 }
 
 // OpenFiles opens the files that --results and --hgrm name; "" means no such file. which holds for
@@ -87,21 +88,19 @@ func (a *Files) start(at time.Time) {
 	}
 }
 
-// Write appends request seq to the results. After an error it writes nothing more.
+// Write appends request seq to the results. After an error it writes nothing more; Finish returns that error.
 func (a *Files) Write(seq int, r request.Request) error {
-	if a.writer == nil {
+	if a.writer == nil || a.failed != nil {
 		return nil
 	}
-	err := a.writer.Write(seq, r)
-	if err != nil {
-		a.writer = nil // the results so far stay under the partial name
-	}
-	return err
+	a.failed = a.writer.Write(seq, r)
+	return a.failed
 }
 
-// Finish writes the distribution of response times, and gives the results file its final name.
+// Finish writes the distribution of response times, and gives the results file its final name. If a Write failed, it returns
+// that error, and the results so far stay under the partial name.
 func (a *Files) Finish(response *responses.Histogram) (err error) {
-	if a.writer != nil {
+	if err = a.failed; a.writer != nil && err == nil {
 		if err = a.writer.Flush(); err == nil && a.name != "" {
 			// The data must be on the disk before the final name claims that the file is whole.
 			if err = a.results.Sync(); err == nil {

@@ -15,7 +15,7 @@ import (
 
 // Asked returns the requests of an attack without a scenario. There is one for the URL target, or,
 // if file is not "", one for each entry of that file in vegeta's formats http or json; the file "-" is stdin.
-// With both, target is the server that all of the file's requests go to, and has no path. Each header is written "Name: value" and overrides the file's header of that name. A body that
+// With both, target is the server that all of the file's requests go to, and has no path. Each header is written "Name: value" and overrides the file's header of that name, however that is spelled. A body that
 // begins with @ is the name of the file to send. method and body are ignored with a file. Errors
 // name the flag.
 func Asked(target, file, method, body string, headers []string, stdin io.Reader) ([]load.Target, error) {
@@ -60,6 +60,8 @@ func Asked(target, file, method, body string, headers []string, stdin io.Reader)
 		if targets[i].Header == nil {
 			targets[i].Header = http.Header{}
 		}
+		// A file's names keep their spelling, and those of the flags are canonical.
+		maps.DeleteFunc(targets[i].Header, func(name string, _ []string) bool { return header[http.CanonicalHeaderKey(name)] != nil })
 		maps.Copy(targets[i].Header, header)
 	}
 	if target != "" {

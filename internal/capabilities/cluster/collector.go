@@ -100,12 +100,22 @@ type Fetched struct {
 // mostFetched is the largest record that is taken from a cluster, in bytes.
 const mostFetched = 4 << 30
 
-// unpack reads what Pack wrote, and puts the records below root. Nothing is written outside of it.
-func unpack(in io.Reader, root string) (got Fetched, err error) {
+// errTooLarge is the error of a larger one.
+var errTooLarge = errors.New("the record is too large")
+
+// unpack reads what Pack wrote, at most that many bytes without compression, and puts the records below root. Nothing is
+// written outside of it.
+func unpack(in io.Reader, root string, most int64) (got Fetched, err error) {
 	zipped, err := gzip.NewReader(in)
 	if err != nil {
 		return got, err
 	}
+	limited := &io.LimitedReader{R: zipped, N: most + 1}
+	defer func() {
+		if err != nil && limited.N == 0 { // the tar file broke off because no more was read
+			err = errTooLarge
+		}
+	}()
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return got, err
 	}
@@ -115,7 +125,7 @@ func unpack(in io.Reader, root string) (got Fetched, err error) {
 	}
 	defer below.Close()
 	got.Exit = -1
-	packed := tar.NewReader(io.LimitReader(zipped, mostFetched))
+	packed := tar.NewReader(limited)
 	for {
 		h, err := packed.Next()
 		if errors.Is(err, io.EOF) {

@@ -50,8 +50,9 @@ func newKube(namespace string) (*kube, error) {
 
 // An apiError is an answer of the API other than success.
 type apiError struct {
-	code  int
-	words string
+	code   int
+	reason string // like AlreadyExists
+	words  string
 }
 
 func (e *apiError) Error() string { return fmt.Sprintf("the API answers %d: %s", e.code, e.words) }
@@ -98,12 +99,12 @@ func (k *kube) once(ctx context.Context, method, path, kind string, body []byte,
 		return err
 	}
 	if reply.StatusCode >= http.StatusMultipleChoices {
-		var status struct{ Message string }
+		var status struct{ Reason, Message string }
 		_ = json.Unmarshal(text, &status) // without a status in it the text is the message
 		if status.Message == "" {
 			status.Message = strings.TrimSpace(string(text[:min(len(text), 200)]))
 		}
-		return &apiError{reply.StatusCode, status.Message}
+		return &apiError{reply.StatusCode, status.Reason, status.Message}
 	}
 	switch out := out.(type) {
 	case nil:
@@ -238,6 +239,15 @@ func (k *kube) pods(ctx context.Context, labels string) ([]pod, error) {
 func (k *kube) pod(ctx context.Context, name string) (p pod, err error) {
 	err = k.do(ctx, http.MethodGet, "/pods/"+name, "application/json", nil, &p)
 	return p, err
+}
+
+// create creates a Pod. No other has its name, so one that exists already was made by an earlier try, whose answer was lost.
+func (k *kube) create(ctx context.Context, pod []byte) error {
+	err := k.do(ctx, http.MethodPost, "/pods", "application/yaml", pod, nil)
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.reason == "AlreadyExists" { // other answers of 409 are refusals
+		return nil
+	}
+	return err
 }
 
 // log returns the end of a Pod's log, nil if it cannot be read.

@@ -24,6 +24,7 @@ type fakeAPI struct {
 	asked  []string // method and path of every request
 	made   []string // bodies of Pods created
 	refuse []int    // codes of the next answers
+	reason string   // in them
 	status string   // of every Pod
 }
 
@@ -51,7 +52,7 @@ func (api *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case len(api.refuse) > 0:
 		w.WriteHeader(api.refuse[0])
 		api.refuse = api.refuse[1:]
-		fmt.Fprint(w, `{"reason":"Because","message":"not now"}`)
+		fmt.Fprintf(w, `{"reason":%q,"message":"not now"}`, api.reason)
 	case r.Method == http.MethodPost:
 		api.made = append(api.made, string(body))
 		fmt.Fprint(w, "{}")
@@ -114,6 +115,18 @@ func TestAPIOverloaded(t *testing.T) {
 	_, err := site.Start(t.Context(), []string{"/schedlab", "serve"})
 	if err == nil || !strings.Contains(err.Error(), "the API answers 403: not now; see kubectl -n ns get resourcequota") || len(api.asked) != before+1 {
 		t.Errorf("refused: %v after %d requests", err, len(api.asked)-before)
+	}
+}
+
+// TestPodThatIsThereAlready: a Pod whose creation was answered by an error, and that was created all the same, is the server's. Other
+// conflicts are refusals.
+func TestPodThatIsThereAlready(t *testing.T) {
+	for reason, want := range map[string]bool{"AlreadyExists": true, "Conflict": false} {
+		api, site := newFakeAPI(t)
+		api.refuse, api.reason = []int{http.StatusGatewayTimeout, http.StatusConflict}, reason
+		if r, err := site.Start(t.Context(), []string{"/schedlab", "serve"}); (err == nil) != want || err == nil && r.Addr != "127.0.0.1:8080" {
+			t.Errorf("%s: %v; want it to run: %v", reason, err, want)
+		}
 	}
 }
 

@@ -135,11 +135,11 @@ func (k Kubectl) Follow(ctx context.Context, pod string, to io.Writer) {
 
 // Fetch waits until the run's command has ended, and puts its records below root. A connection that
 // breaks is made again as long as the collector runs. The error is a [*GoneError] if it does not run any
-// more, and an [*fs.PathError] if the records cannot be written here.
+// more, an [*fs.PathError] if the records cannot be written here, and another that says so if they are too large.
 func (k Kubectl) Fetch(ctx context.Context, run, pod, root string) (Fetched, error) {
 	for {
 		got, err := k.fetchOnce(ctx, pod, root)
-		if _, here := errors.AsType[*fs.PathError](err); err == nil || here || ctx.Err() != nil {
+		if err == nil || lasting(err) || ctx.Err() != nil {
 			return got, err
 		}
 		pods, asked := k.get(ctx, "pods", partLabels(run, "collector"))
@@ -168,11 +168,16 @@ func (k Kubectl) fetchOnce(ctx context.Context, pod, root string) (Fetched, erro
 	if err := cmd.Start(); err != nil {
 		return Fetched{}, k.failed(ctx, "exec", err, "")
 	}
-	got, bad := unpack(out, root)
-	if _, here := errors.AsType[*fs.PathError](bad); here {
-		_ = cmd.Wait() // kubectl ends, because its output is read no more
+	got, bad := unpack(out, root, mostFetched)
+	if lasting(bad) {
+		_ = out.Close() // so that kubectl does not wait for what it still has to write to be read
+		_ = cmd.Wait()
+		if errors.Is(bad, errTooLarge) {
+			bad = fmt.Errorf("%w: more than %d GiB; this takes all of it: kubectl -n %s exec %s -- %s cluster pack > record.tar.gz", bad, mostFetched>>30, k.Namespace, pod, program)
+		}
 		return got, bad
 	}
+	_, _ = io.Copy(io.Discard, out) // the rest, which kubectl still has to write
 	if err := k.failed(ctx, "exec", cmd.Wait(), said.String()); err != nil {
 		return got, err
 	}
@@ -180,6 +185,12 @@ func (k Kubectl) fetchOnce(ctx context.Context, pod, root string) (Fetched, erro
 		return got, fmt.Errorf("reading the record from %s: %w", pod, bad)
 	}
 	return got, nil
+}
+
+// lasting reports whether an error of fetchOnce would come again: the records cannot be written here, or are too large.
+func lasting(err error) bool {
+	_, here := errors.AsType[*fs.PathError](err)
+	return here || errors.Is(err, errTooLarge)
 }
 
 // Interrupt makes the run's command end early. It then still has its record.

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -162,8 +163,10 @@ func (s *remoteShard) setClock(ctx context.Context, client *http.Client) error {
 		if err != nil {
 			return err
 		}
-		sent := time.Now()
-		reply, err := s.ask(ctx, client, r)
+		// Opening the connection is no part of the way, which has to be as long there as back.
+		var sent time.Time
+		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = time.Now() }}
+		reply, err := s.ask(httptrace.WithClientTrace(ctx, trace), client, r)
 		if err != nil {
 			return err
 		}

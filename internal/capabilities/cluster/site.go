@@ -183,7 +183,7 @@ func (s *Site) Start(ctx context.Context, argv []string) (*process.Remote, error
 	if err != nil {
 		return nil, err
 	}
-	if err := s.kube.do(ctx, http.MethodPost, "/pods", "application/yaml", text, nil); err != nil {
+	if err := s.kube.create(ctx, text); err != nil {
 		return nil, fmt.Errorf("starting a server's Pod: %w; see kubectl -n %s get resourcequota,limitrange,events", err, s.Namespace)
 	}
 	at, err := s.await(ctx, p.Pod)
@@ -366,8 +366,6 @@ func (s *Site) lost(errs []error) error {
 }
 
 func (s *remoteShard) load(ctx context.Context, client *http.Client, j job) (*answer, error) {
-	// Functions are not sent.
-	j.Options.Started, j.Options.Moment, j.Options.Moments, j.Options.Closing, j.Options.Ended = nil, nil, nil, nil, nil
 	var text bytes.Buffer
 	if err := gob.NewEncoder(&text).Encode(j); err != nil {
 		return nil, err

@@ -150,16 +150,13 @@ func add(sum, part *load.Result) {
 	sum.ConnAnswers = append(sum.ConnAnswers, part.ConnAnswers...)
 	sum.Asked, sum.Starved, sum.Waited = sum.Asked+part.Asked, sum.Starved+part.Starved, sum.Waited+part.Waited
 	sum.FirstReply = max(sum.FirstReply, part.FirstReply)
-	if part.Idle.Lost > 0 && (sum.Idle.Lost == 0 || part.Idle.FirstLost < sum.Idle.FirstLost) {
-		sum.Idle.FirstLost = part.Idle.FirstLost
-	}
 	sum.Idle.Asked, sum.Idle.Lost = sum.Idle.Asked+part.Idle.Asked, sum.Idle.Lost+part.Idle.Lost
 	p, q := &sum.Proof, part.Proof
 	if q.LongestLag > p.LongestLag {
 		p.LongestLag, p.LagAt = q.LongestLag, q.LagAt
 	}
 	p.Planned, p.Sent, p.GCs = p.Planned+q.Planned, p.Sent+q.Sent, p.GCs+q.GCs
-	p.CPU, p.Paused, p.Elapsed = p.CPU+q.CPU, p.Paused+q.Paused, max(p.Elapsed, q.Elapsed)
+	p.CPU, p.Elapsed = p.CPU+q.CPU, max(p.Elapsed, q.Elapsed)
 	p.Busy, p.LongestPause, p.LongestGap, p.Away = max(p.Busy, q.Busy), max(p.LongestPause, q.LongestPause), max(p.LongestGap, q.LongestGap), max(p.Away, q.Away)
 	p.Rest = cmp.Or(p.Rest, q.Rest)
 	if late := q.ReadLate; late != nil {

@@ -1,15 +1,19 @@
 package cluster
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"schedlab/internal/measuring/arrivals"
@@ -132,6 +136,35 @@ func TestAttackFromShards(t *testing.T) {
 	if c := site.Describe(); c.ClockError <= 0 || c.ClockError > .1 {
 		t.Errorf("the shards' clocks are known to %v s", c.ClockError)
 	}
+}
+
+// TestClockIsAskedOnAnOpenConnection: the time that it takes to open a connection makes a shard's clock neither wrong nor uncertain.
+func TestClockIsAskedOnAnOpenConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var serving sync.WaitGroup
+		defer serving.Wait()
+		dial := func(context.Context, string, string) (net.Conn, error) {
+			time.Sleep(time.Second)
+			ours, theirs := net.Pipe()
+			serving.Go(func() {
+				defer theirs.Close()
+				r, err := http.ReadRequest(bufio.NewReader(theirs))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				w := httptest.NewRecorder()
+				(&shard{token: "secret"}).ServeHTTP(w, r)
+				_ = w.Result().Write(theirs)
+			})
+			return ours, nil
+		}
+		client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+		s := &remoteShard{addr: "shard", token: "secret"}
+		if err := s.setClock(t.Context(), client); err != nil || s.offset != 0 || s.doubt != 0 {
+			t.Errorf("a clock ahead by %v, known to %v, %v; want the same clock", s.offset, s.doubt, err)
+		}
+	})
 }
 
 // TestClosedFromShards: clients of several shards, with think times, are counted together.

@@ -71,10 +71,6 @@ func (r Attack) Run(ctx context.Context, p Program, say func(line string)) (*rec
 		return nil, err
 	}
 	l.Version = p.Version
-	// A result of several targets names its target, which a closed loop does not note.
-	if r.Results != "" && l.Closed() && len(l.Targets) > 1 {
-		return nil, Usagef("--results of a closed loop with several targets cannot say which was asked; give one target")
-	}
 	if err := r.stayLocal(ctx, l.Targets); err != nil {
 		return nil, err
 	}

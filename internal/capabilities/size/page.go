@@ -302,8 +302,9 @@ func (s *Page) formula(o queueing.Outcome) string {
 	return o.Formula
 }
 
-// timeText returns v seconds with a unit, as [prose.Seconds] does.
+// timeText returns v seconds with three digits, without zeros at the end, and a unit.
 func timeText(v float64) string {
+	const rounded = 1.0005 // what three digits round up to 1000 has the next unit
 	switch {
 	case math.IsInf(v, 1):
 		return "without end"
@@ -311,8 +312,12 @@ func timeText(v float64) string {
 		return "-"
 	case v == 0:
 		return "0"
+	case v*rounded < 1e-3:
+		return prose.Digits(1e6*v) + " µs"
+	case v*rounded < 1:
+		return prose.Digits(1e3*v) + " ms"
 	}
-	return prose.Seconds(v)
+	return prose.Digits(v) + " s"
 }
 
 func percentText(ratio float64) string {

@@ -189,7 +189,8 @@ type Result struct {
 	// of these that got no reply and waited for one in vain. A connection with failures
 	// alone, such as resets, is not among them.
 	Asked, Starved int
-	// Waited counts the requests that found no connection free.
+	// Waited counts the requests that found no connection free. The engine vegeta leaves out those that waited to open
+	// one of their own over HTTP/1.1.
 	Waited int
 	// FirstReply is the longest time that a connection took from writing its first
 	// request to its first reply. Connections without a reply are left out.
@@ -203,11 +204,9 @@ type Result struct {
 
 // IdleConns are connections that carry one request and then stay open and idle during an attack.
 type IdleConns struct {
-	Asked     int
-	Opened    int
-	Answered  int
-	Lost      int     // closed, or sent bytes without a request, before the attack ended
-	FirstLost float64 // seconds from the attack's start; below 0: before the start
+	Asked    int
+	Answered int
+	Lost     int // closed, or sent bytes without a request, before the attack ended
 }
 
 // Attack sends the requests of the trace and returns when each has an outcome. It does not wait for
@@ -395,9 +394,9 @@ func Closed(ctx context.Context, o Options) (ClosedResult, error) {
 	return closedSpin(ctx, o, a)
 }
 
-// refusedPause is the time that a client waits after a refused connection, so that clients of
-// a dead server do not dial all the time.
-const refusedPause = 10 * time.Millisecond
+// dialPause is the time that a client of a closed loop waits after a request that got no connection, so that
+// clients of a dead server do not dial all the time.
+const dialPause = 10 * time.Millisecond
 
 // sumSessions counts the sessions of a closed loop and takes the quantiles of the durations of
 // complete ones. The result is never nil; it is all zero without sessions.
@@ -426,7 +425,6 @@ type Proof struct {
 	record.Proof
 	Elapsed float64 // from the start to the end of the last request
 	CPU     float64 // CPU time of this process during Elapsed, in user and kernel mode
-	Paused  float64 // total time for which garbage collections stopped the world; like LongestPause an upper bound, from the runtime's histogram
 	LagAt   float64 // when the request with the LongestLag was due
 }
 
@@ -447,7 +445,7 @@ func measureProcess() (proof func() Proof) {
 		gcs, pauses := collections()
 		p.GCs = gcs - earlier
 		// The runtime only counts pauses by length. Each pause counts with the upper edge of its bucket, so
-		// that the figures are upper bounds. Buckets ascend: the last one that grew has the longest pause.
+		// that the figure is an upper bound. Buckets ascend: the last one that grew has the longest pause.
 		for i, n := range pauses.Counts {
 			if n -= before.Counts[i]; n == 0 {
 				continue
@@ -457,7 +455,6 @@ func measureProcess() (proof func() Proof) {
 				most = pauses.Buckets[i]
 			}
 			p.LongestPause = most
-			p.Paused += float64(n) * most
 		}
 		return p
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"schedlab/internal/shared/record"
 )
@@ -49,7 +50,7 @@ func named(targets []Target, host string) []Target {
 	}
 	all := slices.Clone(targets)
 	for i, t := range all {
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(t.Header)), func(name string) bool { return http.CanonicalHeaderKey(name) == "Host" }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(t.Header)), isHost) {
 			all[i].Header = http.Header{"Host": {host}}
 			maps.Copy(all[i].Header, t.Header)
 		}
@@ -124,6 +125,7 @@ type connections struct {
 	// places has the index of a Transport for each request that may be under way on it; nil: no limit, or the Transport's
 	// own. Requests take and return them in order of arrival.
 	places chan int
+	waited atomic.Uint64 // requests that found no connection free, or no place on one
 }
 
 // newConnections returns the connections of a load. It opens none.
@@ -159,10 +161,15 @@ func (c *connections) take(ctx context.Context, scheme, addr string) (by http.Ro
 	if c.places != nil {
 		select {
 		case i = <-c.places:
-			leave = func() { c.places <- i }
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
+		default:
+			c.waited.Add(1)
+			select {
+			case i = <-c.places:
+			case <-ctx.Done():
+				return nil, nil, ctx.Err()
+			}
 		}
+		leave = func() { c.places <- i }
 	}
 	if !c.fresh {
 		return c.each[i], leave, nil

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 
 	"schedlab/internal/measuring/arrivals"
 	"schedlab/internal/shared/record"
@@ -145,6 +148,116 @@ func TestFreshConnectionsAreLimited(t *testing.T) {
 	if s.most != 1 || s.all > 3 || res.Dialled != 12 {
 		t.Errorf("%d requests on a connection at once, %d in all, %d connections opened; want 1, at most 3, and 12", s.most, s.all, res.Dialled)
 	}
+}
+
+// Requests that find no connection free, or no place on one, are counted.
+func TestVegetaCountsWaits(t *testing.T) {
+	t.Parallel()
+	for name, speaks := range map[string]record.Speaks{"HTTP/1.1": {}, "HTTP/2": {HTTP2: true, Streams: 1}} {
+		s := watch(t, nil, true, 20*time.Millisecond)
+		o := Options{
+			Clients: record.Clients{Engine: EngineVegeta, Connections: 1, KeepAlive: true, Speaks: speaks},
+			Targets: []Target{{Method: "GET", URL: s.URL}}, Trace: arrivals.Trace{At: make([]time.Duration, 4)}, // all at once
+		}
+		if res := vegetaRun(t, o); res.Waited != 3 || res.Dialled != 1 {
+			t.Errorf("%s: %d waited, %d connections opened; want 3 of 4 on the one", name, res.Waited, res.Dialled)
+		}
+		o.Connections = 0
+		if res := vegetaRun(t, o); res.Waited != 0 {
+			t.Errorf("%s without a limit: %d waited", name, res.Waited)
+		}
+	}
+}
+
+// The host that a target names is the one that is asked for, however its header is spelled.
+func TestVegetaNamesTheHost(t *testing.T) {
+	t.Parallel()
+	for _, second := range []bool{false, true} {
+		s := watch(t, nil, true, 0)
+		o := Options{
+			Clients: record.Clients{Engine: EngineVegeta, Connections: 1, KeepAlive: true, Speaks: record.Speaks{HTTP2: second, Host: "other.example"}},
+			Trace:   arrivals.Trace{At: make([]time.Duration, 3)},
+		}
+		for _, name := range []string{"Host", "host", "HOST"} {
+			o.Targets = append(o.Targets, Target{Method: "GET", URL: s.URL, Header: http.Header{name: {"a.example"}}})
+		}
+		vegetaRun(t, o)
+		for asked, n := range s.proto {
+			if !strings.HasSuffix(asked, " a.example") || n != 3 {
+				t.Errorf("HTTP/2 %v: %d requests of %s", second, n, asked)
+			}
+		}
+	}
+}
+
+// Over HTTP/2 without TLS, a server that resets a stream or leaves a connection is told from one that speaks no HTTP/2.
+func TestHTTP2Failures(t *testing.T) {
+	t.Parallel()
+	resets := func(begun bool) string {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if begun {
+				_ = http.NewResponseController(w).Flush()
+			}
+			panic(http.ErrAbortHandler)
+		}))
+		s.Config.Protocols = new(http.Protocols)
+		s.Config.Protocols.SetUnencryptedHTTP2(true)
+		s.Start()
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	leaves := func(last uint32, code http2.ErrCode) string {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for nc, err := l.Accept(); err == nil; nc, err = l.Accept() {
+				leaveHTTP2(nc, last, code)
+			}
+		}()
+		return "http://" + l.Addr().String()
+	}
+	for name, c := range map[string]struct {
+		url  string
+		want request.End
+	}{
+		"a stream reset":                  {resets(false), request.Reset},
+		"a stream reset in its reply":     {resets(true), request.Reset},
+		"a connection left":               {leaves(1, http2.ErrCodeNo), request.Closed},
+		"a connection left for a mistake": {leaves(0, http2.ErrCodeProtocol), request.Closed},
+	} {
+		o := Options{
+			Clients: record.Clients{Engine: EngineVegeta, Connections: 1, KeepAlive: true, Speaks: record.Speaks{HTTP2: true}, Timeout: record.Lasting(5 * time.Second)},
+			Targets: []Target{{Method: "GET", URL: c.url}}, Trace: arrivals.Trace{At: []time.Duration{0}},
+		}
+		if r := vegetaRun(t, o).Requests[0]; r.Outcome != c.want {
+			t.Errorf("%s: %v, want %v", name, r.Outcome, c.want)
+		}
+	}
+}
+
+// leaveHTTP2 ends a connection of HTTP/2 by GOAWAY when the first request is there. last is the last stream that it has served.
+func leaveHTTP2(nc net.Conn, last uint32, code http2.ErrCode) {
+	defer nc.Close()
+	if _, err := io.ReadFull(nc, make([]byte, len(http2.ClientPreface))); err != nil {
+		return
+	}
+	f := http2.NewFramer(nc, nc)
+	_ = f.WriteSettings()
+	for {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			return
+		}
+		if frame.Header().Type == http2.FrameHeaders {
+			break
+		}
+	}
+	_ = f.WriteGoAway(last, code, nil)
+	_ = nc.(*net.TCPConn).CloseWrite()
+	_, _ = io.Copy(io.Discard, nc) // so that the close is no reset
 }
 
 // A server that does not agree with the client says so by the cause.

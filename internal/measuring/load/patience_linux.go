@@ -84,6 +84,8 @@ func (s *spinner) again(i int, out request.End) bool {
 		return false
 	}
 	e.retries, e.again = e.retries+1, backingOff
+	// It may end without another attempt, and then has nothing of this one.
+	e.ready, e.wrote, e.first, e.status, e.bytes, e.ends = 0, 0, 0, 0, 0, false
 	s.retries.timers.add(timer{at, int32(i), e.retries})
 	return true
 }

@@ -94,6 +94,23 @@ func TestSpinKeepsTheDeadline(t *testing.T) {
 	}
 }
 
+// A request that is given up while it waits to be sent again has no status: its last attempt got no reply.
+func TestSpinForgetsTheFailedAttempt(t *testing.T) {
+	const deadline = 200 * time.Millisecond
+	s := answering(t, func(_, _ int, req *http.Request) string {
+		if seqOf(t, req) == 0 {
+			return "HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy"
+		}
+		return later // the second request keeps the one connection until its deadline
+	})
+	o := openTo(s, 0, deadline/4)
+	o.Patience = record.Patience{Deadline: record.Lasting(deadline), Retries: 1, Backoff: record.Lasting(deadline / 2)}
+	res := openRun(t, o)
+	if r := res.Requests[0]; r.Outcome != request.TimedOut || r.Retries != 1 || r.Status != 0 || r.Bytes != 0 || res.Stamps[0] != (request.Stamps{}) {
+		t.Errorf("got %+v with %+v; want it timed out, with nothing of the first attempt", r, res.Stamps[0])
+	}
+}
+
 func TestPatienceOfOpenLoopsOnly(t *testing.T) {
 	t.Parallel()
 	o := openTo(&rawServer{url: "http://127.0.0.1:1"}, 0)

@@ -70,7 +70,6 @@ type spinner struct {
 	audit       readAudit
 	momentsDone int // calls of Moment so far
 	idleConns   IdleConns
-	firstLost   time.Time
 }
 
 // A spinLoop decides which request is sent when.
@@ -110,7 +109,9 @@ func (s *spinner) prepare(n, depth int) error {
 	if err != nil {
 		return err
 	}
-	s.addr = newRawAddress(tcp)
+	if s.addr, err = newRawAddress(tcp); err != nil {
+		return err
+	}
 	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return fmt.Errorf("creating an epoll set: %w", err)
 	}
@@ -144,7 +145,8 @@ func (s *spinner) measured(ctx context.Context, open func()) Proof {
 	rest, undo := s.applyRest()
 	defer undo()
 	open()
-	// Opening the connections is not part of the load.
+	s.awaitBegin()
+	// Opening the connections and waiting for Begin are not part of the load.
 	proof := measureProcess()
 	s.start = time.Now().Add(lead)
 	if begin := s.options.Begin; !begin.IsZero() {
@@ -167,6 +169,17 @@ func (s *spinner) measured(ctx context.Context, open func()) Proof {
 	return p
 }
 
+// awaitBegin sleeps until shortly before Options.Begin, or until the load is stopped.
+func (s *spinner) awaitBegin() {
+	for !s.stop.Load() {
+		early := time.Until(s.options.Begin.Add(-lead))
+		if early <= 0 {
+			return
+		}
+		Sleep(min(early, longestWait))
+	}
+}
+
 // lead is the time from the call of started to the load's start, so that the callback has
 // time to run.
 const lead = time.Millisecond
@@ -187,7 +200,7 @@ func (s *spinner) clock() int64 { return int64(time.Since(s.start)) }
 func (s *spinner) run() {
 	s.running = true
 	s.now = s.clock()
-	for s.now < 0 { // until the start
+	for s.now < 0 && !s.stop.Load() { // until the start
 		s.now = s.clock()
 	}
 	s.watch = turnWatch{last: s.now, yielded: s.now}

@@ -776,8 +776,8 @@ func TestSpinIdleConnections(t *testing.T) {
 		o.Shared, o.Connections, o.Idle, o.Timeout = shared, main, idle, record.Lasting(400*time.Millisecond)
 		o.Started = func(time.Time) { time.AfterFunc(50*time.Millisecond, func() { close(closing) }) }
 		res := openRun(t, o)
-		if got := res.Idle; got.Opened != idle || got.Answered != 16 || got.Lost != 8 || got.FirstLost >= 0 {
-			t.Errorf("got %+v, want 20 opened, 16 answered, 8 lost, the first before the load", got)
+		if got := res.Idle; got.Asked != idle || got.Answered != 16 || got.Lost != 8 {
+			t.Errorf("got %+v, want 20 asked for, 16 answered, 8 lost", got)
 		}
 		for conn := range asked {
 			if n := asked[conn].Load(); conn >= main && n != 1 {
@@ -824,6 +824,47 @@ func TestSpinOpensAtARate(t *testing.T) {
 	res := openRun(t, o)
 	if len(told) != 1 || !told[0].Equal(res.Start) || res.Start.Sub(begun) < 100*time.Millisecond || res.Dialled != 11 || !strings.Contains(res.Start.String(), " m=") {
 		t.Errorf("told %v, %v after the beginning, %d dialled; want once, the eleventh 100ms later, on the monotonic clock", told, res.Start.Sub(begun), res.Dialled)
+	}
+}
+
+// The wait for an agreed start is no part of the load, in none of its figures, and a stop ends it.
+func TestSpinWaitsForItsBegin(t *testing.T) {
+	bothForms(t, func(t *testing.T, shared bool) {
+		const ahead = 500 * time.Millisecond
+		s := answering(t, func(int, int, *http.Request) string { return spinOK })
+		o := openTo(s, 0)
+		o.Shared, o.Begin = shared, time.Now().Add(ahead)
+		res := openRun(t, o)
+		if !res.Start.Equal(o.Begin) || res.Requests[0].Sent < 0 || res.Proof.Elapsed >= ahead.Seconds() {
+			t.Errorf("begun %v after the time agreed, in %v s; want it begun then, and the time from then on", res.Start.Sub(o.Begin), res.Proof.Elapsed)
+		}
+		o.Begin = time.Now().Add(time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if _, err := Attack(ctx, o); !errors.Is(err, context.DeadlineExceeded) || time.Until(o.Begin) < 59*time.Minute {
+			t.Errorf("%v before the start: %v; want the context's error at once", time.Until(o.Begin), err)
+		}
+	})
+}
+
+// The zone of an IPv6 address is an interface of this machine. The server is not told.
+func TestSpinKnowsZones(t *testing.T) {
+	t.Parallel()
+	links, err := net.Interfaces()
+	if err != nil || len(links) == 0 {
+		t.Fatal(links, err)
+	}
+	for zone, want := range map[string]int{links[0].Name: links[0].Index, "77": 77, "": 0} {
+		if got, err := newRawAddress(&net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 80, Zone: zone}); err != nil || got.six.Scope_id != uint32(want) {
+			t.Errorf("zone %q: number %d, %v; want %d", zone, got.six.Scope_id, err, want)
+		}
+	}
+	if _, err := newRawAddress(&net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "no-such"}); err == nil {
+		t.Error("an unknown zone is no error")
+	}
+	tp, err := Target{Method: "GET", URL: "http://[fe80::1%25eth0]:81/a"}.template(true)
+	if err != nil || tp.addr != "[fe80::1%eth0]:81" || tp.host != "[fe80::1]:81" || !strings.Contains(string(tp.head), "Host: [fe80::1]:81\r\n") {
+		t.Errorf("dials %q, head %q, %v", tp.addr, tp.head, err)
 	}
 }
 
@@ -1209,7 +1250,10 @@ func TestCrowdHasSeveralAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	addr := newRawAddress(l.Addr().(*net.TCPAddr))
+	addr, err := newRawAddress(l.Addr().(*net.TCPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for index, want := range map[int32]string{0: "127.0.0.1", perSource - 1: "127.0.0.1", perSource: "127.0.0.2", MaxConnections - 1: "127.0.0.2"} {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
-
-	"schedlab/internal/shared/request"
 )
 
 // A closedLoop sends each client's next request when its last was answered and its think
@@ -27,12 +25,12 @@ type closedLoop struct {
 
 // A spinClient is one client; its connection is in the spinner.
 type spinClient struct {
-	turns   int // requests of its schedule that were sent, or left out because they came before its start
-	session int // requests sent on the present connection
-	last    int // index of its last request in the log
-	due     int64
-	rng     *rand.Rand
-	refused bool // its last request found no connection
+	turns       int // requests of its schedule that were sent, or left out because they came before its start
+	session     int // requests sent on the present connection
+	last        int // index of its last request in the log
+	due         int64
+	rng         *rand.Rand
+	unconnected bool // its last request got no connection
 }
 
 // A dueClient is a sleeping client, and the time at which it sends again.
@@ -91,8 +89,8 @@ func (l *closedLoop) free(k *spinConn) {
 		c.due = l.now + int64(max(0, l.options.Pause(c.rng)))
 	}
 	at := c.due
-	if c.refused { // the pause does not change when the request is due
-		at = max(at, l.now+int64(refusedPause))
+	if c.unconnected { // the pause does not change when the request is due
+		at = max(at, l.now+int64(dialPause))
 	}
 	if at > l.now {
 		l.sleepUntil(at, k.index)
@@ -157,7 +155,7 @@ func (l *closedLoop) sendFor(client int32) {
 // finished implements spinLoop. It notes for free whether the client must pause before it connects again.
 func (l *closedLoop) finished(i int) {
 	e := l.log.at(i)
-	l.clients[e.conn].refused = e.outcome == request.Refused
+	l.clients[e.conn].unconnected = e.ready == 0
 }
 
 // over implements spinLoop. Requests in flight at the end stay without an outcome: see tallied.

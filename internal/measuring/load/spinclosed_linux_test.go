@@ -411,19 +411,22 @@ func TestSpinClosedRamps(t *testing.T) {
 	})
 }
 
-// Clients of a server that refuses try again and again, but not without end.
+// Clients that get no connection try again and again, but not without end.
 func TestSpinClosedIsRefused(t *testing.T) {
 	bothForms(t, func(t *testing.T, shared bool) {
 		for _, keep := range []bool{true, false} {
-			o := closedTo(&rawServer{url: deadPort(t)})
-			o.Shared, o.KeepAlive = shared, keep
-			res := closedRun(t, o)
-			if res.Answered != 0 || res.Failed < 4*2 || res.Failed > 4*31 || res.Dialled != 0 {
-				t.Errorf("%d answered, %d failed, %d dialled; want up to 30 refused to each of four", res.Answered, res.Failed, res.Dialled)
-			}
-			for _, r := range res.Requests {
-				if r.Outcome != request.Refused {
-					t.Fatalf("got %+v", r)
+			// TCP has no way to a multicast address.
+			for url, want := range map[string]request.End{deadPort(t): request.Refused, "http://224.0.0.1:80": request.Unreachable} {
+				o := closedTo(&rawServer{url: url})
+				o.Shared, o.KeepAlive = shared, keep
+				res := closedRun(t, o)
+				if res.Answered != 0 || res.Failed < 4*2 || res.Failed > 4*31 || res.Dialled != 0 {
+					t.Errorf("%s: %d answered, %d failed, %d dialled; want up to 30 failed of each of four", url, res.Answered, res.Failed, res.Dialled)
+				}
+				for _, r := range res.Requests {
+					if r.Outcome != want {
+						t.Fatalf("%s: got %+v", url, r)
+					}
 				}
 			}
 		}

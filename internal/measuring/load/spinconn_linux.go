@@ -1,7 +1,9 @@
 package load
 
 import (
+	"fmt"
 	"net"
+	"strconv"
 	"time"
 	"unsafe"
 
@@ -87,17 +89,29 @@ type rawAddress struct {
 	six    unix.RawSockaddrInet6
 }
 
-// newRawAddress converts an address.
-func newRawAddress(a *net.TCPAddr) (r rawAddress) {
+// newRawAddress converts an address. Its zone is the name or the number of an interface.
+func newRawAddress(a *net.TCPAddr) (r rawAddress, err error) {
 	port := uint16(a.Port)<<8 | uint16(a.Port)>>8 // in network byte order
 	if ip := a.IP.To4(); ip != nil {
 		r.family = unix.AF_INET
 		r.four = unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port, Addr: [4]byte(ip)}
-		return r
+		return r, nil
 	}
 	r.family = unix.AF_INET6
 	r.six = unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: port, Addr: [16]byte(a.IP)}
-	return r
+	if a.Zone == "" {
+		return r, nil
+	}
+	if link, err := net.InterfaceByName(a.Zone); err == nil {
+		r.six.Scope_id = uint32(link.Index)
+		return r, nil
+	}
+	number, err := strconv.ParseUint(a.Zone, 10, 32)
+	if err != nil {
+		return r, fmt.Errorf("this machine has no interface %q, the zone of %s", a.Zone, a)
+	}
+	r.six.Scope_id = uint32(number)
+	return r, nil
 }
 
 // loopback reports whether the address is of this machine's loopback network.
@@ -499,7 +513,6 @@ func (s *spinner) idleSeq(k *spinConn) uint64 {
 
 // askIdle sends the one request of an idle connection. It reports whether k is still open.
 func (s *spinner) askIdle(k *spinConn) bool {
-	s.idleConns.Opened++
 	seq := s.idleSeq(k)
 	k.out = s.script.template(seq).request(k.out[:0], seq, arrivals.Demand{})
 	return s.flush(k)
@@ -525,9 +538,7 @@ func (s *spinner) idleReply(k *spinConn, b []byte) {
 // idleLost counts an idle connection that was lost before the load ended.
 func (s *spinner) idleLost(k *spinConn) {
 	s.closeConn(k)
-	if s.idleConns.Lost++; s.idleConns.Lost == 1 {
-		s.firstLost = time.Now()
-	}
+	s.idleConns.Lost++
 }
 
 // openIdle opens the idle connections (Options.Idle) and waits until each has its reply or has failed.

@@ -89,8 +89,7 @@ func (l *openLoop) sendAgain() {
 	if !ok {
 		return
 	}
-	e := l.log.at(i)
-	e.again, e.ready, e.wrote, e.first, e.status, e.bytes, e.ends = underWay, 0, 0, 0, 0, 0, false
+	l.log.at(i).again = underWay
 	l.sendOn(l.take(), i)
 }
 
@@ -203,9 +202,7 @@ func attackSpin(ctx context.Context, o Options, a *script) (*Result, error) {
 	told()
 
 	res.Idle = s.idleConns
-	if res.Idle.Asked = o.Idle; res.Idle.Lost > 0 {
-		res.Idle.FirstLost = s.firstLost.Sub(s.start).Seconds()
-	}
+	res.Idle.Asked = o.Idle
 	res.Proof.Planned = s.log.n
 	if o.Times != nil {
 		res.Proof.Planned -= ahead

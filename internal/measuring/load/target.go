@@ -73,6 +73,7 @@ func (t Target) parts() (scheme, host, path string) {
 type template struct {
 	Target
 	addr       string // host:port to dial
+	host       string // as the Host header has it
 	url        []byte // the target's URL, escaped and without its fragment
 	line       []byte // method and request target, "GET /work"
 	query      byte   // joins a demand to line: '?' or '&'; 0: the target takes no demand
@@ -107,6 +108,10 @@ func (t Target) template(keepAlive bool) (tp template, err error) {
 		return tp, fmt.Errorf("method %q cannot be sent", t.Method)
 	}
 	host := u.Host
+	// The zone of an IPv6 address is this machine's, and is not sent (RFC 6874, section 4).
+	if literal, zone, zoned := strings.Cut(host, "%"); zoned && host[0] == '[' {
+		host = literal + zone[strings.IndexByte(zone, ']'):]
+	}
 	var fields []byte
 	for _, name := range slices.Sorted(maps.Keys(t.Header)) {
 		if !httpguts.ValidHeaderFieldName(name) {
@@ -121,14 +126,14 @@ func (t Target) template(keepAlive bool) (tp template, err error) {
 				return tp, fmt.Errorf("header %q has a line break or NUL in its value", name)
 			}
 			// Host replaces the line that template writes itself.
-			if http.CanonicalHeaderKey(name) == "Host" {
+			if isHost(name) {
 				host = value
 				continue
 			}
 			fields = fmt.Appendf(fields, "%s: %s\r\n", name, value)
 		}
 	}
-	tp.url, tp.tls = []byte(whole), u.Scheme == "https"
+	tp.url, tp.host, tp.tls = []byte(whole), host, u.Scheme == "https"
 	tp.line = []byte(t.Method + " " + path)
 	// Only /work reads a demand. Any other path is sent as it is.
 	if u.Path == workPath {
@@ -160,6 +165,9 @@ func (t Target) template(keepAlive bool) (tp template, err error) {
 	tp.Target, tp.addr = t, net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	return tp, nil
 }
+
+// isHost reports whether a header is Host, however it is spelled.
+func isHost(name string) bool { return http.CanonicalHeaderKey(name) == "Host" }
 
 // request appends request number seq to b.
 func (tp *template) request(b []byte, seq uint64, d arrivals.Demand) []byte {

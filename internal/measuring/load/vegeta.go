@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
+	"golang.org/x/net/http2"
 
 	"schedlab/internal/measuring/arrivals"
 	"schedlab/internal/shared/record"
@@ -64,6 +66,7 @@ func attackVegeta(ctx context.Context, o Options, requests *script) (*Result, er
 	res.Proof = proof()
 	res.Proof.Planned = n
 	a.count(res)
+	res.Waited = int(conns.waited.Load())
 	if o.Closing != nil {
 		o.Closing()
 	}
@@ -167,7 +170,13 @@ func (a *vegetaAttack) ask(seq int) (resp *http.Response, ended request.Request,
 	var secured atomic.Bool       // a TLS handshake has begun
 	since := func(stamp *atomic.Int64) { stamp.Store(max(1, int64(time.Since(a.res.Start)))) }
 	resp, n, err := a.exchange(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { since(&ready) },
+		GotConn: func(got httptrace.GotConnInfo) {
+			since(&ready)
+			// Over HTTP/1.1 a used connection that was not idle has just come from another request.
+			if got.Reused && !got.WasIdle && !a.Speaks.HTTP2 && a.Connections > 0 {
+				a.conns.waited.Add(1)
+			}
+		},
 		ConnectDone: func(_, _ string, err error) {
 			if err == nil {
 				a.dialled.Add(1)
@@ -216,13 +225,20 @@ func (a *vegetaAttack) ask(seq int) (resp *http.Response, ended request.Request,
 // byte of the reply had come.
 func failedExchange(err error, begun bool) request.End {
 	var broken net.Error
+	stream, streams := errors.AsType[http2.StreamError](err)
 	refused := request.OfCertificate(err) // over TLS 1.3 a server sees the client's certificate when the client has finished
 	switch {
 	case refused != 0:
 		return refused
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return request.Reset
-	case begun && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)):
+	case streams:
+		// net/http resets a stream itself if what came on it is not HTTP.
+		if stream.Cause != nil && stream.Cause.Error() == "received from peer" {
+			return request.Reset
+		}
+		return request.Malformed
+	case begun && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || wentAway(err)):
 		return request.Short
 	case begun && !errors.As(err, &broken): // the network is well, so the reply was not
 		return request.Malformed
@@ -235,11 +251,15 @@ func failedExchange(err error, begun bool) request.End {
 // failedPreface returns the outcome of a request over HTTP/2 without TLS that got no reply: NoHTTP2 if the network is well, so
 // that the server answered something else or closed, else Closed.
 func failedPreface(err error) request.End {
-	if _, broken := errors.AsType[net.Error](err); broken {
+	if _, broken := errors.AsType[net.Error](err); broken || wentAway(err) {
 		return request.Closed
 	}
 	return request.NoHTTP2
 }
+
+// wentAway reports whether the server ended a connection of HTTP/2 by GOAWAY (RFC 9113, section 6.8). The errors of net/http
+// that say so have no type or value outside of it.
+func wentAway(err error) bool { return strings.Contains(err.Error(), "GOAWAY") }
 
 // exchange sends request number seq and reads its reply. n is the length of the reply's body.
 func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Response, n int64, err error) {
@@ -250,6 +270,9 @@ func (a *vegetaAttack) exchange(ctx context.Context, seq int) (resp *http.Respon
 		return nil, 0, err
 	}
 	req.Header.Set("X-Vegeta-Seq", strconv.Itoa(seq)) // the hit's own is on the placeholder
+	// vegeta knows the header Host by one spelling alone, and net/http would send any other beside its own.
+	req.Host = tp.host
+	maps.DeleteFunc(req.Header, func(name string, _ []string) bool { return isHost(name) })
 	client, free, err := a.conns.take(ctx, req.URL.Scheme, tp.addr)
 	if err != nil {
 		return nil, 0, err

@@ -74,7 +74,7 @@ func (l *vegetaClosed) run(client int32) {
 		e.ready, e.wrote, e.first = stamps.Ready, stamps.Wrote, stamps.First
 		l.mu.Unlock()
 		if stamps.Ready == 0 { // it got no connection
-			time.Sleep(refusedPause)
+			time.Sleep(dialPause)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // answer is the reply to every request.
-var answer = []byte("HTTP/1.1 200 OK\r\nServer: null\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n")
+var answer = []byte(reply11)
 
 const (
 	// wakeEvery bounds the delay until the end of the context is seen.

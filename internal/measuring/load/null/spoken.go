@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// reply11 is the reply to every request of HTTP/1.1 over TLS.
+// reply11 is the reply to every request of HTTP/1.1.
 const reply11 = "HTTP/1.1 200 OK\r\nServer: null\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nok\n"
 
 // ServeSpoken answers clients that speak TLS, HTTP/2 or both, until the context ends. Then it closes ln and all connections.
