@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"schedlab/internal/capabilities/session"
@@ -36,5 +38,22 @@ func TestNothingDecidedIsAnAnswer(t *testing.T) {
 		if b.String() != c.want {
 			t.Errorf("%v as %s: got %q, want %q", c.err, c.output, b.String(), c.want)
 		}
+	}
+}
+
+// The command that a record has holds what a file set, also if that is a list.
+func TestTheCommandHasTheListsOfAFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "compare.yaml")
+	if err := os.WriteFile(file, []byte("arms: [nethttp, fasthttp]\nexpect: ['p50(\"nethttp\") < 1s', 'p99(\"nethttp\") < 1s']\nrate: 500/s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := newCompare()
+	if err := readConfig(m.cmd, file); err != nil {
+		t.Fatal(err)
+	}
+	want := `compare --arms nethttp,fasthttp --expect 'p50("nethttp") < 1s' --expect 'p99("nethttp") < 1s' --rate 500/s quick`
+	if got := again(m.cmd, []string{"quick"}); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -3,6 +3,7 @@ package attack
 import (
 	"bytes"
 	"context"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"math"
@@ -15,8 +16,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"schedlab/internal/measuring/arrivals"
 	"schedlab/internal/measuring/load"
@@ -203,8 +202,12 @@ func TestResultsOfAClosedLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	decode, n := vegeta.NewDecoder(bytes.NewReader(text)), 0
-	for r := (vegeta.Result{}); decode.Decode(&r) == nil; n++ {
+	// vegeta's format is gob.
+	decode, n := gob.NewDecoder(bytes.NewReader(text)), 0
+	for r := (struct {
+		Seq uint64
+		URL string
+	}{}); decode.Decode(&r) == nil; n++ {
 		if path, _ := asked.Load(strconv.FormatUint(r.Seq, 10)); r.Seq == 0 || r.URL != fmt.Sprint(s.URL, path) {
 			t.Errorf("result of request %d is of %s; the server was asked for %v", r.Seq, r.URL, path)
 		}

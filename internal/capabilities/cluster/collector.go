@@ -100,8 +100,8 @@ type Fetched struct {
 // mostFetched is the largest record that is taken from a cluster, in bytes.
 const mostFetched = 4 << 30
 
-// errTooLarge is the error of a larger one.
-var errTooLarge = errors.New("the record is too large")
+// ErrTooLarge is the error of a larger one. [Kubectl.Fetch] adds the command that takes it whole.
+var ErrTooLarge = errors.New("the record is too large")
 
 // unpack reads what Pack wrote, at most that many bytes without compression, and puts the records below root. Nothing is
 // written outside of it.
@@ -113,7 +113,7 @@ func unpack(in io.Reader, root string, most int64) (got Fetched, err error) {
 	limited := &io.LimitedReader{R: zipped, N: most + 1}
 	defer func() {
 		if err != nil && limited.N == 0 { // the tar file broke off because no more was read
-			err = errTooLarge
+			err = ErrTooLarge
 		}
 	}()
 	if err := os.MkdirAll(root, 0o755); err != nil {

@@ -48,7 +48,7 @@ func TestCollected(t *testing.T) {
 		t.Error("half of a stream is no error")
 	}
 	for _, most := range []int64{0, 1000, 2048} { // within the first file, and between two
-		if _, err := unpack(bytes.NewReader(packed.Bytes()), root, most); !errors.Is(err, errTooLarge) {
+		if _, err := unpack(bytes.NewReader(packed.Bytes()), root, most); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("more than %d bytes: %v, want it refused", most, err)
 		}
 	}

@@ -172,7 +172,7 @@ func (k Kubectl) fetchOnce(ctx context.Context, pod, root string) (Fetched, erro
 	if lasting(bad) {
 		_ = out.Close() // so that kubectl does not wait for what it still has to write to be read
 		_ = cmd.Wait()
-		if errors.Is(bad, errTooLarge) {
+		if errors.Is(bad, ErrTooLarge) {
 			bad = fmt.Errorf("%w: more than %d GiB; this takes all of it: kubectl -n %s exec %s -- %s cluster pack > record.tar.gz", bad, mostFetched>>30, k.Namespace, pod, program)
 		}
 		return got, bad
@@ -190,7 +190,7 @@ func (k Kubectl) fetchOnce(ctx context.Context, pod, root string) (Fetched, erro
 // lasting reports whether an error of fetchOnce would come again: the records cannot be written here, or are too large.
 func lasting(err error) bool {
 	_, here := errors.AsType[*fs.PathError](err)
-	return here || errors.Is(err, errTooLarge)
+	return here || errors.Is(err, ErrTooLarge)
 }
 
 // Interrupt makes the run's command end early. It then still has its record.

@@ -156,9 +156,11 @@ func (r Cluster) Collect(ctx context.Context, p Program, run string, log io.Writ
 		got, err = r.fetch(ctx, run, pod, log)
 	}
 	_, gone := errors.AsType[*cluster.GoneError](err)
-	if err == nil || gone || errors.Is(err, ErrInterrupted) {
+	switch {
+	case err == nil || gone || errors.Is(err, ErrInterrupted):
 		r.clean(log, run)
-	} else {
+	case errors.Is(err, cluster.ErrTooLarge): // another try would fail, too
+	default:
 		err = fmt.Errorf("%w; the record may still be fetched: schedlab cluster collect %s%s", err, run, r.where())
 	}
 	switch {

@@ -113,6 +113,18 @@ func TestARaceEndsWithItsBudget(t *testing.T) {
 	})
 }
 
+// A race whose probes left no room for a block has no answer, and says so.
+func TestARaceWithoutRoom(t *testing.T) {
+	t.Parallel()
+	s := &scripted{racing: []string{"nethttp", "fasthttp", "pool"}}
+	p := planned(t, raceText, func(o *Options) { o.Race, o.Budget = s, 60*time.Second })
+	r := racing{lab: lab{began: time.Now().Add(-p.budget)}, plan: probed{plan: p}, referee: s}
+	err := r.blocks(t.Context())
+	if _, is := errors.AsType[*Impossible](err); !is || !strings.Contains(err.Error(), "no room for a block") {
+		t.Errorf("got %v, want that the budget has no room", err)
+	}
+}
+
 // Arms that cannot serve the load by their settings do not race, and the plan tells why. Windows are as long as leaves room for half as many
 // blocks again as the first look needs.
 func TestThePlanOfARace(t *testing.T) {
