@@ -173,7 +173,11 @@ func (k Kubectl) fetchOnce(ctx context.Context, pod, root string) (Fetched, erro
 		_ = out.Close() // so that kubectl does not wait for what it still has to write to be read
 		_ = cmd.Wait()
 		if errors.Is(bad, ErrTooLarge) {
-			bad = fmt.Errorf("%w: more than %d GiB; this takes all of it: kubectl -n %s exec %s -- %s cluster pack > record.tar.gz", bad, mostFetched>>30, k.Namespace, pod, program)
+			at := "-n " + k.Namespace
+			if k.Context != "" {
+				at += " --context " + k.Context
+			}
+			bad = fmt.Errorf("%w: more than %d GiB, of which a part lies below %s; this takes all of it: kubectl %s exec %s -- %s cluster pack > record.tar.gz", bad, mostFetched>>30, root, at, pod, program)
 		}
 		return got, bad
 	}

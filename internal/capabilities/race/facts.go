@@ -32,6 +32,7 @@ var (
 	_ = fact.Part("race-maybe-best", `{{if .Many}}any of {{count .Best}} of {{count .Raced}} arms{{else}}{{.Arms}}{{end}} may be the best{{if not .Many}} of {{count .Raced}}{{end}}`)
 
 	oneLeft      = fact.New[standing]("race-one-left", 0, `{{.Arm}} is the best of {{count .Raced}}`)
+	aloneLeft    = fact.New[standing]("race-alone-left", 0, `{{.Arm}} is left of {{count .Raced}}, and was told apart from none before other servers ended`)
 	sameLeft     = fact.New[standing]("race-same-left", 0, `{{template "race-best" .}}{{if not .Many}}: all the same{{else}}, all the same: {{.Arms}}{{end}}`)
 	tradeLeft    = fact.New[standing]("race-trade-left", 0, `{{template "race-best" .}}{{if .Many}}: {{.Arms}}{{end}}; what one of them is better at, another is worse at`)
 	openLeft     = fact.New[standing]("race-open-left", 0, `{{template "race-maybe-best" .}}, not told apart after {{plural .Blocks "block"}}{{if .Many}}: {{.Arms}}{{end}}{{with .Twice}}; --budget {{time .}} may tell them apart{{end}}`)

@@ -37,7 +37,7 @@ func (Question) Record(p *record.Plan) { p.Ask = map[string]record.Note{question
 
 // Needs returns what the plan has to make decidable: the quantiles of [metrics], for every pair of arms.
 func (Question) Needs(_ []expect.Expectation, arms int) judge.Needs {
-	n := judge.Needs{Comparisons: mostMetrics * pairs(arms), Bases: 1, Stretch: 1, Tail: true}
+	n := judge.Needs{Comparisons: mostMetrics * pairs(arms), Pairs: pairs(arms), Bases: 1, Stretch: 1, Tail: true}
 	for _, m := range stats.Quantiles() {
 		n.Quantiles = append(n.Quantiles, m.Figure)
 	}

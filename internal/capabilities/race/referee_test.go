@@ -332,6 +332,22 @@ func TestARaceIsOverWhenThoseLeftAreEqual(t *testing.T) {
 	}
 }
 
+// An arm that is left alone is the best only if it was told apart from another: not of those whose servers ended, nor of those that
+// one of these beat.
+func TestTheLastOneIsNotTheBestOfWhatEnded(t *testing.T) {
+	t.Parallel()
+	ends := map[string]record.ArmEnd{"bb": {Died: true, Why: "out of memory"}}
+	for name, f := range map[string]field{
+		"two arms":        {arms: []string{"a", "bb"}, ends: ends, lacks: func(block int, arm string) bool { return arm == "bb" && block > 2 }},
+		"bb had beaten c": {arms: []string{"a", "bb", "ccc"}, times: map[string]float64{"a": 1.05, "ccc": 1.3}, ends: ends, lacks: func(block int, arm string) bool { return arm == "bb" && block > 15 }},
+	} {
+		r, _ := f.race(t)
+		if want := "a is left of "; r.Outcome != outcome.Open || !strings.HasPrefix(r.Fact.String(), want) {
+			t.Errorf("%s: out are %q, %s: %s; want open, %q", name, outs(r), r.Outcome, r.Fact, want)
+		}
+	}
+}
+
 // An arm that ended is out; the others race on.
 func TestAnArmThatEndsIsOut(t *testing.T) {
 	t.Parallel()

@@ -215,7 +215,7 @@ func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact
 	case !slices.ContainsFunc(of.Best, r.sound):
 		return outcome.Refused, nothingRaced.Of(group).Since(r.fault(of.Best)...)
 	case len(of.Best) == 1 && !r.compared():
-		return outcome.Open, openLeft.Of(group)
+		return outcome.Open, aloneLeft.Of(group).On(of.Best[0])
 	case len(of.Best) == 1:
 		return outcome.Yes, oneLeft.Of(group).On(of.Best[0])
 	case all(func(p record.Place) bool { return p == record.Placed(stats.Same) }):
@@ -229,10 +229,11 @@ func (r *referee) conclude(of *Race, left []record.Place) (outcome.Outcome, fact
 	return outcome.Open, openLeft.Of(group)
 }
 
-// compared reports whether an arm is out by what was measured of it, and not only because its server ended.
+// compared reports whether an arm is out by its own fault or beaten by one that still races. Others are out because their server
+// ended, or were beaten by one of which it did: of those the arms that still race were told apart by nothing.
 func (r *referee) compared() bool {
 	for _, how := range r.out {
-		if how.By != "" || !how.Fault.None() {
+		if slices.Contains(r.racing, how.By) || !how.Fault.None() {
 			return true
 		}
 	}

@@ -160,6 +160,7 @@ func (r Cluster) Collect(ctx context.Context, p Program, run string, log io.Writ
 	case err == nil || gone || errors.Is(err, ErrInterrupted):
 		r.clean(log, run)
 	case errors.Is(err, cluster.ErrTooLarge): // another try would fail, too
+		err = fmt.Errorf("%w; then delete its objects: schedlab cluster clean %s%s", err, run, r.where())
 	default:
 		err = fmt.Errorf("%w; the record may still be fetched: schedlab cluster collect %s%s", err, run, r.where())
 	}

@@ -210,10 +210,7 @@ func (c *conduct) carryOut(ctx context.Context, planned *runner.Comparison) (rec
 		}
 	}
 	err = finish(dir, run, err)
-	if run.Trials == 0 {
-		if err == nil {
-			err = &Error{Code: NoAnswer, Err: errors.New("the budget ended before the first window did; give a longer --budget")}
-		}
+	if run.Trials == 0 && err != nil {
 		return nil, err
 	}
 	return run.Result, errors.Join(err, c.keepAsked(dir, c.Scenarios))
@@ -235,7 +232,7 @@ func measure(ctx context.Context, p Program, planned *runner.Comparison, out str
 // and turned out to be impossible, as by a rate that an arm cannot serve, has no answer.
 // Without a record (dir is nil) nothing was begun, and the error is returned as it is.
 func finish(dir *record.Dir, run record.Run, err error) error {
-	if run.Result != nil && run.Trials > 0 {
+	if run.Result != nil && (run.Trials > 0 || err == nil) { // a search may have its answer from probes
 		err = errors.Join(err, writeReports(dir, run.Result))
 	}
 	if dir == nil || err == nil {

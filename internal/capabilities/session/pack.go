@@ -198,22 +198,23 @@ func (c *conduct) goOn(r Compare, asked []question) error {
 	}
 	p := run.Plan
 	switch {
+	case !sameDir(filepath.Dir(dir.Path()), c.Out): // all runs of a command are in one directory
+		return Usagef("--resume %s: that run is not in %s; add --out %s", r.Resume, c.Out, cmdline.Quote(filepath.Dir(dir.Path())))
 	case p.Pack == "":
 		return Usagef("--resume %s: that run belongs to no grid and to no command of several scenarios", r.Resume)
 	case !strings.HasSuffix(p.Pack, "-"+this):
-		return Usagef("--resume %s: that run was started with other scenarios or flags; give the command as it was, with --resume added (--total, --out and --output may differ)", r.Resume)
+		return Usagef("--resume %s: that run was started with other scenarios or flags; give the command as it was, with --resume added (--total and --output may differ)", r.Resume)
 	case r.Seed != nil && *r.Seed != p.Seed:
 		return Usagef("--seed %d, and the run to go on with has the seed %d; leave --seed out", *r.Seed, p.Seed)
 	}
 	c.o.Pack, c.o.Seed = p.Pack, p.Seed
-	root := filepath.Dir(dir.Path()) // which may not be --out
-	all, err := runs.List(root, "")
+	all, err := runs.List(c.Out, "")
 	if err != nil {
 		return Usage(err)
 	}
 	for _, r := range all {
 		if r.Record.Plan.Pack == c.o.Pack && r.Record.Status == record.Complete && r.Record.Comparison() != nil {
-			_, whole, err := record.Open(r.Name, root) // a list leaves out the distributions
+			_, whole, err := record.Open(r.Name, c.Out) // a list leaves out the distributions
 			if err != nil {
 				return Usage(err)
 			}
@@ -221,6 +222,13 @@ func (c *conduct) goOn(r Compare, asked []question) error {
 		}
 	}
 	return nil
+}
+
+// sameDir reports whether two paths lead to one directory.
+func sameDir(a, b string) bool {
+	one, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
 // keptOf returns the result of a scenario or cell that a pack has already, or nil.

@@ -47,6 +47,8 @@ type Needs struct {
 	Flag string
 	// Comparisons share the probability of error. Bases is how often the baseline is in each.
 	Comparisons, Bases int
+	// Pairs is how many comparisons there are of one metric: goodput's are added where it ranks. 0 if it never does.
+	Pairs   int
 	Stretch            float64 // by how much longer windows and budget have to be than usual, 1 or more
 	// Capacity reports that every server is saturated for a moment after its window.
 	Capacity bool
@@ -119,7 +121,7 @@ func (w Winner) Record(*record.Plan) {}
 
 // Needs returns what the plan has to make decidable.
 func (w Winner) Needs(asked []expect.Expectation, arms int) Needs {
-	n := Needs{Quantiles: w.Quantiles, Comparisons: stats.Primaries() * (arms - 2), Bases: 1, Stretch: 1, Every: true}
+	n := Needs{Quantiles: w.Quantiles, Comparisons: stats.Primaries() * (arms - 2), Pairs: arms - 2, Bases: 1, Stretch: 1, Every: true}
 	if w.Keep != nil {
 		n.Must, n.Flag = w.Keep.Figures(), "--slo"
 	}

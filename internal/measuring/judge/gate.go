@@ -116,15 +116,18 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 		if m.HigherIsBetter {
 			fine = c.Low >= 1/(1+allow)
 		}
+		better := m.Better(c.Decision.Rank)
 		if fine {
-			// Also of a build that is better: it need not differ from the copy by more than copies differ, nor be better all the time.
+			// Also of a build that is better: it need not be better by more than copies differ, nor all the time.
 			c.Decision = stats.Decided(stats.Same) // drift and disturbances are checked for a decided verdict only
 		}
 		why := b.refusePair(m, base, challenger)
 		if c.Decision.Outcome == outcome.Refused {
 			why = firstOf(why, b.unfit(c, base.Name, twin.Name, challenger.Name))
 		}
-		why = b.against(c, base, challenger, why, newRuler(aa, base.Name, b.refuseCopy(aa, base, twin)))
+		rules := newRuler(aa, base.Name, b.refuseCopy(aa, base, twin))
+		rules.differs = rules.differs && !(better && rules.exceeded(c)) // copies that differ make no build better by more than that
+		why = b.against(c, base, challenger, why, rules)
 		g := record.Gated{Metric: m.Figure, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Outcome: outcome.Open, Watched: asked.Watched}
 		switch {
 		case !why.None():

@@ -196,6 +196,28 @@ func TestGateAnswers(t *testing.T) {
 	}
 }
 
+// A build that is better is fine, whether it is so by more than the copies differ or not.
+func TestABetterBuildIsFine(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct{ twin, build, scatter float64 }{
+		"much better than copies that differ":  {1.06, .75, .01},
+		"better by no more than copies differ": {1.02, .95, .03},
+		"better than equal copies":             {1, .9, .01},
+	} {
+		p50 := map[string][]float64{}
+		for i := range 12 {
+			sign := float64(1 - 2*(i%2))
+			p50["a"], p50["b"], p50["c"] = append(p50["a"], 1), append(p50["b"], of.twin*math.Exp(.005*sign)), append(p50["c"], of.build*math.Exp(of.scatter*sign))
+		}
+		b, arms := plain([]string{"a", "b", "c"}, map[string]*stats.Series{"a": {stats.P50: p50["a"]}, "b": {stats.P50: p50["b"]}, "c": {stats.P50: p50["c"]}})
+		gate := Gate{stats.P50: {Share: .1}}
+		b.aim = gate
+		if got := b.gated(gate, arms)[0]; got.Outcome != outcome.Yes {
+			t.Errorf("%s: %s, %s", name, got.Outcome, got.Reason)
+		}
+	}
+}
+
 // What a run of a gate waits for is open and must be fine; what is only watched does not count.
 func TestGateWaitsForWhatMustBeFine(t *testing.T) {
 	t.Parallel()

@@ -140,6 +140,11 @@ func (r ruler) resolves(c stats.Comparison) bool {
 	if c.Decision.Rank == stats.Same {
 		return !r.differs
 	}
+	return r.exceeded(c)
+}
+
+// exceeded reports whether the whole interval is beyond the gap.
+func (r ruler) exceeded(c stats.Comparison) bool {
 	return math.Log(c.Low) > r.gap || math.Log(c.High) < -r.gap
 }
 

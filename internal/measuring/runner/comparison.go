@@ -210,6 +210,9 @@ func (c *Comparison) Run(ctx context.Context, root string, progress Progress) (*
 		run, err = p.measure(ctx, l, dir, run)
 		return err
 	})
+	if _, search := p.strategy.(bySearch); runErr == nil && run.Trials == 0 && !search {
+		runErr = impossible("the budget ended before the first window did; give a longer --budget")
+	}
 	run.Others, run.Ended, run.Trials = others.End(), time.Now().UTC(), max(run.Trials, 0)
 	if p.opts.Site != nil {
 		run.Env.Site = p.opts.Site.Describe()

@@ -224,7 +224,13 @@ func (p plan) shorter(fits func(window time.Duration) bool) (plan, bool) {
 }
 
 // needs returns what the plan has to make decidable.
-func (p plan) needs() judge.Needs { return p.opts.Aim.Needs(p.Expect, len(p.Arms)) }
+func (p plan) needs() judge.Needs {
+	n := p.opts.Aim.Needs(p.Expect, len(p.Arms))
+	if slices.ContainsFunc(p.Arms, func(a arm) bool { return a.Clients.Impatient() }) {
+		n.Comparisons += n.Pairs
+	}
+	return n
+}
 
 // settleWindow lengthens the window for the quantiles asked for, and notes what still cannot be
 // decided. It is called when the plan is made, and again when the rate is known.

@@ -186,7 +186,7 @@ func (r *racing) blocks(ctx context.Context) error {
 		}
 		if !r.fits(len(arms)) {
 			if block == 0 {
-				return impossible("after the probes of %d arms the budget of %v has no room for a block; give more, or fewer arms", len(p.Arms), p.budget)
+				return errors.Join(impossible("after the probes of %d arms the budget has no room for a block; give a --budget longer than %v, or name fewer arms", len(p.Arms), p.budget), r.lost)
 			}
 			break
 		}

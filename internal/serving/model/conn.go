@@ -180,6 +180,10 @@ func (c *Conn) discardInput() {
 // reject marks the connection as refused with an answer, drop as closed without one. Call
 // either before Close. The last call counts.
 func (e *entry) reject(r Reason) { e.fate.Store(1 + int32(r)) }
+
+// refuse makes a connection that is dropped a rejected one, for the same reason.
+func (e *entry) refuse() { e.fate.Store(max(e.fate.Load(), -e.fate.Load())) }
+
 func (e *entry) drop(r Reason)   { e.fate.Store(-1 - int32(r)) }
 
 // cutOff closes a connection at the end of a drain's time. A connection with a request in

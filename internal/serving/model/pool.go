@@ -133,6 +133,7 @@ const (
 func newRefuser(r *requests) *refuser {
 	s := &refuser{server: newServer(r.cfg), slots: make(chan struct{}, refuserSlots), unanswered: r.cfg.IdleTimeout}
 	refuse := func(ctx *fasthttp.RequestCtx) {
+		ctx.Conn().(openConn).ledgerEntry().refuse()
 		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
 		ctx.Response.Header.Set("Retry-After", retryAfter)
 		ctx.SetContentType("text/plain; charset=utf-8")
@@ -154,8 +155,8 @@ func newRefuser(r *requests) *refuser {
 		return fasthttp.StatusServiceUnavailable
 	}
 	s.server.ErrorHandler = func(ctx *fasthttp.RequestCtx, err error) {
-		if e := ctx.Conn().(openConn).ledgerEntry(); e.read.Load() == 0 { // end gives no answer
-			e.fate.Store(-e.fate.Load()) // dropped for the same reason
+		if e := ctx.Conn().(openConn).ledgerEntry(); e.read.Load() > 0 && !isBroken(err) { // otherwise no answer arrives
+			e.refuse()
 		}
 		r.end(ctx, err)
 	}
@@ -179,7 +180,7 @@ func (s *refuser) turnAway(c openConn, why dispatch.Why) {
 		c.Close()
 		return
 	}
-	e.reject(reasons[why])
+	e.drop(reasons[why]) // until it is answered
 	s.active.Go(func() {
 		s.server.ServeConn(c)
 		<-s.slots

@@ -403,7 +403,7 @@ func (t TrialRecord) Responses() (seconds []float64) {
 	return t.times(func(r request.Request) int64 { return r.Scheduled })
 }
 
-// FromSending returns the same times, but from when the requests were sent.
+// FromSending returns the same times, but from when the requests were sent; those that were not sent are left out.
 func (t TrialRecord) FromSending() (seconds []float64) {
 	return t.times(func(r request.Request) int64 { return r.Sent })
 }
@@ -411,7 +411,7 @@ func (t TrialRecord) FromSending() (seconds []float64) {
 // times returns the times of the requests in the trial's window from a moment of each to its end, in seconds and ascending.
 func (t TrialRecord) times(from func(request.Request) int64) (seconds []float64) {
 	for _, r := range t.Requests {
-		if t.InWindow(r) {
+		if t.InWindow(r) && from(r) >= 0 {
 			seconds = append(seconds, time.Duration(r.Done-from(r)).Seconds())
 		}
 	}
