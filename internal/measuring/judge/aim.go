@@ -49,7 +49,7 @@ type Needs struct {
 	Comparisons, Bases int
 	// Pairs is how many comparisons there are of one metric: goodput's are added where it ranks. 0 if it never does.
 	Pairs   int
-	Stretch            float64 // by how much longer windows and budget have to be than usual, 1 or more
+	Stretch float64 // by how much longer windows and budget have to be than usual, 1 or more
 	// Capacity reports that every server is saturated for a moment after its window.
 	Capacity bool
 	// Every reports that verdicts on all metrics are a part of the answer.

@@ -184,7 +184,7 @@ func (e *entry) reject(r Reason) { e.fate.Store(1 + int32(r)) }
 // refuse makes a connection that is dropped a rejected one, for the same reason.
 func (e *entry) refuse() { e.fate.Store(max(e.fate.Load(), -e.fate.Load())) }
 
-func (e *entry) drop(r Reason)   { e.fate.Store(-1 - int32(r)) }
+func (e *entry) drop(r Reason) { e.fate.Store(-1 - int32(r)) }
 
 // cutOff closes a connection at the end of a drain's time. A connection with a request in
 // flight counts as dropped, unless it was turned away before, and cutOff reports true. An idle
