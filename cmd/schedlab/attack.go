@@ -73,7 +73,7 @@ within --duration.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cmd.Flags().Visit(func(f *pflag.Flag) { r.Given = append(r.Given, f.Name) })
+			eachGiven(cmd.Flags(), func(f *pflag.Flag) { r.Given = append(r.Given, f.Name) })
 			if cmd.Flags().Changed("seed") {
 				r.Seed = &seed
 			}

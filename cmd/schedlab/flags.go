@@ -100,6 +100,15 @@ func given(fl *pflag.FlagSet, names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !fl.Changed(name) })
 }
 
+// eachGiven calls do with every flag that has a value, in alphabetical order. pflag's Visit would leave out the lists of --config.
+func eachGiven(fl *pflag.FlagSet, do func(*pflag.Flag)) {
+	fl.VisitAll(func(f *pflag.Flag) {
+		if f.Changed {
+			do(f)
+		}
+	})
+}
+
 // checkValues refuses the named flags if one was given a value that means "not given": 0 or less, as a user
 // who writes --blocks 0 must not get the default silently, or an empty text, as by a shell variable
 // that is not set. It looks at the text of the value, so it serves numbers and durations alike.

@@ -221,10 +221,7 @@ func again(cmd *cobra.Command, args []string) string {
 // have now, wherever they came from. It leaves out the flags named.
 func invocation(cmd *cobra.Command, without ...string) []string {
 	words := strings.Fields(cmd.CommandPath())
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Changed { // Visit would leave out what --config sets to a list
-			return
-		}
+	eachGiven(cmd.Flags(), func(f *pflag.Flag) {
 		value := f.Value.String()
 		list, isList := f.Value.(pflag.SliceValue)
 		if isList {

@@ -323,7 +323,7 @@ type framing struct {
 	tally           *tally
 
 	// Used by the goroutine that reads.
-	broken   bool                          // the connection has failed; read by countOwnAnswer when nobody reads
+	broken   bool                          // the connection has failed; countOwnAnswer looks at it after the last read
 	coding   bool                          // a line since the last empty line named a transfer coding
 	length   bool                          // a line since the last empty line named a length
 	lines    int32                         // lines since the last empty line

@@ -403,7 +403,7 @@ func (t TrialRecord) Responses() (seconds []float64) {
 	return t.times(func(r request.Request) int64 { return r.Scheduled })
 }
 
-// FromSending returns the same times, but from when the requests were sent; those that were not sent are left out.
+// FromSending returns the same times, but from when the requests were sent. It leaves out requests that were never sent.
 func (t TrialRecord) FromSending() (seconds []float64) {
 	return t.times(func(r request.Request) int64 { return r.Sent })
 }
