@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -92,7 +93,10 @@ func GateMetrics() (all []stats.Metric) {
 
 // gated tells for each metric of a gate whether the last arm is worse than the first, by the interval of the change against both
 // runs of the old build in each block. The new build is fine if the whole interval lies within the allowed worsening. Otherwise
-// it is worse if the interval excludes no change, and the median is more than half of the allowed worsening.
+// it is worse if the interval excludes no change, and the median is more than half of the allowed worsening. If the median is
+// at most half of it, a narrower interval tells that the build is fine: as a build passes only if all metrics are fine, it
+// passes wrongly only if the interval of each metric that is worse than allowed errs, so that none shares its error with the
+// others (the intersection-union test of Berger, 1982).
 func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 	if len(arms) < 3 {
 		return nil
@@ -110,13 +114,15 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 		m.Effect, m.Same = allow/2, allow
 		// The plan has the old build twice: its copy shows how much equal builds differ here.
 		aa := stats.Compare(m, b.series(base.Name, m.Figure), b.series(twin.Name, m.Figure), shares)
-		c := stats.CompareCopies(m, b.series(base.Name, m.Figure), b.series(twin.Name, m.Figure), b.series(challenger.Name, m.Figure), shares)
-		// For goodput worse is lower, so the other end of the interval counts.
-		fine := c.Low > 0 && c.High <= 1+allow
-		if m.HigherIsBetter {
-			fine = c.Low >= 1/(1+allow)
+		compare := func(shares int) stats.Comparison {
+			return stats.CompareCopies(m, b.series(base.Name, m.Figure), b.series(twin.Name, m.Figure), b.series(challenger.Name, m.Figure), shares)
 		}
-		better := m.Better(c.Decision.Rank)
+		c, alone := compare(shares), compare(1)
+		better, needed := m.Better(c.Decision.Rank), cmp.Or(alone.Needed, c.Needed)
+		fine := allowed(c, allow)
+		if !fine && within(m, alone.Ratio, allow/2) && allowed(alone, allow) {
+			fine, c = true, alone
+		}
 		if fine {
 			// Also of a build that is better: it need not be better by more than copies differ, nor all the time.
 			c.Decision = stats.Decided(stats.Same) // drift and disturbances are checked for a decided verdict only
@@ -128,7 +134,7 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 		rules := newRuler(aa, base.Name, b.refuseCopy(aa, base, twin))
 		rules.differs = rules.differs && !(better && rules.exceeded(c)) // copies that differ make no build better by more than that
 		why = b.against(c, base, challenger, why, rules)
-		g := record.Gated{Metric: m.Figure, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: c.Needed, Outcome: outcome.Open, Watched: asked.Watched}
+		g := record.Gated{Metric: m.Figure, Allow: allow, Ratio: c.Ratio, Low: c.Low, High: c.High, Needed: needed, Outcome: outcome.Open, Watched: asked.Watched}
 		switch {
 		case !why.None():
 			g.Outcome, g.Reason, g.Final = outcome.Refused, why, final(why)
@@ -145,6 +151,19 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 		answers = append(answers, g)
 	}
 	return answers
+}
+
+// allowed reports whether a comparison has an interval, and the whole of it is no worse than allowed.
+func allowed(c stats.Comparison, worsening float64) bool {
+	return c.Low > 0 && within(c.Metric, c.Low, worsening) && within(c.Metric, c.High, worsening)
+}
+
+// within reports whether a ratio is no worse than allowed. For goodput and capacity worse is lower.
+func within(m stats.Metric, ratio, worsening float64) bool {
+	if m.HigherIsBetter {
+		return ratio >= 1/(1+worsening)
+	}
+	return ratio <= 1+worsening
 }
 
 // copyHides returns the doubt that a gate is open because the old build differs too much from its own copy; no fact if it does not.

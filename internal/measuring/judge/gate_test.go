@@ -137,11 +137,16 @@ func gatePlayed(rng *rand.Rand, s shape, size float64, correlated bool, ratio fl
 			values[name][stats.Goodput][i] = math.Exp(size / 20 * s.draw(rng))
 		}
 	}
-	b, arms := plain([]string{"a", "b", "c"}, values)
 	gate := Gate{}
 	for _, m := range GateMetrics() {
 		gate[m.Figure] = Allowance{Share: m.Allow}
 	}
+	return gatedBy(gate, values)
+}
+
+// gatedBy returns a gate's answers on builds with these values, at the first look that decides it, and the blocks until then.
+func gatedBy(gate Gate, values map[string]*stats.Series) ([]record.Gated, int) {
+	b, arms := plain([]string{"a", "b", "c"}, values)
 	b.aim = gate
 	whole := b.valid
 	for _, n := range stats.Looks() {
@@ -193,6 +198,70 @@ func TestGateAnswers(t *testing.T) {
 		if found < runs*9/10 {
 			t.Errorf("a build with %v of the old one's times: %s in %d of %d gates, want 9 in 10", tt.ratio, tt.want, found, runs)
 		}
+	}
+}
+
+// A build that is worse by as much as is allowed, in one metric or in all, seldom passes: in one of forty gates where its noise is
+// the old build's, in one of sixteen where the old build has none.
+func TestGateSeldomPassesAWorseBuild(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("a simulation of seconds")
+	}
+	const runs = 400
+	for i, s := range shapes {
+		for _, tt := range []struct {
+			name      string
+			p50, cpu  float64 // the new build's, of the old one's
+			noiseless bool    // the old build does not scatter
+			most      float64
+		}{
+			{"in one metric", 1.1, 1, false, .025},
+			{"in both metrics", 1.1, 1.1, false, .025},
+			{"in one metric, against builds without noise", 1.1, 1, true, .063},
+		} {
+			rng := rand.New(rand.NewPCG(45, uint64(i)))
+			passed := 0
+			for range runs {
+				values := map[string]*stats.Series{}
+				for _, name := range []string{"a", "b", "c"} {
+					of := &stats.Series{}
+					values[name] = of
+					noise, p50, cpu := .05, 1., 1.
+					if name == "c" {
+						p50, cpu = tt.p50, tt.cpu
+					} else if tt.noiseless {
+						noise = 0
+					}
+					for range stats.Looks()[len(stats.Looks())-1] {
+						of[stats.P50] = append(of[stats.P50], p50*math.Exp(noise*s.draw(rng)))
+						of[stats.CPUPerRequest] = append(of[stats.CPUPerRequest], cpu*math.Exp(noise*s.draw(rng)))
+					}
+				}
+				answers, _ := gatedBy(Gate{stats.P50: {Share: .1}, stats.CPUPerRequest: {Share: .1}}, values)
+				passed += stats.Count((&record.Comparison{Gate: answers}).GateOutcome() == outcome.Yes)
+			}
+			// What chance adds to the share in so many gates is exceeded in one test of a thousand.
+			if chance := 3.1 * math.Sqrt(tt.most*(1-tt.most)/runs); float64(passed)/runs > tt.most+chance {
+				t.Errorf("%s, worse by the allowed 10 %% %s: %d of %d gates pass, want %.1f %% at most", s.name, tt.name, passed, runs, 100*tt.most)
+			}
+		}
+	}
+}
+
+// An equal build passes sooner than when each metric's interval shares its error with all others.
+func TestEqualBuildsPassSoon(t *testing.T) {
+	t.Parallel()
+	const runs = 100
+	rng := rand.New(rand.NewPCG(45, 9))
+	blocks, passed := 0, 0
+	for range runs {
+		answers, n := gatePlayed(rng, shapes[0], .06, true, 1)
+		blocks += n
+		passed += stats.Count((&record.Comparison{Gate: answers}).GateOutcome() == outcome.Yes)
+	}
+	if passed < runs*98/100 || blocks > runs*14 { // 20.6 with intervals that share
+		t.Errorf("%d of %d gates of equal builds pass, after %d blocks on average; want 98 and 14", passed, runs, blocks/runs)
 	}
 }
 
