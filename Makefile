@@ -55,7 +55,7 @@ test-explain: ## ten planted faults and ten pairs of equal arms: does explain na
 # goroutines, take locks or use atomics, and runner, which runs them together. All
 # others compute on one goroutine.
 # The longest come first, or the last of them runs alone at the end.
-LONGEST = ./cmd/schedlab/ ./internal/serving/model/ ./internal/measuring/load/ ./loadtests/recipes/ ./internal/serving/server/
+LONGEST = ./cmd/schedlab/ ./internal/serving/model/ ./internal/measuring/load/ ./internal/serving/server/ ./loadtests/recipes/ ./internal/measuring/runner/
 RACED = $(LONGEST) $(filter-out $(LONGEST),$(addprefix ./,$(sort internal/measuring/runner/ $(dir \
 	$(shell grep -rlE --include='*.go' '^\s*go [a-z]|sync/atomic|sync\.(Cond|Map|Mutex|Pool|RWMutex|WaitGroup)' cmd internal loadtests/recipes)))))
 # What of these it can find nothing in, and would take minutes of: simulations; a browser,

@@ -25,14 +25,15 @@ same load. The run ends as soon as the answer is sure, after ten blocks at the e
 
 For each metric it estimates the change, and the interval in which the true change surely
 lies. The metric is then one of these:
-  fine     the whole interval is within what --allow allows
+  fine     the interval is within what --allow allows
   worse    the whole interval is on the bad side of no change, and the change is more than
            half of what is allowed: with 10 %, a sure +6 % that may be +12 %
   open     neither is sure; more blocks, by a larger --budget, may tell
   refused  it cannot be judged, and the reason stands beside it
 The build fails when a metric is worse, and passes when all of --metric are fine; what
 --watch names may then be open or refused, and the answer says so. Of a hundred gates of
-equal builds one at most says worse.
+equal builds one at most says worse, and of twenty gates of a build that is worse than
+allowed one at most lets it pass.
 
 p50, p90 and p99 are response times, goodput is replies of status 2xx and 3xx a second, cpu is
 the server's CPU time a request, and memory is what it holds, all at --rate. capacity is good

@@ -93,8 +93,8 @@ func GateMetrics() (all []stats.Metric) {
 
 // gated tells for each metric of a gate whether the last arm is worse than the first, by the interval of the change against both
 // runs of the old build in each block. The new build is fine if the whole interval lies within the allowed worsening. Otherwise
-// it is worse if the interval excludes no change, and the median is more than half of the allowed worsening. If the median is
-// at most half of it, a narrower interval tells that the build is fine: as a build passes only if all metrics are fine, it
+// it is worse if the interval excludes no change, and the median is more than half of the allowed worsening. Where nothing speaks
+// for a worsening, a narrower interval tells that the build is fine, too: as a build passes only if all metrics are fine, it
 // passes wrongly only if the interval of each metric that is worse than allowed errs, so that none shares its error with the
 // others (the intersection-union test of Berger, 1982).
 func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
@@ -120,7 +120,7 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 		c, alone := compare(shares), compare(1)
 		better, needed := m.Better(c.Decision.Rank), cmp.Or(alone.Needed, c.Needed)
 		fine := allowed(c, allow)
-		if !fine && within(m, alone.Ratio, allow/2) && allowed(alone, allow) {
+		if !fine && within(m, alone.Ratio, allow/2) && reachesNoChange(alone) && allowed(alone, allow) {
 			fine, c = true, alone
 		}
 		if fine {
@@ -156,6 +156,11 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 // allowed reports whether a comparison has an interval, and the whole of it is no worse than allowed.
 func allowed(c stats.Comparison, worsening float64) bool {
 	return c.Low > 0 && within(c.Metric, c.Low, worsening) && within(c.Metric, c.High, worsening)
+}
+
+// reachesNoChange reports whether the interval of a comparison is not surely worse than no change.
+func reachesNoChange(c stats.Comparison) bool {
+	return within(c.Metric, c.Low, 0) || within(c.Metric, c.High, 0)
 }
 
 // within reports whether a ratio is no worse than allowed. For goodput and capacity worse is lower.

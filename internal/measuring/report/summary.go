@@ -228,7 +228,11 @@ func gateComment(w io.Writer, r *record.Comparison) error {
 
 // gateEvidence tells how sure the answer of a gate is, and what may close an open one.
 func gateEvidence(r *record.Comparison) document.Facts {
-	told := document.Facts{{Label: "Sure", Text: blocks(r) + "; of a hundred gates of equal builds one at most says worse"}}
+	wrong := "of a hundred gates of equal builds one at most says worse"
+	if r.GateOutcome() == outcome.Yes {
+		wrong = "of twenty gates of a build that is worse than allowed one at most passes"
+	}
+	told := document.Facts{{Label: "Sure", Text: blocks(r) + "; " + wrong}}
 	for _, line := range slices.Concat(silent(r), failings(r.Arms)) {
 		told = append(told, document.Fact{Label: "Sure", Text: line})
 	}

@@ -408,7 +408,7 @@ type Gated struct {
 	Outcome outcome.Outcome `json:"outcome"`         // Yes: surely not worse by more than Allow; No: surely worse, and its median worse by more than half of Allow
 	Answer  string          `json:"answer"`          // Outcome in words: fine, worse, open, refused
 	Ratio   float64         `json:"ratio"`           // median over the blocks; 0 when refused
-	Low     float64         `json:"low"`             // interval of Ratio; 0 while no look has one
+	Low     float64         `json:"low"`             // interval of Ratio from which Outcome was taken; 0 while no look has one
 	High    float64         `json:"high"`            //
 	Needed  int             `json:"needed"`          // open: blocks that would decide it, an estimate; else 0
 	Reason  fact.Fact       `json:"reason,omitzero"` // why it was refused
