@@ -204,3 +204,18 @@ func TestGateRefusesInOneSentence(t *testing.T) {
 		t.Errorf("a refused metric has a change: %s", got)
 	}
 }
+
+// A gate that lets a build pass tells how often that is wrong, and any other how often a false alarm is.
+func TestGateTellsItsError(t *testing.T) {
+	t.Parallel()
+	for o, want := range map[outcome.Outcome]string{
+		outcome.Yes:  "of a build that is worse than allowed",
+		outcome.No:   "of equal builds",
+		outcome.Open: "of equal builds",
+	} {
+		r := &record.Comparison{Valid: 10, Ran: 10, Arms: []record.Arm{{}, {}, {}}, Gate: []record.Gated{{Metric: stats.P50, Outcome: o}}}
+		if sure := gateEvidence(r)[0]; sure.Label != "Sure" || !strings.Contains(sure.Text, want) {
+			t.Errorf("%s: %+v; want the error %q", o, sure, want)
+		}
+	}
+}
