@@ -57,8 +57,9 @@ func TestSecureArms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(trial.Arm, "nethttp") && (trial.Server.Accepted < 1 || trial.Server.Accepted != trial.Server.Done) {
-			t.Errorf("%s: %v connections accepted and %v done", trial.Arm, trial.Server.Accepted, trial.Server.Done)
+		// On a busy machine one may still be open at the last look.
+		if s := trial.Server; strings.HasPrefix(trial.Arm, "nethttp") && (s.Done < 1 || s.Accepted != s.Done+s.Open) {
+			t.Errorf("%s: %v connections accepted, %v done and %v open", trial.Arm, s.Accepted, s.Done, s.Open)
 		}
 		if h, d := trial.Client.Handshakes, trial.Client.Dialled; h == 0 || h > d || d > 64 {
 			t.Errorf("%s: %d handshakes on %d connections, want at most one on each of up to 64", trial.Arm, h, d)
