@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -117,11 +116,12 @@ func (b blocks) gated(gate Gate, arms []record.Arm) (answers []record.Gated) {
 		compare := func(shares int) stats.Comparison {
 			return stats.CompareCopies(m, b.series(base.Name, m.Figure), b.series(twin.Name, m.Figure), b.series(challenger.Name, m.Figure), shares)
 		}
-		c, alone := compare(shares), compare(1)
-		better, needed := m.Better(c.Decision.Rank), cmp.Or(alone.Needed, c.Needed)
-		fine := allowed(c, allow)
-		if !fine && within(m, alone.Ratio, allow/2) && reachesNoChange(alone) && allowed(alone, allow) {
-			fine, c = true, alone
+		c := compare(shares)
+		better, fine, needed := m.Better(c.Decision.Rank), allowed(c, allow), c.Needed
+		if alone := compare(1); !fine && within(m, alone.Ratio, allow/2) && reachesNoChange(alone) { // nothing points to worse
+			if fine, needed = allowed(alone, allow), alone.Needed; fine {
+				c = alone
+			}
 		}
 		if fine {
 			// Also of a build that is better: it need not be better by more than copies differ, nor all the time.

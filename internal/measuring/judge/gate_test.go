@@ -160,10 +160,7 @@ func gatedBy(gate Gate, values map[string]*stats.Series) ([]record.Gated, int) {
 
 // Of gates of equal builds at most one in a hundred says worse, whatever the noise.
 func TestGateLetsEqualBuildsPass(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("a simulation of seconds")
-	}
+	long(t)
 	const runs = 300
 	for i, s := range shapes {
 		for _, correlated := range []bool{false, true} {
@@ -204,10 +201,7 @@ func TestGateAnswers(t *testing.T) {
 // A build that is worse by as much as is allowed, in one metric or in all, seldom passes: in one of forty gates where its noise is
 // the old build's, in one of sixteen where the old build has none.
 func TestGateSeldomPassesAWorseBuild(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("a simulation of seconds")
-	}
+	long(t)
 	const runs = 400
 	for i, s := range shapes {
 		for _, tt := range []struct {

@@ -387,6 +387,15 @@ type shape struct {
 	draw func(rng *rand.Rand) float64
 }
 
+// long marks a test of thousands of runs, which -short leaves out.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a simulation of seconds")
+	}
+	t.Parallel()
+}
+
 var shapes = []shape{
 	{"normal", func(rng *rand.Rand) float64 { return rng.NormFloat64() }},
 	{"Student t, 2 degrees", func(rng *rand.Rand) float64 { return rng.NormFloat64() / math.Sqrt(rng.ExpFloat64()) }},
@@ -504,10 +513,7 @@ func mistaken(f ranking, r *record.Comparison, ratio float64) bool {
 
 // A challenger that is a tenth faster than another is found to be, by the blocks of the two.
 func TestBetterChallengerIsFound(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("a simulation of seconds")
-	}
+	long(t)
 	const runs = 50
 	for _, pair := range [][2]float64{{.90, .99}, {.95, 1.045}, {1, 1.10}} {
 		for i, s := range shapes {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -247,5 +248,32 @@ func TestUnspent(t *testing.T) {
 		if got := Unspent(comparisons); math.Abs(got-want) > 1e-7 {
 			t.Errorf("%d comparisons: %v left, want %v", comparisons, got, want)
 		}
+	}
+}
+
+// Of a build that is worse by what is allowed, one end of the interval of a comparison that takes the whole Alpha says otherwise
+// in 2.5 %, and in 6.3 % where both ratios of each block fall to the same side. A gate's fine rests on it.
+func TestOneEndOfTheWholeAlpha(t *testing.T) {
+	t.Parallel()
+	ranks, both := spend(Alpha, 2)
+	if both > Alpha {
+		t.Errorf("both ends err with %.4f, want %v at most", both, Alpha)
+	}
+	// alike[s] is the probability that both ratios of s blocks are on the wrong side, and no look said so.
+	alike, wrong := make([]float64, lastLook+1), 0.
+	alike[0] = 1
+	for n := 1; n <= lastLook; n++ {
+		for s := n; s > 0; s-- {
+			alike[s] = (alike[s] + alike[s-1]) / 2
+		}
+		alike[0] /= 2
+		if look := slices.Index(looks[:], n); look >= 0 {
+			for s := 0; 2*s < ranks[look]; s++ {
+				wrong, alike[s] = wrong+alike[s], 0
+			}
+		}
+	}
+	if math.Abs(wrong-.063) > .0005 {
+		t.Errorf("one end errs with %.4f where both ratios of a block fall alike, want 0.063", wrong)
 	}
 }
