@@ -38,7 +38,7 @@ allowed one at most lets it pass.
 p50, p90 and p99 are response times, goodput is replies of status 2xx and 3xx a second, cpu is
 the server's CPU time a request, and memory is what it holds, all at --rate. capacity is good
 replies a second without a rate: after each window 64 clients send, each as soon as it has its
-reply, for as long as the window lasted, 150 to 400ms (longer below 500/s). That shows a change
+reply, for as long as the window lasted, 100 to 400ms (longer below 500/s). That shows a change
 of CPU time soonest; 'schedlab capacity' instead seeks the highest rate that keeps an objective.
 The time in which other programs had the server's CPUs is taken out. A service that mostly waits
 does not keep them busy, and its capacity is just what 64 clients get. Over TLS and HTTP/2 the
@@ -46,7 +46,7 @@ load is slower: where it is at its limit before the server, capacity is worked o
 server's CPU time a reply, if it used half of its CPU.
 
 A window, in which one build is measured in a block, needs 22 requests for p50, 110 for p90 and 1,100 for p99, else that is not judged:
-p99 by default only from 7,400 requests a second on. Windows and budget grow for what --metric
+p90 by default only from 1,100 requests a second on, p99 from 11,000. Windows and budget grow for what --metric
 names, so --metric p50,p99,cpu judges p99 at any rate where the time allows.
 
 With --old-ref and --new-ref it builds two commits of the git repository here, each in

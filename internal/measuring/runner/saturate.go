@@ -17,14 +17,13 @@ import (
 const (
 	turnWarmup   = 10 * time.Millisecond
 	secureWarmup = 100 * time.Millisecond // over TLS, for the handshakes
-	shortestTurn = 150 * time.Millisecond
 	longestTurn  = 400 * time.Millisecond // unless the rate is low
 	turnReplies  = 200                    // that a turn should bring, as far as a window is long enough for them
 )
 
 // turn returns how long each server is saturated after a window of this length; 0 if the question does not ask for that. It is as
-// long as the window, from shortestTurn to longestTurn, so that longer windows tell more of the capacity, too. At a low rate
-// it may be longer than longestTurn, but not than the window.
+// long as the window, up to longestTurn, so that longer windows tell more of the capacity, too. At a low rate it may be
+// longer than longestTurn.
 func (p plan) turn(window time.Duration) time.Duration {
 	if !p.needs().Capacity {
 		return 0
@@ -33,7 +32,7 @@ func (p plan) turn(window time.Duration) time.Duration {
 	if rate := p.leastRate(); rate > 0 { // 0 while it is not known
 		enough = record.Duration(turnReplies / rate)
 	}
-	return min(max(longestTurn, enough), max(shortestTurn, window))
+	return min(max(longestTurn, enough), window)
 }
 
 // turnWarm returns how long a turn is warmed up.

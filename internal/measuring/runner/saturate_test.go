@@ -26,10 +26,10 @@ func TestTurn(t *testing.T) {
 	}{
 		{judge.Winner{}, "2000/s", 0, 0},
 		{asks(stats.P50), "2000/s", 0, 0},
-		{asks(stats.Capacity), "2000/s", 0, shortestTurn},
+		{asks(stats.Capacity), "2000/s", 0, 100 * time.Millisecond},
 		{asks(stats.Capacity), "100/s", time.Second, time.Second},
 		{asks(stats.Capacity), "400/s", time.Second, 500 * time.Millisecond},
-		{asks(stats.Capacity), "400/s", 100 * time.Millisecond, shortestTurn},
+		{asks(stats.Capacity), "400/s", 100 * time.Millisecond, 100 * time.Millisecond},
 		{asks(stats.Capacity), "2000/s", 300 * time.Millisecond, 300 * time.Millisecond},
 		{asks(stats.Capacity), "2000/s", 5 * time.Second, longestTurn},
 	} {
@@ -39,8 +39,8 @@ func TestTurn(t *testing.T) {
 		}
 		// What longer windows cost has their own turns in it.
 		if c.want == longestTurn {
-			if shorter := p.blockCost(shortestTurn); p.blockCost(longestTurn)-shorter < time.Duration(2*len(p.Arms))*(longestTurn-shortestTurn) {
-				t.Errorf("blocks of windows of %v cost %v, and of %v %v", shortestTurn, shorter, longestTurn, p.blockCost(longestTurn))
+			if shorter := p.blockCost(ShortestWindow); p.blockCost(longestTurn)-shorter < time.Duration(2*len(p.Arms))*(longestTurn-ShortestWindow) {
+				t.Errorf("blocks of windows of %v cost %v, and of %v %v", ShortestWindow, shorter, longestTurn, p.blockCost(longestTurn))
 			}
 		}
 	}

@@ -422,7 +422,7 @@ type Timing struct {
 var (
 	Quick     = Timing{Warmup: 200 * time.Millisecond, Window: 500 * time.Millisecond, Budget: 75 * time.Second}
 	Racing    = Timing{Warmup: 60 * time.Millisecond, Window: 500 * time.Millisecond, Budget: 2 * time.Minute}
-	Saturated = Timing{Warmup: 60 * time.Millisecond, Window: 150 * time.Millisecond, Budget: 75 * time.Second}
+	Saturated = Timing{Warmup: 60 * time.Millisecond, Window: 100 * time.Millisecond, Budget: 75 * time.Second}
 	Full      = Timing{Warmup: 400 * time.Millisecond, Window: 3600 * time.Millisecond, Budget: 10 * time.Minute}
 )
 
