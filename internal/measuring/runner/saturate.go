@@ -15,7 +15,7 @@ import (
 
 // How a server is saturated after its window. The clients are those of a probe: each asks again as soon as it has its reply.
 const (
-	turnWarmup   = 10 * time.Millisecond
+	turnWarmup   = 30 * time.Millisecond
 	secureWarmup = 100 * time.Millisecond // over TLS, for the handshakes
 	longestTurn  = 400 * time.Millisecond // unless the rate is low
 	turnReplies  = 200                    // that a turn should bring, as far as a window is long enough for them

@@ -83,7 +83,7 @@ func Compare(m Metric, base, arm []float64, comparisons int) Comparison {
 // CompareCopies judges an arm against a baseline that ran twice in each block, as base and as twin, as
 // [Compare] does with one, in two thirds of the blocks. If the arm's values are the baseline's times one
 // factor, its interval holds as surely, whatever the noise; so a difference between equal programs is
-// wrong as seldom. If the arm scatters far more than the baseline, each end errs up to seven times as often.
+// wrong as seldom. If the arm scatters far more than the baseline, each end errs about seven times as often at worst.
 //
 // With the true factor taken out, the arm's rank in its block is any of three with the same probability.
 // That gives the ranks of the looks among all arm/base and arm/twin together, as the coin of [LookRank]
