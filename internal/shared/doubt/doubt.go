@@ -27,7 +27,7 @@ var _ = fact.Part("overload others", `{{with .Others}}; other programs took {{pe
 // Overloaded is the doubt about an arm with a backlog that grows in most windows.
 var Overloaded = fact.New[Overload]("overloaded", 220, `overloaded: its backlog grows through the window, so only goodput is judged{{template "overload others" .}}`)
 
-// Cold shows that an arm's servers were not warm yet when they were measured: by Growth, or by Beside where Growth is 0.
+// Cold tells by how much an arm's servers were not warm yet when they were measured. It has Growth or Beside; the other one is 0.
 type Cold struct {
 	Growth     float64 `json:"growth,omitempty"` // of the replies, from the first to the second half of its saturated turns, as a ratio
 	Faster, Of int     // turns in which they grew, of all
